@@ -1,0 +1,69 @@
+"""Importance weights and the paper's dropped-weight means (paper, eqs. 1, 3 and 4).
+
+An *observation* is a row, or a cell with a multiplicity: nothing here knows which. Observation i was made by
+pulling arm ``arm[i]``; its weight for every arm k comes from the likelihoods L[k, t] of ``fairarm.problem.likelihood``.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+
+from fairarm.core.types import BoolArray, FloatArray, IntArray
+
+ClipBase = Literal["2", "e"]
+
+
+def outcome_weights(log_L_own: FloatArray, log_L_pulled: FloatArray) -> FloatArray:
+    """r_kj = L[k, t] / L[j, t] of each observation.
+
+    ``log_L_own`` (K, I) is log L[k, t_i], ``log_L_pulled`` (I,) is log L[j_i, t_i]. A numerator of 0 gives 0
+    (also 0/0); an observation that its own arm cannot produce gives 0 as well (its pair is skipped by the
+    divergence, which is +inf there).
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        ratio = np.exp(log_L_own - log_L_pulled)
+    return np.where(np.isneginf(log_L_own) | np.isneginf(log_L_pulled), 0.0, ratio)
+
+
+def gap_weights(log_L_to: FloatArray, log_L_from: FloatArray, log_L_pulled: FloatArray) -> FloatArray:
+    """g_kj^{s,s'} = (L[k, s] − L[k, s']) / L[j, s'] of each observation made with S = s'.
+
+    ``log_L_to`` (K, I) is log L[k, s], ``log_L_from`` (K, I) is log L[k, s'], ``log_L_pulled`` (I,) is log L[j_i, s'].
+    Right also where V is a child of S, unlike (P_k/P_j)(P_s/P_s' − 1).
+    """
+    return outcome_weights(log_L_to, log_L_pulled) - outcome_weights(log_L_from, log_L_pulled)
+
+
+def drop_threshold(divergence: FloatArray, phase: int, base: ClipBase = "2") -> FloatArray:
+    """2 log(2/ε) M with ε = 2^{−(l−1)}: 2 l M for logarithms of base 2, 2 l ln 2 · M for base e."""
+    return 2.0 * phase * (1.0 if base == "2" else math.log(2.0)) * divergence
+
+
+def dropped_mean(
+    weight: FloatArray,
+    arm: IntArray,
+    outcome_sum: FloatArray,
+    pulls: IntArray,
+    divergence: FloatArray,
+    phase: int,
+    base: ClipBase = "2",
+) -> FloatArray:
+    """The paper's estimator of an outcome (weights r, divergence M) or of a gap (weights g, divergence D).
+
+        (1/Z_k) Σ_i (1/M_kj) y_i w_ki · 1{ |w_ki| ≤ 2 l M_kj },     Z_k = Σ_j pulls_j / M_kj,     j = arm[i]
+
+    Weights beyond the threshold are dropped, not capped. ``weight`` (K, I), ``arm`` (I,), ``outcome_sum`` (..., I) is
+    the sum of the scaled outcomes Y' over the rows of each observation, ``pulls`` (..., J) counts every pull, usable
+    or not, ``divergence`` (K, J). Returns (..., K); nan where Z_k = 0, an estimate that is *undefined*, never 0.
+    """
+    with np.errstate(divide="ignore"):
+        leakage = np.where(np.isinf(divergence), 0.0, 1.0 / divergence)
+    kept: BoolArray = np.abs(weight) <= drop_threshold(divergence, phase, base)[:, arm]
+    terms = np.where(kept, weight * leakage[:, arm], 0.0)
+    total = outcome_sum @ terms.T
+    size = pulls @ leakage.T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(size > 0, total / size, np.nan)

@@ -1,0 +1,35 @@
+"""What fairarm says when the input, not the program, is wrong.
+
+Every message names what is wrong, the rule, what arrived and the way out. The command line prints it
+on one line and exits with code 2; nothing that was computed or told before is lost.
+"""
+
+from __future__ import annotations
+
+
+class FairarmError(ValueError):
+    """Base of every error that the user can put right."""
+
+
+class ProblemError(FairarmError):
+    """A problem (graph, arms, mechanisms, tolerance, costs) that is not well posed."""
+
+
+class OverlapError(ProblemError):
+    """An arm whose outcome or gap no pull can inform, because supports do not overlap."""
+
+
+class BudgetError(FairarmError):
+    """Pulls or costs that no allocation can meet."""
+
+
+class DataError(FairarmError):
+    """Rows or counts that do not fit the problem, or contradict what was told before."""
+
+
+class ReadError(FairarmError):
+    """A file that cannot be read as what it should be; the message starts with file and line or key."""
+
+
+class OptionError(FairarmError):
+    """An unknown algorithm, option or bundled problem, or a value outside its range."""
