@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
 from scipy.optimize import linprog
 
 from fairarm.core.types import BoolArray, FloatArray
@@ -35,6 +34,16 @@ class Allocation:
     value: float
 
 
+def require_affordable(costs: FloatArray, budget: float | None) -> None:
+    """An error that names the cheapest plan, where even that one is over the budget (average cost a pull)."""
+    cheapest = float(costs.min())
+    if budget is not None and cheapest > budget:
+        raise BudgetError(
+            f"The budget allows an average cost of {budget:.6g} a pull, but the cheapest pull that this algorithm can "
+            f"use costs {cheapest:.6g}. Raise the budget to at least that, or make some arm cheaper."
+        )
+
+
 def allocate(leakages: Sequence[Leakage], costs: FloatArray, budget: float | None, alive: BoolArray) -> Allocation:
     """Maximise v subject to, for every block and every arm k in R,  Σ_j ν_{regime, j} · matrix[k, j] ≥ v,
     Σ cost · ν ≤ B, Σ ν = 1, ν ≥ 0.
@@ -44,12 +53,7 @@ def allocate(leakages: Sequence[Leakage], costs: FloatArray, budget: float | Non
     """
     regimes = sorted({block.regime for block in leakages})
     unit_costs = costs[regimes]
-    cheapest = float(unit_costs.min())
-    if budget is not None and cheapest > budget:
-        raise BudgetError(
-            f"The budget allows an average cost of {budget:.6g} a pull, but the cheapest pull that this algorithm can "
-            f"use costs {cheapest:.6g}. Raise the budget to at least that, or make some arm cheaper."
-        )
+    require_affordable(unit_costs, budget)
     solution = _solve(leakages, regimes, unit_costs, budget, alive, unit=1.0)
     if 0.0 < solution.value < _SMALL_VALUE:
         solution = _solve(leakages, regimes, unit_costs, budget, alive, unit=solution.value)
@@ -67,23 +71,19 @@ def _solve(
     unit: float,
 ) -> Allocation:
     """One call of HiGHS, with v measured in ``unit``; shares (len(regimes), K) with v recomputed from them."""
-    K = costs.shape[1]
-    n = costs.size
-    blocks = [
-        sparse.hstack([block.matrix[alive] / -unit if block.regime == regime else sparse.csr_array((int(alive.sum()), K))
-                       for regime in regimes])
-        for block in leakages
-    ]  # fmt: skip
-    rows = sparse.vstack(blocks, format="csr")
-    A_ub = sparse.hstack([rows, np.ones((rows.shape[0], 1))], format="csr")
-    b_ub = np.zeros(rows.shape[0])
-    if budget is not None and costs.max() > budget:
-        A_ub = sparse.vstack([A_ub, np.append(costs.ravel(), 0.0)[None, :]], format="csr")
-        b_ub = np.append(b_ub, budget)
-    objective = np.zeros(n + 1)
-    objective[-1] = -1.0
-    A_eq = np.append(np.ones(n), 0.0)[None, :]
-    answer = linprog(objective, A_ub, b_ub, A_eq, [1.0], bounds=(0, None), method="highs-ds")
+    K, n = costs.shape[1], costs.size
+    count = int(alive.sum())
+    A_ub = np.zeros((len(leakages) * count + 1, n + 1))
+    for i, block in enumerate(leakages):
+        first = regimes.index(block.regime) * K
+        A_ub[i * count : (i + 1) * count, first : first + K] = block.matrix[alive] / -unit
+    A_ub[:-1, -1] = 1.0
+    b_ub = np.zeros(len(A_ub))
+    A_ub[-1, :-1] = costs.ravel()
+    b_ub[-1] = costs.max() if budget is None else budget
+    objective = np.append(np.zeros(n), -1.0)
+    total = np.append(np.ones(n), 0.0)[None, :]
+    answer = linprog(objective, A_ub, b_ub, total, [1.0], bounds=(0, None), method="highs-ds")
     if answer.status != 0:
         raise BudgetError(f"The allocation programme has no solution at budget {budget}: {answer.message}")
     shares = np.clip(np.asarray(answer.x[:-1]), 0.0, None)

@@ -7,6 +7,8 @@ pulling arm ``arm[i]``; its weight for every arm k comes from the likelihoods L[
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -42,28 +44,34 @@ def drop_threshold(divergence: FloatArray, phase: int, base: ClipBase = "2") -> 
     return 2.0 * phase * (1.0 if base == "2" else math.log(2.0)) * divergence
 
 
+@dataclass(frozen=True)
+class Terms:
+    """Observations with their weights: ``weight`` (K, I), ``arm`` (I,) that was pulled, ``outcome_sum`` (..., I).
+
+    ``outcome_sum`` is the sum of the scaled outcomes Y' over the rows that an observation stands for.
+    """
+
+    weight: FloatArray
+    arm: IntArray
+    outcome_sum: FloatArray
+
+
 def dropped_mean(
-    weight: FloatArray,
-    arm: IntArray,
-    outcome_sum: FloatArray,
-    pulls: IntArray,
-    divergence: FloatArray,
-    phase: int,
-    base: ClipBase = "2",
+    blocks: Iterable[Terms], pulls: IntArray, divergence: FloatArray, phase: int, base: ClipBase = "2"
 ) -> FloatArray:
     """The paper's estimator of an outcome (weights r, divergence M) or of a gap (weights g, divergence D).
 
         (1/Z_k) Σ_i (1/M_kj) y_i w_ki · 1{ |w_ki| ≤ 2 l M_kj },     Z_k = Σ_j pulls_j / M_kj,     j = arm[i]
 
-    Weights beyond the threshold are dropped, not capped. ``weight`` (K, I), ``arm`` (I,), ``outcome_sum`` (..., I) is
-    the sum of the scaled outcomes Y' over the rows of each observation, ``pulls`` (..., J) counts every pull, usable
-    or not, ``divergence`` (K, J). Returns (..., K); nan where Z_k = 0, an estimate that is *undefined*, never 0.
+    Weights beyond the threshold are dropped, not capped. ``pulls`` (..., J) counts every pull, usable or not;
+    ``divergence`` (K, J). Returns (..., K); nan where Z_k = 0: an estimate that is *undefined*, never 0.
     """
-    with np.errstate(divide="ignore"):
-        leakage = np.where(np.isinf(divergence), 0.0, 1.0 / divergence)
-    kept: BoolArray = np.abs(weight) <= drop_threshold(divergence, phase, base)[:, arm]
-    terms = np.where(kept, weight * leakage[:, arm], 0.0)
-    total = outcome_sum @ terms.T
+    leakage = np.where(np.isinf(divergence), 0.0, 1.0 / divergence)
+    threshold = drop_threshold(divergence, phase, base)
+    total = np.zeros((*pulls.shape[:-1], len(divergence)))
+    for block in blocks:
+        kept: BoolArray = np.abs(block.weight) <= threshold[:, block.arm]
+        total += block.outcome_sum @ np.where(kept, block.weight * leakage[:, block.arm], 0.0).T
     size = pulls @ leakage.T
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(size > 0, total / size, np.nan)

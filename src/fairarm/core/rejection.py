@@ -24,17 +24,17 @@ def outcome_radius(phase: int) -> float:
 
 def safely_fair(gaps: FloatArray, phase: int, tolerance: float) -> BoolArray:
     """F: |ζ̂| + 3/2^l < E in both directions. ``gaps`` (..., 2, K) -> (..., K)."""
-    return np.all(np.abs(gaps) + gap_radius(phase) < tolerance, axis=-2)
+    return np.asarray(np.all(np.abs(gaps) + gap_radius(phase) < tolerance, axis=-2))
 
 
 def surely_unfair(gaps: FloatArray, phase: int, tolerance: float) -> BoolArray:
     """|ζ̂| − 3/2^l > E in either direction. ``gaps`` (..., 2, K) -> (..., K)."""
-    return np.any(np.abs(gaps) - gap_radius(phase) > tolerance, axis=-2)
+    return np.asarray(np.any(np.abs(gaps) - gap_radius(phase) > tolerance, axis=-2))
 
 
 def highest(outcomes: FloatArray, candidates: BoolArray) -> FloatArray:
     """Ŷ_H: the largest defined outcome among the candidates, (..., K) -> (...,); −inf where there is none."""
-    return np.max(np.where(candidates & ~np.isnan(outcomes), outcomes, -np.inf), axis=-1)
+    return np.asarray(np.max(np.where(candidates & ~np.isnan(outcomes), outcomes, -np.inf), axis=-1))
 
 
 def surely_worse(outcomes: FloatArray, candidates: BoolArray, phase: int) -> BoolArray:

@@ -1,0 +1,163 @@
+"""Ask/tell: an algorithm as three calls around any procedure.
+
+    plan = algorithm.ask()          # what is missing of this phase; changes nothing
+    algorithm.tell(rows, id="...")  # rows or counts, in parts, in any order
+    algorithm.verdict()             # FOUND, NO_FAIR_ARM or UNDECIDED, with a reason for every arm
+
+A phase closes when its plan is met, or on `close_phase` with what arrived. An algorithm never sees a world, a file or
+a clock; its state is JSON, and a resumed run continues the same stream bit for bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import numpy as np
+
+from fairarm.algorithms.evidence import CellEvidence, RowEvidence, empty_evidence
+from fairarm.algorithms.procedure import Procedure, verdict
+from fairarm.algorithms.state import State, Verdict
+from fairarm.core.types import IntArray
+from fairarm.errors import DataError
+from fairarm.problem.model import Problem
+from fairarm.problem.pulls import Batch, Plan, check_batch
+
+STATE_SCHEMA = 1
+
+
+class Algorithm:
+    """One run of a procedure, told its pulls from outside. Made by `fairarm.algorithm(name, problem, pulls=...)`."""
+
+    def __init__(self, name: str, procedure: Procedure, seed: int = 0) -> None:
+        self.name = name
+        self.procedure = procedure
+        self.seed = seed
+        self._state = procedure.start(1)
+        self._evidence = empty_evidence(procedure.problem)
+        self._before_phase = self._before_stage = self._evidence
+        self._told: dict[str, str] = {}
+        self._close_met_phases()
+
+    @property
+    def problem(self) -> Problem:
+        return self.procedure.problem
+
+    @property
+    def finished(self) -> bool:
+        return self._state.finished
+
+    @property
+    def phase(self) -> int:
+        """The phase whose plan is out, counted from 1 over all stages; the last one once finished."""
+        return self._state.closed + (0 if self.finished else 1)
+
+    @property
+    def state(self) -> State:
+        """The procedure's state, for diagnosis."""
+        return self._state
+
+    def ask(self) -> Plan:
+        """The pulls that are missing of this phase's plan; empty once finished. Changes nothing."""
+        arrived = self._since(self._before_phase).pulls()[0]
+        missing = np.maximum(self._state.plan[0] - arrived, 0)
+        return Plan(self.problem.arm_names, self.problem.regimes, missing)
+
+    def tell(self, batch: Batch, id: str) -> None:
+        """Take what came back. The same id with the same content changes nothing; with other content it is an error.
+
+        Rows beyond the plan count in the phase they arrive in; after the last phase they are an error.
+        """
+        digest = batch.digest()
+        if id in self._told:
+            if self._told[id] != digest:
+                raise DataError(f"A part with id '{id}' was told before with other content. Give each part its own id.")
+            return
+        if self.finished:
+            raise DataError("The run is finished: nothing more can be told. Start a new one to use more pulls.")
+        check_batch(self.problem, batch)
+        self._evidence = self._evidence.add(batch)
+        self._told[id] = digest
+        self._close_met_phases()
+
+    def close_phase(self) -> None:
+        """End the phase with what arrived; rows that come later count in the next one."""
+        if self.finished:
+            raise DataError("The run is finished: there is no phase to close.")
+        self._close()
+        self._close_met_phases()
+
+    def verdict(self) -> Verdict:
+        return verdict(self.problem, self._state)
+
+    def pulls_made(self) -> IntArray:
+        """Rows told so far by regime and arm, (R, K)."""
+        return np.asarray(self._evidence.pulls()[0])
+
+    # ---- phases ----
+
+    def _since(self, earlier: CellEvidence | RowEvidence) -> CellEvidence | RowEvidence:
+        return self._evidence.since(earlier)  # type: ignore[arg-type]
+
+    def _close_met_phases(self) -> None:
+        """Close every phase whose plan is met, also an empty one."""
+        while not self.finished and self.ask().total == 0:
+            self._close()
+
+    def _close(self) -> None:
+        stage = self._state.stage
+        in_phase, in_stage = self._since(self._before_phase), self._since(self._before_stage)
+        self._state = self.procedure.step(self._state, in_phase, in_stage, self.seed)
+        self._before_phase = self._evidence
+        if self._state.stage != stage:
+            self._before_stage = self._evidence
+
+    # ---- saving ----
+
+    def to_json(self) -> str:
+        """The whole run as one strict JSON document."""
+        return json.dumps(
+            {
+                "schema": STATE_SCHEMA,
+                "algorithm": self.name,
+                "pulls": self.procedure.pulls,
+                "seed": self.seed,
+                "options": self.procedure.options(),
+                "problem": fingerprint(self.problem),
+                "state": self._state.to_json(),
+                "evidence": self._evidence.to_json(),
+                "before_phase": self._before_phase.to_json(),
+                "before_stage": self._before_stage.to_json(),
+                "told": self._told,
+            },
+            allow_nan=False,
+        )
+
+    def restore(self, document: dict[str, Any]) -> None:
+        """Take over a saved run of the same algorithm and problem."""
+        if document.get("problem") != fingerprint(self.problem):
+            raise DataError("The saved run belongs to another problem: arms, mechanisms, tolerance or costs differ.")
+        self._state = State.from_json(document["state"])
+        kind = type(self._evidence)
+        self._evidence, self._before_phase, self._before_stage = (
+            kind.from_json(self.problem, document[part]) for part in ("evidence", "before_phase", "before_stage")
+        )
+        self._told = dict(document["told"])
+
+
+def fingerprint(problem: Problem) -> str:
+    """A hash of everything that changes what an algorithm does; code counts by its node and parents only."""
+    hasher = hashlib.sha256()
+    outcome = problem.outcome
+    plain = (
+        problem.name, problem.graph, problem.sensitive, problem.groups, problem.decision, outcome, problem.constraints,
+        problem.costs, problem.budget, problem.shares, sorted(problem.variables.items()),
+    )  # fmt: skip
+    hasher.update(repr(plain).encode())
+    for name, mechanism in [*((arm.name, arm.mechanism) for arm in problem.arms), *sorted(problem.mechanisms.items())]:
+        hasher.update(repr((name, mechanism.node, mechanism.parents)).encode())
+        hasher.update(getattr(mechanism, "probabilities", np.zeros(0)).tobytes())
+    if problem.context is not None:
+        hasher.update(getattr(problem.context, "weights", np.zeros(0)).tobytes())
+    return hasher.hexdigest()

@@ -1,0 +1,65 @@
+"""The algorithms by name."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields
+from typing import Any, get_args, get_type_hints
+
+from fairarm.algorithms.base import STATE_SCHEMA, Algorithm
+from fairarm.algorithms.procedure import Procedure
+from fairarm.algorithms.successive import Readings, successive
+from fairarm.algorithms.uniform import Uniform
+from fairarm.errors import DataError, OptionError
+from fairarm.problem.model import Problem
+
+DESCRIPTIONS = {
+    "csr-v1": "constraint successive rejection; estimates from each phase's own pulls",
+    "csr-v2": "constraint successive rejection; estimates from all pulls so far",
+    "two-stage-v1": "half the pulls to screen for fairness, then SRIS-v1 on the survivors",
+    "two-stage-v2": "half the pulls to screen for fairness, then SRIS-v2 on the survivors",
+    "sris-v1": "successive rejection by outcome alone, no fairness; each phase's own pulls",
+    "sris-v2": "successive rejection by outcome alone, no fairness; all pulls so far",
+    "uniform": "every arm the same share, plain group means",
+}
+
+
+def make_procedure(name: str, problem: Problem, pulls: int, **options: str) -> Procedure:
+    """The procedure of a named algorithm; ``options`` are the fields of `Readings`."""
+    if name not in DESCRIPTIONS:
+        raise OptionError(f"There is no algorithm '{name}'. Algorithms: {', '.join(DESCRIPTIONS)}.")
+    if name == "uniform":
+        if options:
+            raise OptionError(f"'uniform' has no option '{next(iter(options))}'.")
+        return Uniform(problem, pulls)
+    kind, version = name.rsplit("-", 1)
+    return successive(kind, problem, pulls, pooled=version == "v2", readings=_readings(options))
+
+
+def _readings(options: dict[str, str]) -> Readings:
+    hints = get_type_hints(Readings)
+    allowed = {f.name: get_args(hints[f.name]) for f in fields(Readings)}
+    for key, value in options.items():
+        if key not in allowed:
+            raise OptionError(f"There is no option '{key}'. Options: {', '.join(allowed)}.")
+        if value not in allowed[key]:
+            raise OptionError(f"Option {key} is '{value}'. It can be: {', '.join(allowed[key])}.")
+    return Readings(**options)  # type: ignore[arg-type]
+
+
+def algorithm(name: str, problem: Problem, *, pulls: int, seed: int = 0, **options: str) -> Algorithm:
+    """A new run of a named algorithm, to be asked and told."""
+    return Algorithm(name, make_procedure(name, problem, pulls, **options), seed)
+
+
+def resume(problem: Problem, document: str) -> Algorithm:
+    """The run that `Algorithm.to_json` saved, on the same problem."""
+    try:
+        saved: dict[str, Any] = json.loads(document)
+        if saved["schema"] != STATE_SCHEMA:
+            raise DataError(f"The saved run has schema {saved['schema']}; this version reads {STATE_SCHEMA}.")
+        made = algorithm(saved["algorithm"], problem, pulls=saved["pulls"], seed=saved["seed"], **saved["options"])
+        made.restore(saved)
+    except (json.JSONDecodeError, KeyError, TypeError, IndexError) as error:
+        raise DataError(f"The saved run is damaged: {error}. Start again, or use an earlier copy.") from None
+    return made

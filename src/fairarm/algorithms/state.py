@@ -1,0 +1,156 @@
+"""The state of a run between two phases, for any number of replicates at once, and what it says when it ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from enum import IntEnum, StrEnum
+from typing import Any
+
+import numpy as np
+
+from fairarm.core.types import BoolArray, FloatArray, IntArray
+from fairarm.errors import DataError
+
+
+class Answer(IntEnum):
+    """Codes of ``State.answer`` besides the position of the arm found."""
+
+    NONE = -1
+    UNDECIDED = -2
+    PENDING = -3
+
+
+class Status(StrEnum):
+    """What a verdict can be. UNDECIDED: the run goes on, or ended without a usable estimate."""
+
+    FOUND = "FOUND"
+    NO_FAIR_ARM = "NO_FAIR_ARM"
+    UNDECIDED = "UNDECIDED"
+
+
+class Reason(IntEnum):
+    """Why an arm was rejected."""
+
+    NOT_REJECTED = 0
+    WORSE = 1
+    UNFAIR = 2
+
+
+@dataclass(frozen=True)
+class State:
+    """What the next phase needs, and the last estimates. Leading axis n; phases are counted from 1 over all stages."""
+
+    stage: int
+    phase: int
+    """Within the stage, of the plan that is out now."""
+    closed: int
+    """Phases closed so far, over all stages."""
+    running: BoolArray
+    """(n,): still pulling in this stage."""
+    answer: IntArray
+    """(n,): an arm's position or an Answer."""
+    alive: BoolArray
+    """R, (n, K)."""
+    fair: BoolArray
+    """F as of the last phase, (n, K)."""
+    outcomes: FloatArray
+    """Last Ŷ of each arm, (n, K); nan where undefined."""
+    gaps: FloatArray
+    """Last ζ̂^{s,s'} and ζ̂^{s',s}, (n, 2, K)."""
+    rejected: IntArray
+    """(n, K): the phase in which the arm was rejected, 0 if it was not."""
+    reason: IntArray
+    """(n, K): a Reason."""
+    shares: FloatArray
+    """The allocation in force, (n, R, K)."""
+    target: FloatArray
+    """C_u, the running sum of shares times phase lengths of this stage, (n, R, K)."""
+    given: IntArray
+    """Whole pulls planned in this stage, this phase's included, (n, R, K)."""
+    plan: IntArray
+    """This phase's pulls, (n, R, K)."""
+
+    @classmethod
+    def fresh(cls, n: int, regimes: int, arms: int) -> State:
+        units, whole = (n, regimes, arms), np.int64
+        return cls(
+            stage=0,
+            phase=0,
+            closed=0,
+            running=np.ones(n, dtype=np.bool_),
+            answer=np.full(n, Answer.PENDING, dtype=whole),
+            alive=np.ones((n, arms), dtype=np.bool_),
+            fair=np.zeros((n, arms), dtype=np.bool_),
+            outcomes=np.full((n, arms), np.nan),
+            gaps=np.full((n, 2, arms), np.nan),
+            rejected=np.zeros((n, arms), dtype=whole),
+            reason=np.zeros((n, arms), dtype=whole),
+            shares=np.zeros(units),
+            target=np.zeros(units),
+            given=np.zeros(units, dtype=whole),
+            plan=np.zeros(units, dtype=whole),
+        )
+
+    @property
+    def finished(self) -> bool:
+        return bool(np.all(self.answer != Answer.PENDING))
+
+    def but(self, **changes: Any) -> State:
+        return replace(self, **changes)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain lists; nan becomes null."""
+        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> State:
+        """Back from `to_json`, bit for bit."""
+        shapes = cls.fresh(1, 1, 1)
+        try:
+            return cls(**{f.name: _restored(document[f.name], getattr(shapes, f.name)) for f in fields(cls)})
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"The saved state is damaged or from another version: {error}") from None
+
+
+def _plain(value: Any) -> Any:
+    if not isinstance(value, np.ndarray):
+        return value
+    if value.dtype.kind == "f":
+        plain = value.astype(object)
+        plain[np.isnan(value)] = None
+        return plain.tolist()
+    return value.tolist()
+
+
+def _restored(value: Any, like: Any) -> Any:
+    if not isinstance(like, np.ndarray):
+        return int(value)
+    if like.dtype.kind == "f":
+        return np.array(value, dtype=object).astype(np.float64)  # None becomes nan
+    return np.array(value, dtype=like.dtype)
+
+
+@dataclass(frozen=True)
+class ArmReport:
+    """What is known of one arm, in the outcome's own units; None where undefined."""
+
+    name: str
+    outcome: float | None
+    gaps: dict[str, float | None]
+    """ζ̂ keyed "s|s'" and "s'|s"."""
+    fair: bool
+    """Shown fair in the last phase in which it was tested (in F)."""
+    rejected_in_phase: int | None
+    reason: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer, and why. ``arm`` is the name of the arm found."""
+
+    status: Status
+    arm: str | None
+    arms: tuple[ArmReport, ...]
+    phases: int
+    """Phases closed."""
+    finished: bool

@@ -1,0 +1,82 @@
+"""The naive baseline: every arm the same number of natural pulls, as the cost allows, and plain group means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairarm.algorithms.evidence import Evidence
+from fairarm.algorithms.state import Answer, State
+from fairarm.core.allocation import require_affordable
+from fairarm.core.rejection import highest
+from fairarm.core.rounding import round_pulls
+from fairarm.core.types import FloatArray
+from fairarm.errors import BudgetError
+from fairarm.problem.model import Problem
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """One phase: the largest equal share that the budget allows, the rest of the pulls to the cheapest arm.
+
+    An arm's outcome is the mean of its own rows, its gap the difference of its group means; it is fair if that is
+    below the tolerance. Needs no mechanisms, shares or context law, and no row serves any other arm.
+    """
+
+    problem: Problem
+    pulls: int
+
+    def __post_init__(self) -> None:
+        if self.pulls < 1:
+            raise BudgetError(f"A run needs at least 1 pull; {self.pulls} arrived. Give a larger number of pulls.")
+        require_affordable(self.problem.cost_array[0], self.problem.average_cost_budget(self.pulls))
+
+    def options(self) -> dict[str, Any]:
+        return {}
+
+    def shares(self) -> FloatArray:
+        """x for every arm with K x ≤ 1 and x Σ c_k + (1 − K x) c_min ≤ B, the rest to the cheapest; (R, K), natural only."""
+        costs = self.problem.cost_array[0]
+        K, cheapest, budget = len(costs), float(costs.min()), self.problem.average_cost_budget(self.pulls)
+        extra = float(costs.sum()) - K * cheapest
+        x = 1.0 / K
+        if budget is not None and extra > 0:
+            x = min(x, (budget - cheapest) / extra)
+        shares = np.zeros_like(self.problem.cost_array)
+        shares[0] = x
+        shares[0, int(np.argmin(costs))] += 1.0 - K * x
+        return shares
+
+    def start(self, n: int) -> State:
+        state = State.fresh(n, len(self.problem.regimes), len(self.problem.arms))
+        shares = self.shares()
+        costs = self.problem.cost_array.copy()
+        costs[1:] = np.inf
+        target = shares * self.pulls
+        budget = self.problem.average_cost_budget(self.pulls)
+        plan = round_pulls(target, state.given[0], costs, budget, float(self.pulls))
+        everyone = np.broadcast_to(plan, state.plan.shape).copy()
+        return state.but(
+            phase=1, shares=state.shares + shares, target=state.target + target, given=everyone, plan=everyone
+        )
+
+    def step(self, state: State, in_phase: Evidence, in_stage: Evidence, seed: int) -> State:
+        rows, sums = in_stage.group_sums()
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means = sums / rows
+            outcomes = sums.sum(axis=2) / rows.sum(axis=2)
+        gap = means[:, :, 0] - means[:, :, 1]
+        fair = np.abs(gap) < self.problem.scaled_tolerance
+        best = highest(outcomes, fair)
+        answer = np.where(np.isneginf(best), Answer.NONE, np.argmax(np.where(fair, outcomes, -np.inf), axis=1))
+        return state.but(
+            closed=1,
+            running=np.zeros_like(state.running),
+            answer=np.where(np.isnan(gap).all(axis=1), Answer.UNDECIDED, answer),
+            fair=fair,
+            outcomes=outcomes,
+            gaps=np.stack([gap, -gap], axis=1),
+            plan=np.zeros_like(state.plan),
+        )

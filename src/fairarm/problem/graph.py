@@ -1,0 +1,144 @@
+"""The causal graph, and what of it matters: relevant children of S, nodes that must be observed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import networkx as nx
+
+from fairarm.errors import ProblemError
+from fairarm.problem.network import find_cycle
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Nodes and directed edges, in declared order, acyclic."""
+
+    nodes: tuple[str, ...]
+    edges: tuple[tuple[str, str], ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nodes", tuple(self.nodes))
+        object.__setattr__(self, "edges", tuple((str(a), str(b)) for a, b in self.edges))
+        known = set(self.nodes)
+        if len(known) < len(self.nodes):
+            twice = next(n for n in self.nodes if self.nodes.count(n) > 1)
+            raise ProblemError(f"The graph names the node '{twice}' twice.")
+        for edge in self.edges:
+            if missing := set(edge) - known:
+                raise ProblemError(f"The edge {edge[0]} -> {edge[1]} uses '{min(missing)}', which is not a node.")
+        if cycle := find_cycle(self.edges):
+            raise ProblemError(f"The graph has a cycle: {' -> '.join(cycle)}. Remove one of these edges.")
+
+    @classmethod
+    def of(cls, source: Any) -> Graph:
+        """From a Graph, a list of edges, or anything with ``nodes`` and ``edges`` (networkx, pgmpy, DoWhy)."""
+        if isinstance(source, cls):
+            return source
+        if hasattr(source, "nodes") and hasattr(source, "edges"):
+            nodes = source.nodes() if callable(source.nodes) else source.nodes
+            edges = source.edges() if callable(source.edges) else source.edges
+            return cls(tuple(str(n) for n in nodes), tuple((str(e[0]), str(e[1])) for e in edges))
+        pairs = [(str(a), str(b)) for a, b in source]
+        return cls(tuple(dict.fromkeys(node for pair in pairs for node in pair)), tuple(pairs))
+
+    def parents(self, node: str) -> tuple[str, ...]:
+        return tuple(a for a, b in self.edges if b == node)
+
+    def children(self, node: str) -> tuple[str, ...]:
+        return tuple(b for a, b in self.edges if a == node)
+
+    def _reach(self, node: str, forward: bool) -> frozenset[str]:
+        graph = nx.DiGraph(self.edges)
+        graph.add_nodes_from(self.nodes)
+        return frozenset(nx.descendants(graph, node) if forward else nx.ancestors(graph, node))
+
+    def ancestors(self, node: str) -> frozenset[str]:
+        return self._reach(node, forward=False)
+
+    def descendants(self, node: str) -> frozenset[str]:
+        return self._reach(node, forward=True)
+
+    def with_parents(self, node: str, parents: Iterable[str]) -> Graph:
+        """The same graph with the edges into ``node`` replaced."""
+        kept = tuple(edge for edge in self.edges if edge[1] != node)
+        return Graph(self.nodes, (*kept, *((parent, node) for parent in parents)))
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What the three named nodes make of a graph whose edges into V are those that some arm uses."""
+
+    graph: Graph
+    decision_parents: tuple[str, ...]
+    relevant_children: tuple[str, ...]
+    """Children of S, other than V, that are Y or an ancestor of Y. Others only add noise and must be left out."""
+    observed: tuple[str, ...]
+    decision_is_child: bool
+
+
+def find_roles(
+    graph: Graph, sensitive: str, decision: str, outcome: str, arm_parents: Iterable[str], hidden: Collection[str]
+) -> Roles:
+    """The roles of the nodes; refuses a graph on which the question cannot be answered."""
+    for role, node in (("sensitive", sensitive), ("decision", decision), ("outcome", outcome)):
+        if node not in graph.nodes:
+            raise ProblemError(
+                f"The {role} node '{node}' is not in the graph. Its nodes: {', '.join(graph.nodes[:12])}."
+            )
+    if len({sensitive, decision, outcome}) < 3:
+        raise ProblemError(
+            f"Sensitive, decision and outcome must be three nodes; got {sensitive}, {decision}, {outcome}."
+        )
+    if above := graph.parents(sensitive):
+        raise ProblemError(
+            f"The sensitive attribute '{sensitive}' has parents ({', '.join(above)}). It must be a root: the method rests "
+            f"on S having no causes. Drop these edges if they are not causal, or choose another attribute."
+        )
+    parents = _decision_parents(graph, decision, outcome, arm_parents)
+    graph = graph.with_parents(decision, parents)
+    above_outcome = graph.ancestors(outcome)
+    if decision not in above_outcome:
+        raise ProblemError(
+            f"The decision '{decision}' is not an ancestor of the outcome '{outcome}': no arm could change the outcome. "
+            f"Add the missing edges between them."
+        )
+    relevant = tuple(x for x in graph.children(sensitive) if x != decision and (x == outcome or x in above_outcome))
+    needed = {sensitive, decision, outcome, *parents, *relevant, *(p for x in relevant for p in graph.parents(x))}
+    _refuse_hidden(graph, needed, hidden, decision, (*relevant,), {sensitive, decision, outcome})
+    observed = tuple(node for node in graph.nodes if node in needed)
+    return Roles(graph, parents, relevant, observed, sensitive in parents)
+
+
+def _decision_parents(graph: Graph, decision: str, outcome: str, used: Iterable[str]) -> tuple[str, ...]:
+    below = graph.descendants(decision)
+    parents = tuple(dict.fromkeys(used))
+    for parent in parents:
+        if parent not in graph.nodes:
+            raise ProblemError(f"An arm uses '{parent}' as an input of '{decision}', which is not a node of the graph.")
+        if parent in below or parent in (decision, outcome):
+            raise ProblemError(
+                f"An arm uses '{parent}' as an input of '{decision}', but '{parent}' comes after it in the graph. "
+                f"An arm can only use what is known when it decides."
+            )
+    return tuple(node for node in graph.nodes if node in parents)
+
+
+def _refuse_hidden(
+    graph: Graph, needed: set[str], hidden: Collection[str], decision: str, relevant: tuple[str, ...], named: set[str]
+) -> None:
+    for node in graph.nodes:
+        if node not in needed or node not in hidden:
+            continue
+        if node in named:
+            why = "it is the sensitive attribute, the decision or the outcome"
+        elif node in relevant:
+            why = "it is a child of the sensitive attribute on the way to the outcome"
+        else:
+            child = next(c for c in graph.children(node) if c == decision or c in relevant)
+            why = f"it is a parent of '{child}'"
+        raise ProblemError(
+            f"Node '{node}' is declared hidden but must be observed: {why}. Observe it, or choose arms that do not need it."
+        )

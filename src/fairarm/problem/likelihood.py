@@ -1,0 +1,75 @@
+"""L[k, t](row): the one object that carries every importance ratio, in log space, for rows and for cells alike.
+
+    L[k, t](row) = P_k(v | pa(V) with S := t)  ×  Π_{relevant children X other than V} P(x | pa(X)∖S, S := t)
+
+Everything else in the joint density is the same for every arm k and group t, so every weight is a ratio of two L's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairarm.core.types import FloatArray, IntArray
+from fairarm.errors import ProblemError
+from fairarm.problem.mechanism import Columns
+
+if TYPE_CHECKING:
+    from fairarm.problem.model import Problem
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """The two factors of log L of I observations: ``arms`` (K, G, I) and ``children`` (G, I).
+
+    ``children`` is an error's text instead where a relevant child's mechanism is not declared: outcomes can then be
+    compared (the children cancel), gaps cannot be reweighted.
+    """
+
+    arms: FloatArray
+    children: FloatArray | str
+
+    @property
+    def log_L(self) -> FloatArray:
+        """(K, G, I)."""
+        if isinstance(self.children, str):
+            raise ProblemError(self.children)
+        return self.arms + self.children
+
+    def of(self, rows: IntArray) -> Likelihood:
+        """The given observations only."""
+        children = self.children if isinstance(self.children, str) else self.children[:, rows]
+        return Likelihood(self.arms[:, :, rows], children)
+
+    def joined(self, later: Likelihood) -> Likelihood:
+        """These observations, then those of the same problem that came later."""
+        arms = np.concatenate([self.arms, later.arms], axis=2)
+        if isinstance(self.children, str) or isinstance(later.children, str):
+            return Likelihood(arms, self.children)
+        return Likelihood(arms, np.concatenate([self.children, later.children], axis=1))
+
+
+def likelihood(problem: Problem, columns: Columns, length: int) -> Likelihood:
+    """log L of ``length`` observations given by their columns (codes for finite nodes; S itself is not needed).
+
+    Where S → Y is an edge, Y is a relevant child: its factor is included and the columns must hold it.
+    """
+    arms = np.empty((len(problem.arms), len(problem.groups), length))
+    children = np.zeros((len(problem.groups), length))
+    known = [problem.mechanisms[x] for x in problem.relevant_children if x in problem.mechanisms]
+    for t, code in enumerate(problem.group_codes):
+        given = {**columns, problem.sensitive: np.full(length, code, dtype=np.int64)}
+        for k, arm in enumerate(problem.arms):
+            arms[k, t] = arm.mechanism.log_prob(given)
+        for mechanism in known:
+            children[t] += mechanism.log_prob(given)
+    if problem.missing_mechanisms:
+        return Likelihood(
+            arms,
+            f"The mechanisms of {', '.join(problem.missing_mechanisms)} are not declared: they are children of "
+            f"'{problem.sensitive}' on the way to '{problem.outcome.node}', and the paper's algorithms need "
+            f"P(node | parents) of each. Declare them, or use `uniform`.",
+        )
+    return Likelihood(arms, children)

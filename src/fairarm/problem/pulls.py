@@ -1,0 +1,196 @@
+"""Plan and Batch: the only things that algorithms and worlds share.
+
+A plan is a table (arm, regime, count); a batch is a table (arm, regime, S, the observed columns, outcome, count) with
+one line a row (count 1) or a line a cell (count 1 or more).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fairarm.core.types import IntArray
+from fairarm.errors import DataError
+from fairarm.problem.variables import Variable
+
+if TYPE_CHECKING:
+    from fairarm.problem.model import Problem
+
+
+@dataclass(frozen=True)
+class Pulls:
+    """One line of a plan: pull ``arm`` ``count`` times, with S natural or forced to a group."""
+
+    arm: str
+    regime: str
+    count: int
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """How often to pull each arm in each regime: ``counts`` (R, K), regimes first."""
+
+    arms: tuple[str, ...]
+    regimes: tuple[str, ...]
+    counts: IntArray
+
+    def __iter__(self) -> Iterator[Pulls]:
+        """The lines with a positive count."""
+        for r, k in np.argwhere(self.counts > 0):
+            yield Pulls(self.arms[k], self.regimes[r], int(self.counts[r, k]))
+
+    @property
+    def total(self) -> int:
+        return int(self.counts.sum())
+
+    def __repr__(self) -> str:
+        return f"Plan({', '.join(f'{p.count} x {p.arm} [{p.regime}]' for p in self) or 'nothing to pull'})"
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """What came back. ``arm`` and ``regime`` are positions (regime 0 is natural), ``columns`` hold S, the cell and Y.
+
+    Finite columns hold codes, real ones values. ``count`` says how many rows each line stands for.
+    """
+
+    arm: IntArray
+    regime: IntArray
+    columns: Mapping[str, NDArray[Any]]
+    count: IntArray
+
+    @property
+    def size(self) -> int:
+        return len(self.arm)
+
+    @property
+    def total(self) -> int:
+        return int(self.count.sum())
+
+    def digest(self) -> str:
+        """A fingerprint of the content, to tell a repeated part from a conflicting one."""
+        hasher = hashlib.sha256()
+        for name, values in [
+            ("arm", self.arm),
+            ("regime", self.regime),
+            ("count", self.count),
+            *sorted(self.columns.items()),
+        ]:
+            hasher.update(name.encode() + b"\0" + np.ascontiguousarray(values).tobytes())
+        return hasher.hexdigest()
+
+    def labels(self, problem: Problem) -> dict[str, list[Any]]:
+        """The batch with the names of arms, regimes and states: what `batch` takes back."""
+        out: dict[str, list[Any]] = {
+            "arm": [problem.arm_names[i] for i in self.arm],
+            "regime": [problem.regimes[i] for i in self.regime],
+        }
+        for name, values in self.columns.items():
+            states = problem.variables[name].states if name in problem.variables else None
+            out[name] = values.tolist() if states is None else [states[i] for i in values]
+        return {**out, "count": self.count.tolist()}
+
+
+def batch(problem: Problem, rows: Mapping[str, ArrayLike] | Iterable[Mapping[str, Any]]) -> Batch:
+    """A checked batch from columns or a list of rows, with the names of arms, regimes and states.
+
+    Columns: ``arm``, ``regime`` ("natural" or a group; natural if absent), every observed node, and ``count`` (1 if
+    absent). The outcome may be given as its state or, for a real outcome, as a number.
+    """
+    table = {name: np.asarray(values) for name, values in _as_columns(rows).items()}
+    needed = ("arm", *problem.observed)
+    if missing := [name for name in needed if name not in table]:
+        raise DataError(f"The rows have no column '{missing[0]}'. They need: {', '.join(needed)}.")
+    length = len(table["arm"])
+    table.setdefault("regime", np.full(length, problem.regimes[0]))
+    table.setdefault("count", np.ones(length, dtype=np.int64))
+    for name, values in table.items():
+        if values.shape != (length,):
+            raise DataError(f"Column '{name}' has shape {values.shape}; the column 'arm' has {length} rows.")
+    if not np.issubdtype(table["count"].dtype, np.integer):
+        raise DataError("The column 'count' must hold whole numbers.")
+    made = Batch(
+        arm=_codes(table["arm"], problem.arm_names, "arm"),
+        regime=_codes(table["regime"], problem.regimes, "regime"),
+        columns={name: _column(name, table[name], problem.variables.get(name)) for name in problem.observed},
+        count=table["count"].astype(np.int64),
+    )
+    check_batch(problem, made)
+    return made
+
+
+def check_batch(problem: Problem, made: Batch) -> None:
+    """Every line fits the problem: known arm and regime, S as forced, states and outcome within their range."""
+    if missing := [name for name in problem.observed if name not in made.columns]:
+        raise DataError(f"The batch has no column '{missing[0]}'. It needs: {', '.join(problem.observed)}.")
+    _within("arm", made.arm, len(problem.arms), made.size)
+    _within("regime", made.regime, len(problem.regimes), made.size)
+    if made.count.shape != made.arm.shape or np.any(made.count < 0):
+        raise DataError("The column 'count' must hold one whole number, 0 or more, for each line.")
+    for name in problem.observed:
+        _check_column(problem, name, np.asarray(made.columns[name]), made.size)
+    forced = made.regime > 0
+    expected = np.array((-1, *problem.group_codes))[made.regime]
+    wrong = forced & (made.columns[problem.sensitive] != expected)
+    if np.any(wrong):
+        regime = problem.regimes[int(made.regime[np.argmax(wrong)])]
+        raise DataError(
+            f"A row of regime '{regime}' has another {problem.sensitive}. A forced pull must return the group it was forced to; "
+            f"give such rows the regime '{problem.regimes[0]}'."
+        )
+
+
+def _check_column(problem: Problem, name: str, values: NDArray[Any], size: int) -> None:
+    variable = problem.variables.get(name)
+    if variable is not None and variable.finite:
+        _within(name, values, variable.size, size)
+        return
+    if name == problem.outcome.node:
+        low, high = problem.outcome.low, problem.outcome.high
+    else:
+        low, high = (variable.low, variable.high) if variable else (None, None)
+    if values.shape != (size,) or not np.all(np.isfinite(values)) or np.any(values < low) or np.any(values > high):
+        raise DataError(f"Column '{name}' must hold {size} numbers from {low} to {high}; some are missing or outside.")
+
+
+def _within(name: str, codes: NDArray[Any], size: int, length: int) -> None:
+    valid = codes.shape == (length,) and np.issubdtype(codes.dtype, np.integer)
+    if not valid or np.any(codes < 0) or np.any(codes >= size):
+        raise DataError(
+            f"Column '{name}' must hold {length} codes from 0 to {size - 1}; use `batch` to give names instead."
+        )
+
+
+def _as_columns(rows: Mapping[str, ArrayLike] | Iterable[Mapping[str, Any]]) -> dict[str, ArrayLike]:
+    if isinstance(rows, Mapping):
+        return dict(rows)
+    listed = list(rows)
+    if not listed:
+        raise DataError("There are no rows.")
+    if any(row.keys() != listed[0].keys() for row in listed):
+        raise DataError("The rows do not all have the same columns.")
+    return {name: [row[name] for row in listed] for name in listed[0]}
+
+
+def _codes(values: NDArray[Any], names: tuple[str, ...], what: str) -> IntArray:
+    """Positions of names; integers are names too only if the names look like them."""
+    lookup = {name: i for i, name in enumerate(names)}
+    unique, inverse = np.unique(values.astype(str), return_inverse=True)
+    unknown = [value for value in unique.tolist() if value not in lookup]
+    if unknown:
+        raise DataError(f"Column '{what}' holds '{unknown[0]}', which is not one of: {', '.join(names[:12])}.")
+    return np.array([lookup[value] for value in unique.tolist()], dtype=np.int64)[inverse]
+
+
+def _column(name: str, values: NDArray[Any], variable: Variable | None) -> NDArray[Any]:
+    if variable is not None and variable.states is not None:
+        return _codes(values, variable.states, name)
+    try:
+        return values.astype(np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"Column '{name}' must hold numbers; it holds {values.dtype} values.") from None

@@ -1,0 +1,56 @@
+"""Cells: every combination of values of the observed finite columns, numbered."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairarm.core.types import IntArray
+from fairarm.errors import ProblemError
+from fairarm.problem.variables import Variable
+
+MAX_CELLS = 1 << 22
+"""Most cells held as a table; checked before memory is taken."""
+
+
+@dataclass(frozen=True)
+class CellSpace:
+    """Columns in a fixed order with their sizes; cell number = mixed-radix code, last column fastest."""
+
+    columns: tuple[str, ...]
+    sizes: tuple[int, ...]
+
+    @classmethod
+    def of(cls, columns: tuple[str, ...], variables: Mapping[str, Variable]) -> CellSpace:
+        space = cls(columns, tuple(variables[name].size for name in columns))
+        if space.count > MAX_CELLS:
+            raise ProblemError(
+                f"The observed columns {list(columns)} make {space.count} cells; at most {MAX_CELLS} are held as a table. "
+                f"Merge states, or use arms with fewer inputs."
+            )
+        return space
+
+    @property
+    def count(self) -> int:
+        return math.prod(self.sizes)
+
+    def number(self, columns: Mapping[str, NDArray[Any]]) -> IntArray:
+        """The cell of each observation."""
+        length = len(next(iter(columns.values())))
+        cell = np.zeros(length, dtype=np.int64)
+        for name, size in zip(self.columns, self.sizes, strict=True):
+            cell *= size
+            cell += columns[name]
+        return cell
+
+    def codes(self, cells: IntArray | None = None) -> dict[str, IntArray]:
+        """The columns of the given cells, or of all of them in order."""
+        numbers = np.arange(self.count) if cells is None else cells
+        if not self.columns:
+            return {}
+        return dict(zip(self.columns, np.unravel_index(numbers, self.sizes), strict=True))

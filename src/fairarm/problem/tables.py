@@ -1,0 +1,251 @@
+"""A problem as arrays: likelihoods over its cells, the arms' laws, and the divergences M and D, computed once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairarm.core.divergence import exponential_divergence
+from fairarm.core.types import BoolArray, FloatArray, IntArray
+from fairarm.errors import OverlapError, ProblemError
+from fairarm.problem.context import ContextLaw, ContextSample
+from fairarm.problem.likelihood import Likelihood, likelihood
+from fairarm.problem.space import CellSpace
+
+if TYPE_CHECKING:
+    from fairarm.problem.model import Problem
+
+LAW_TOLERANCE = 1e-6
+"""How far the declared law of the cells may be from summing to 1 under any arm and group."""
+
+QUADRATURE_TOLERANCE = 1e-3
+PANELS, NODES_A_PANEL = 64, 8
+MAX_POINTS = 1 << 26
+"""Most likelihood values (K × G × points) held at once: 512 MiB."""
+
+
+@dataclass(frozen=True)
+class Law:
+    """Points with their likelihood, and the probability of each point under every arm and group, (K, G, I).
+
+    ``shares`` is P(S), (G,), or None where unknown.
+    """
+
+    likelihood: Likelihood
+    probability: FloatArray
+    shares: FloatArray | None
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Arrays of one problem. ``space`` is None where a column is real-valued: rows then stand in for cells."""
+
+    problem: Problem
+    space: CellSpace | None
+    """The cells that L depends on: the observed columns without S, and without Y unless S → Y is an edge."""
+
+    @cached_property
+    def likelihood(self) -> Likelihood:
+        """log L over the cells."""
+        if self.space is None:
+            raise ProblemError(
+                "This problem has real-valued columns: likelihoods are computed row by row, not by cell."
+            )
+        _check_points(self.problem, self.space.count)
+        return likelihood(self.problem, self.space.codes(), self.space.count)
+
+    @cached_property
+    def law(self) -> Law:
+        """The points over which divergences are averaged: cells, quadrature nodes, or a sample's rows."""
+        context = self.problem.context
+        if isinstance(context, ContextSample):
+            return _sample_law(self.problem, context)
+        return _declared_law(self.problem, self, context)
+
+    @cached_property
+    def M(self) -> FloatArray:
+        """M_kj = log E_k[exp r_kj], (K, K): row estimated, column pulled."""
+        law = self.law
+        if law.shares is None:
+            raise ProblemError(
+                f"The shares of the groups of '{self.problem.sensitive}' are not declared, and the divergence M averages over them. "
+                f"Declare them (shares), or give a sample of rows from a log as the context."
+            )
+        arms = _scaled(law.likelihood.arms)
+        weighted = law.probability * law.shares[:, None]
+        if not self.problem.roles.decision_is_child:  # the ratio is the same in both groups
+            return exponential_divergence(weighted.sum(axis=1), arms[:, 0], arms[:, 0])
+        flat = (len(arms), -1)
+        return exponential_divergence(weighted.reshape(flat), arms.reshape(flat), arms.reshape(flat))
+
+    @cached_property
+    def D(self) -> FloatArray:
+        """D_kj^{s,s'} and D_kj^{s',s}, (2, K, K): direction 0 is estimated from pulls with S = s', 1 from S = s."""
+        L = _scaled(self.law.likelihood.log_L)
+        both = self.law.probability.sum(axis=1)
+        difference = L[:, 0] - L[:, 1]
+        return np.stack([exponential_divergence(both, difference, L[:, other]) for other in (1, 0)])
+
+    def require_overlap(self) -> None:
+        """Every arm's gap can be learned from some arm; else an error that names arm and cell."""
+        for direction in (0, 1):
+            lost = np.isinf(self.D[direction]).all(axis=1)
+            if lost.any():
+                raise OverlapError(self._overlap_message(int(np.argmax(lost)), direction))
+
+    def _overlap_message(self, k: int, direction: int) -> str:
+        L = self.law.likelihood.log_L
+        present, absent = (0, 1) if direction == 0 else (1, 0)
+        mass = self.law.probability.sum(axis=1)[k]
+        lost: BoolArray = (mass > 0) & np.isneginf(L[k, absent]) & ~np.isneginf(L[k, present])
+        groups, arm = self.problem.groups, self.problem.arm_names[k]
+        where = f" ({self._describe(int(np.argmax(lost)))})" if self.space is not None and lost.any() else ""
+        return (
+            f"The groups do not overlap under arm '{arm}': '{groups[present]}' reaches states{where} that "
+            f"'{groups[absent]}' never does, so its gap cannot be learned from pulls with "
+            f"{self.problem.sensitive} = {groups[absent]}. Smooth the mechanism, or use `uniform`, which compares the groups directly."
+        )
+
+    def _describe(self, cell: int) -> str:
+        if self.space is None:
+            return ""
+        codes = self.space.codes(np.array([cell]))
+        states = {name: self.problem.variables[name].states or () for name in codes}
+        return ", ".join(f"{name}='{states[name][int(code[0])]}'" for name, code in codes.items())
+
+
+def build_tables(problem: Problem) -> Tables:
+    """The tables of a problem; arrays are filled when first used."""
+    columns = problem.likelihood_columns
+    finite = all(name in problem.variables and problem.variables[name].finite for name in columns)
+    return Tables(problem, CellSpace.of(columns, problem.variables) if finite else None)
+
+
+def _scaled(log_values: FloatArray) -> FloatArray:
+    """exp of (K, G, I), each point scaled by its largest value: only ratios at a point matter."""
+    peak = log_values.max(axis=(0, 1))
+    return np.exp(log_values - np.where(np.isfinite(peak), peak, 0.0))
+
+
+def _check_points(problem: Problem, points: int) -> None:
+    size = points * len(problem.arms) * len(problem.groups)
+    if size > MAX_POINTS:
+        raise ProblemError(
+            f"{len(problem.arms)} arms over {points} cells need {size} likelihood values; at most {MAX_POINTS} are held. "
+            f"Use fewer arms, or merge states."
+        )
+
+
+def _declared_law(problem: Problem, tables: Tables, context: ContextLaw | None) -> Law:
+    """p_{k,t} = L[k, t] · h over the cells; a real-valued decision is integrated by Gauss–Legendre panels."""
+    unknown = [
+        name
+        for name in problem.cell_columns
+        if name != problem.decision
+        and name not in problem.relevant_children
+        and name not in (context.variables if context else ())
+    ]
+    if unknown and context is None:
+        raise ProblemError(
+            f"The law of {', '.join(unknown)} is not declared, and the divergences average over it. Declare it (context), as a "
+            f"table or as a sample of rows from a log."
+        )
+    if tables.space is not None:
+        values, log_volume, tolerance = tables.likelihood, np.zeros(1), LAW_TOLERANCE
+        columns: dict[str, NDArray[Any]] = dict(tables.space.codes())
+    else:
+        columns, log_volume, tolerance = _quadrature_points(problem)
+        values = likelihood(problem, columns, len(columns[problem.decision]))
+    h = np.float64(1.0) if context is None else context.weights[tuple(columns[name] for name in context.variables)]
+    probability = np.exp(values.log_L + log_volume) * h
+    totals = probability.sum(axis=2)
+    if np.any(np.abs(totals - 1) > tolerance):
+        k, t = (int(i) for i in np.argwhere(np.abs(totals - 1) > tolerance)[0])
+        raise ProblemError(
+            f"Under arm '{problem.arm_names[k]}' and {problem.sensitive} = {problem.groups[t]} the law of the observed columns sums to "
+            f"{totals[k, t]:.6g}, not 1. Check the context law, or the density and range of '{problem.decision}'."
+        )
+    shares = None if problem.shares is None else np.array(problem.shares)
+    return Law(values, probability / totals[:, :, None], shares)
+
+
+def _quadrature_points(problem: Problem) -> tuple[dict[str, NDArray[Any]], FloatArray, float]:
+    """Every combination of the finite columns with quadrature nodes of a real decision over its range."""
+    decision = problem.variables[problem.decision]
+    finite = [name for name in problem.likelihood_columns if name != problem.decision]
+    if decision.finite or any(not problem.variables[name].finite for name in finite):
+        raise ProblemError(
+            "Divergences over real-valued columns other than the decision need a sample of rows from a log as the context."
+        )
+    nodes, weights = decision_nodes(problem)
+    space = CellSpace.of(tuple(finite), problem.variables)
+    _check_points(problem, space.count * len(nodes))
+    cells = np.repeat(np.arange(space.count), len(nodes))
+    columns: dict[str, NDArray[Any]] = dict(space.codes(cells))
+    columns[problem.decision] = np.tile(nodes, space.count)
+    return columns, np.log(np.tile(weights, space.count)), QUADRATURE_TOLERANCE
+
+
+def decision_nodes(problem: Problem) -> tuple[NDArray[Any], FloatArray]:
+    """The values over which the decision is summed (states, weight 1) or integrated (Gauss–Legendre panels)."""
+    decision = problem.variables[problem.decision]
+    if decision.finite:
+        return np.arange(decision.size), np.ones(decision.size)
+    x, w = np.polynomial.legendre.leggauss(NODES_A_PANEL)
+    edges = np.linspace(decision.low or 0.0, decision.high or 0.0, PANELS + 1)
+    half = np.diff(edges)[:, None] / 2
+    return ((edges[:-1, None] + half) + half * x).ravel(), (half * w).ravel()
+
+
+def _sample_law(problem: Problem, sample: ContextSample) -> Law:
+    """Empirical laws from natural rows: V summed out given each row, or rows reweighted by L[k, t]/L[j, t].
+
+    The second is needed where an observed variable other than V descends from V.
+    """
+    group = np.full(len(sample.columns[problem.sensitive]), -1, dtype=np.int64)
+    for t, code in enumerate(problem.group_codes):
+        group[sample.columns[problem.sensitive] == code] = t
+    counts = np.bincount(group, minlength=len(problem.groups))
+    if np.any(counts == 0):
+        raise ProblemError(
+            f"The context sample has no row with {problem.sensitive} = {problem.groups[int(np.argmin(counts))]}."
+        )
+    shares = np.array(problem.shares) if problem.shares is not None else counts / counts.sum()
+    below = problem.roles.graph.descendants(problem.decision) - {problem.outcome.node}
+    if below & set(problem.cell_columns) or problem.outcome.node in problem.relevant_children:
+        values, probability = _reweighted(problem, sample, group, counts)
+    else:
+        values, probability = _summed_out(problem, sample, group, counts)
+    return Law(values, probability / probability.sum(axis=2, keepdims=True), shares)
+
+
+def _own_group(group: IntArray, counts: IntArray) -> FloatArray:
+    """(G, I): 1/n_t where the row belongs to group t, else 0."""
+    return np.where(group == np.arange(len(counts))[:, None], 1.0 / counts[:, None], 0.0)
+
+
+def _summed_out(
+    problem: Problem, sample: ContextSample, group: IntArray, counts: IntArray
+) -> tuple[Likelihood, FloatArray]:
+    nodes, weights = decision_nodes(problem)
+    rows = np.repeat(np.arange(len(group)), len(nodes))
+    _check_points(problem, len(rows))
+    columns: dict[str, NDArray[Any]] = {name: np.asarray(values)[rows] for name, values in sample.columns.items()}
+    columns[problem.decision] = np.tile(nodes, len(group))
+    values = likelihood(problem, columns, len(rows))
+    return values, np.exp(values.arms) * np.tile(weights, len(group)) * _own_group(group, counts)[:, rows]
+
+
+def _reweighted(
+    problem: Problem, sample: ContextSample, group: IntArray, counts: IntArray
+) -> tuple[Likelihood, FloatArray]:
+    _check_points(problem, len(group))
+    values = likelihood(problem, sample.columns, len(group))
+    logged = values.log_L[problem.arm_index(sample.arm)]
+    with np.errstate(invalid="ignore"):
+        ratio = np.where(np.isneginf(values.log_L), 0.0, np.exp(values.log_L - logged))
+    return values, ratio * _own_group(group, counts)

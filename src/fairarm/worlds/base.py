@@ -1,0 +1,48 @@
+"""What a world is: something that can be pulled, and that may know the truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from fairarm.core.types import BoolArray, FloatArray
+from fairarm.problem.model import Problem
+from fairarm.problem.pulls import Batch, Plan
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Exact means of every arm, in the outcome's own units: ``outcomes`` (K,), ``gaps`` μ(s) − μ(s') (K,)."""
+
+    outcomes: FloatArray
+    group_outcomes: FloatArray
+    """(K, G)."""
+    tolerance: float
+
+    @property
+    def gaps(self) -> FloatArray:
+        return self.group_outcomes[:, 0] - self.group_outcomes[:, 1]
+
+    @property
+    def fair(self) -> BoolArray:
+        return np.abs(self.gaps) < self.tolerance
+
+    @property
+    def best_fair_arm(self) -> int | None:
+        """The position of the fair arm with the highest outcome; None where no arm is fair."""
+        if not self.fair.any():
+            return None
+        return int(np.argmax(np.where(self.fair, self.outcomes, -np.inf)))
+
+
+class World(Protocol):
+    """Something that can be pulled. ``truth`` is None where it is not known."""
+
+    @property
+    def problem(self) -> Problem: ...
+
+    def pull(self, plan: Plan, rng: np.random.Generator) -> Batch: ...
+
+    def truth(self) -> Truth | None: ...

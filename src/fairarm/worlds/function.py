@@ -1,0 +1,47 @@
+"""A Python function as a world, for people's own simulators; rows with real values are allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fairarm.errors import DataError
+from fairarm.problem.model import Problem
+from fairarm.problem.pulls import Batch, Plan, batch
+from fairarm.worlds.base import Truth
+
+Simulator = Callable[[str, str, int, np.random.Generator], Mapping[str, ArrayLike]]
+"""(arm, regime, count, rng) -> the observed columns of ``count`` rows, by name; states by name, numbers as they are."""
+
+
+@dataclass(frozen=True)
+class FunctionWorld:
+    """Pulls by calling ``simulate`` once for each line of a plan. ``known_truth`` is optional."""
+
+    problem: Problem
+    simulate: Simulator
+    known_truth: Truth | None = None
+
+    def pull(self, plan: Plan, rng: np.random.Generator) -> Batch:
+        columns: dict[str, list[Any]] = {name: [] for name in ("arm", "regime", *self.problem.observed)}
+        for pulls in plan:
+            rows = self.simulate(pulls.arm, pulls.regime, pulls.count, rng)
+            for name in self.problem.observed:
+                if name not in rows or len(np.asarray(rows[name])) != pulls.count:
+                    raise DataError(
+                        f"The simulator was asked for {pulls.count} rows of arm '{pulls.arm}' ({pulls.regime}); its column '{name}' "
+                        f"is missing or has another length."
+                    )
+                columns[name].append(np.asarray(rows[name]))
+            columns["arm"].append(np.full(pulls.count, pulls.arm))
+            columns["regime"].append(np.full(pulls.count, pulls.regime))
+        if not columns["arm"]:
+            raise DataError("The plan is empty: there is nothing to pull.")
+        return batch(self.problem, {name: np.concatenate(parts) for name, parts in columns.items()})
+
+    def truth(self) -> Truth | None:
+        return self.known_truth
