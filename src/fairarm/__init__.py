@@ -1,0 +1,58 @@
+"""fairarm: find the best fair arm.
+
+    from fairarm import load_problem, identify
+    scenario = load_problem("ad-marketplace")
+    identify(scenario.problem, scenario.world, pulls=10_000, seed=7).verdict
+
+Names are imported when first used, so that ``import fairarm`` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from fairarm.algorithms import Algorithm, Readings, Status, Verdict, algorithm, resume
+    from fairarm.catalog import Scenario, bundled_problems, load_problem
+    from fairarm.errors import FairarmError
+    from fairarm.experiments import identify, inspect, simulate
+    from fairarm.problem.context import ContextLaw, ContextSample
+    from fairarm.problem.inference import context_law
+    from fairarm.problem.mechanism import Arm, Code, Table, table
+    from fairarm.problem.model import Constraint, Outcome, Problem
+    from fairarm.problem.network import Network
+    from fairarm.problem.pulls import Batch, Plan, batch
+    from fairarm.problem.variables import Variable
+    from fairarm.readers import from_pgmpy, read_network, read_problem, write_problem
+    from fairarm.worlds import FunctionWorld, NetworkWorld, Truth
+
+_HOME = {
+    "fairarm.algorithms": ("Algorithm", "Readings", "Status", "Verdict", "algorithm", "resume"),
+    "fairarm.catalog": ("Scenario", "bundled_problems", "load_problem"),
+    "fairarm.errors": ("FairarmError",),
+    "fairarm.experiments": ("identify", "inspect", "simulate"),
+    "fairarm.problem.context": ("ContextLaw", "ContextSample"),
+    "fairarm.problem.inference": ("context_law",),
+    "fairarm.problem.mechanism": ("Arm", "Code", "Table", "table"),
+    "fairarm.problem.model": ("Constraint", "Outcome", "Problem"),
+    "fairarm.problem.network": ("Network",),
+    "fairarm.problem.pulls": ("Batch", "Plan", "batch"),
+    "fairarm.problem.variables": ("Variable",),
+    "fairarm.readers": ("from_pgmpy", "read_network", "read_problem", "write_problem"),
+    "fairarm.worlds": ("FunctionWorld", "NetworkWorld", "Truth"),
+}
+_WHERE = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = [  # noqa: PLE0604
+    "Algorithm", "Arm", "Batch", "Code", "Constraint", "ContextLaw", "ContextSample", "FairarmError", "FunctionWorld",
+    "Network", "NetworkWorld", "Outcome", "Plan", "Problem", "Readings", "Scenario", "Status", "Table", "Truth", "Variable",
+    "Verdict", "algorithm", "batch", "bundled_problems", "context_law", "from_pgmpy", "identify", "inspect",
+    "load_problem", "read_network", "read_problem", "resume", "simulate", "table", "write_problem",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WHERE:
+        return getattr(import_module(_WHERE[name]), name)
+    raise AttributeError(f"module 'fairarm' has no attribute '{name}'")

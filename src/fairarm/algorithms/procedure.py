@@ -68,15 +68,15 @@ def _report(problem: Problem, state: State, i: int, k: int) -> ArmReport:
 def _reason(problem: Problem, state: State, i: int, k: int, gap: float | None) -> str:
     answer = int(state.answer[i])
     if state.reason[i, k] == Reason.UNFAIR:
-        return f"unfair: a gap of {abs(gap or 0.0):.4g} against a tolerance of {problem.gap_tolerance:.4g}"
+        return f"unfair: gap {abs(gap or 0.0):.4g} > {problem.gap_tolerance:.4g}"
     if state.reason[i, k] == Reason.WORSE:
-        return "worse: its outcome is lower than that of a fair arm"
+        return "worse than a fair arm"
     if answer == k:
-        return "found: the best outcome among the fair arms"
+        return "found: best of the fair arms"
     if answer == Answer.PENDING:
         return "still in the running"
     if np.isnan(state.outcomes[i, k]) and np.isnan(state.gaps[i, :, k]).any():
         return "not known well enough: no usable pull"
     if answer >= 0 and state.outcomes[i, k] <= state.outcomes[i, answer]:
-        return "worse: a lower estimate than the arm found"
+        return "a lower estimate than the arm found"
     return "not shown to be fair"

@@ -1,0 +1,7 @@
+"""What people do with a problem and a world: inspect it, identify the best fair arm, simulate many runs."""
+
+from fairarm.experiments.identify import Identification, identify
+from fairarm.experiments.inspection import Inspection, inspect
+from fairarm.experiments.simulate import Point, Simulation, simulate
+
+__all__ = ["Identification", "Inspection", "Point", "Simulation", "identify", "inspect", "simulate"]

@@ -8,11 +8,8 @@ Properties and comments are skipped; commas between names and numbers may be lef
 
 from __future__ import annotations
 
-import gzip
 import math
 import re
-import stat
-import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,6 +25,7 @@ from fairarm.errors import ProblemError, ReadError
 from fairarm.problem.mechanism import ROW_TOLERANCE, Table, check_size
 from fairarm.problem.network import Network, find_cycle
 from fairarm.problem.variables import Variable
+from fairarm.readers.text import one_line, read_text
 
 if TYPE_CHECKING:
     from lark import Lark, Token, UnexpectedInput
@@ -37,7 +35,6 @@ MAX_BYTES = 64 << 20
 
 MAX_STATES = 10_000
 MAX_PARENTS = 63  # a table has one axis per parent and one of its own; numpy stops at 64
-_MESSAGE = 600
 
 # ENTRIES takes a whole row of numbers as one token: a file of 5 MB is then a few thousand tokens, not a million.
 # Possessive repeats (++) never backtrack, so no text takes more than linear time.
@@ -169,12 +166,6 @@ class _Source:
             raise self.error(line, str(error)) from None
 
 
-def one_line(message: str) -> str:
-    """A message fit for a terminal: one line, control characters escaped, of bounded length."""
-    short = message if len(message) <= _MESSAGE else message[: _MESSAGE - 1] + "…"
-    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in short)
-
-
 def _shown(text: str) -> str:
     return f"'{text}'" if len(text) <= 40 else f"'{text[:40]}…'"
 
@@ -185,44 +176,7 @@ def _listed(names: Sequence[str]) -> str:
 
 def read_bif(path: Path) -> Network:
     """The network in a ``.bif`` or ``.bif.gz`` file of at most 64 MiB, also when unpacked."""
-    source = _Source(str(path))
-    data = read_bytes(path)
-    start = len(b"\xef\xbb\xbf") if data.startswith(b"\xef\xbb\xbf") else 0
-    try:
-        text = str(memoryview(data)[start:], "utf-8")
-    except UnicodeDecodeError as error:
-        at = start + error.start
-        what = f"byte 0x{data[at]:02x} is not UTF-8 text. A BIF file is text; save it as UTF-8."
-        raise source.error(data.count(b"\n", 0, at) + 1, what) from None
-    return parse_bif(text, source.name)
-
-
-def check_file(path: Path) -> None:
-    """Refuse what is missing, not a file, or larger than 64 MiB, before it is opened."""
-    try:
-        status = path.stat()
-    except (OSError, ValueError) as error:
-        reason = "no such file" if isinstance(error, FileNotFoundError) else str(error)
-        raise ReadError(one_line(f"{path}: {reason}. Check the path and the folder it starts from.")) from None
-    if stat.S_ISDIR(status.st_mode):
-        raise ReadError(one_line(f"{path}: is a directory. Name a file inside it."))
-    if not stat.S_ISREG(status.st_mode):
-        raise ReadError(one_line(f"{path}: is not a regular file. Save the network in one first."))
-    if status.st_size > MAX_BYTES:
-        raise ReadError(one_line(f"{path}: {status.st_size} bytes; the largest file read has {MAX_BYTES}."))
-
-
-def read_bytes(path: Path) -> bytes:
-    """The content, unpacked if the name ends in ``.gz``; never more than 64 MiB of it."""
-    check_file(path)
-    try:
-        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as stream:
-            data = stream.read(MAX_BYTES + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise ReadError(one_line(f"{path}: cannot be read: {error}. Fetch or pack the file again.")) from None
-    if len(data) > MAX_BYTES:
-        raise ReadError(one_line(f"{path}: more than {MAX_BYTES} bytes when unpacked, the largest text read."))
-    return data
+    return parse_bif(read_text(path, MAX_BYTES), str(path))
 
 
 def parse_bif(text: str, source: str) -> Network:

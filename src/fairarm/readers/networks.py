@@ -7,6 +7,7 @@ from pathlib import Path
 from fairarm.errors import ReadError
 from fairarm.problem.network import Network
 from fairarm.readers import bif, pyagrum_formats
+from fairarm.readers.text import check_file, one_line
 
 EXTENSIONS = (".bif", ".bif.gz", *pyagrum_formats.EXTENSIONS)
 """Every network format that can be read."""
@@ -18,14 +19,14 @@ def read_network(path: Path) -> Network:
     The result's ``notes`` say what was put right, such as rows that did not sum to exactly 1.
     """
     path = Path(path)
-    bif.check_file(path)
+    check_file(path, bif.MAX_BYTES)
     name = path.name.lower()
     if name.endswith((".bif", ".bif.gz")):
         return bif.read_bif(path)
     if name.endswith(pyagrum_formats.EXTENSIONS):
         return pyagrum_formats.read_with_pyagrum(path)
     raise ReadError(
-        bif.one_line(
+        one_line(
             f"{path}: the extension '{path.suffix}' is not that of a network format. Known: {', '.join(EXTENSIONS)}. "
             "Rename the file, or save the network as BIF."
         )

@@ -17,7 +17,7 @@ from fairarm.errors import ProblemError, ReadError
 from fairarm.problem.mechanism import Table, check_size
 from fairarm.problem.network import Network
 from fairarm.problem.variables import Variable
-from fairarm.readers.bif import one_line
+from fairarm.readers.text import one_line
 
 _NEEDED = ("variable", "variables", "state_names", "values")
 

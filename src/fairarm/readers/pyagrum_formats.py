@@ -1,12 +1,13 @@
 """Bayesian networks in the formats that pyagrum loads besides BIF: Hugin, GeNIe, XMLBIF, UAI, O3PRM and its own.
 
 pyagrum runs in a process of its own, with a limit on memory and time. Its parsers print, can crash, and answer some
-broken files with messages of gigabytes; none of that reaches the user's terminal or session. What it finds comes back
-as arrays, always transposed by variable name, and rows are checked by ``Table`` (pyagrum itself takes rows that sum to
-1.4). Several of the formats pass through float32, so rows are often off by 1e-8: these are renormalised and noted.
+broken files with messages of gigabytes, or take memory without end (a "nan" in XDSL); none of that reaches the user's
+terminal or session. What it finds comes back as arrays, always transposed by variable name, and rows are checked by
+``Table`` (pyagrum itself takes rows that sum to 1.4). Several of the formats pass through float32, so rows are often
+off by 1e-8: these are renormalised and noted.
 
-Two of pyagrum's readers (3.3.1) do not follow the definition of their format for nodes with several parents: it lets the
-*first* parent vary fastest, where GeNIe's XDSL and UAI define the *last*. XDSL tables are put in the defined order,
+Two of pyagrum's readers (3.3.1) do not follow the definition of their format for nodes with several parents: they let
+the *first* parent vary fastest, where GeNIe's XDSL and UAI define the *last*. XDSL tables are put in the defined order,
 unless the file says that aGrUM wrote it; a UAI file does not say who wrote it, so such a node is refused.
 """
 
@@ -26,19 +27,22 @@ from fairarm.errors import FairarmError, ReadError
 from fairarm.problem.mechanism import Table, check_size
 from fairarm.problem.network import Network
 from fairarm.problem.variables import Variable
-from fairarm.readers.bif import check_file, one_line
+from fairarm.readers.text import check_file, one_line
 
 EXTENSIONS = (".net", ".dsl", ".xdsl", ".bifxml", ".uai", ".o3prm", ".jgum", ".bgum")
 """What pyagrum loads and we accept. Its ``.pkl`` is left out: opening a pickle runs whatever code is in it."""
 
+MAX_BYTES = 64 << 20
+"""Largest file."""
+
 _SECONDS = 120
-_MEMORY = 2 << 30
+_MEMORY = 1 << 30
 _CHILD = "import sys; from fairarm.readers.pyagrum_formats import dump; dump(sys.argv[1], sys.argv[2])"
 
 
 def read_with_pyagrum(path: Path) -> Network:
     """The network in a file that pyagrum can load, its tables in float64 and in declared order."""
-    check_file(path)
+    check_file(path, MAX_BYTES)
     if path.suffix.lower() not in EXTENSIONS:
         raise ReadError(one_line(f"{path}: unknown format. pyagrum reads here: {', '.join(EXTENSIONS)}."))
     with tempfile.TemporaryDirectory(prefix="fairarm-") as folder:
@@ -111,6 +115,8 @@ def first_line(message: str) -> str:
     """The first line of pyagrum's message that is an error, without its banner."""
     lines = [line.strip().removeprefix("[pyAgrum] ").strip() for line in message.splitlines() if line.strip()]
     errors = [line for line in lines if " error : " in line or ":error : " in line]
+    if "bad_alloc" in message:
+        return f"it ran out of memory, {_MEMORY >> 20} MiB"
     return (errors or lines or ["no reason given"])[0].removeprefix("Fatal error: ")
 
 

@@ -1,0 +1,55 @@
+# make demo: the main job on bundled problems.   make test: all tests, lint, types, layers.
+# Both set up a virtual environment in .venv by themselves, with the versions pinned in constraints.txt.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+STAMP = $(VENV)/.installed
+JOBS ?= 2
+
+.PHONY: demo test lint types layers unit benchmarks docs-figures clean constraints
+
+$(STAMP): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --build-constraint constraints.txt --editable '.[dev]' || \
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $(STAMP)
+
+demo: $(STAMP)
+	@mkdir -p out
+	$(BIN)/fairarm inspect ad-marketplace
+	$(BIN)/fairarm identify ad-marketplace --algorithm csr-v2 --pulls 10000 --seed 7
+	$(BIN)/fairarm simulate ad-marketplace --algorithms csr-v1,csr-v2,two-stage-v2 --pulls 300,1000,3000,10000 \
+		--runs 200 --seed 7 --jobs $(JOBS) --plot out/ad-marketplace.png
+	$(BIN)/fairarm inspect hepar2
+
+test: lint types layers unit
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(STAMP)
+	$(BIN)/mypy
+
+layers: $(STAMP)
+	$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
+
+unit: $(STAMP)
+	$(BIN)/pytest -n $(JOBS)
+
+benchmarks: $(STAMP)
+	$(BIN)/python benchmarks/run.py
+
+docs-figures: $(STAMP)
+	$(BIN)/fairarm simulate ad-marketplace --algorithms csr-v1,csr-v2,two-stage-v2,uniform --pulls 100,300,1000,3000,10000,30000 \
+		--runs 400 --seed 7 --jobs $(JOBS) --plot docs/figures/ad-marketplace.svg
+
+# Pin anew after a change of dependencies: installs into a scratch environment and freezes it.
+constraints:
+	$(PYTHON) -m venv build/constraints
+	build/constraints/bin/pip install --quiet --upgrade pip
+	build/constraints/bin/pip install --quiet '.[dev]' hatchling
+	build/constraints/bin/pip freeze --exclude fairarm | sed 's/ @ .*//' > constraints.txt
+
+clean:
+	rm -rf $(VENV) build out .pytest_cache .mypy_cache .ruff_cache .hypothesis

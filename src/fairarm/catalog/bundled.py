@@ -1,0 +1,95 @@
+"""Which problems ship with the package, and how their names are read: ``synthetic-tight:K=30,m=20,seed=3``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import partial
+from importlib.resources import as_file, files
+from inspect import signature
+from pathlib import Path
+
+from fairarm.catalog.hepar2 import hepar2, hepar2_binding
+from fairarm.catalog.synthetic import settings, synthetic
+from fairarm.errors import OptionError
+from fairarm.problem.model import Problem
+from fairarm.problem.network import Network
+from fairarm.readers.problem_file import read_problem
+from fairarm.worlds.base import World
+from fairarm.worlds.network import NetworkWorld
+
+Loaded = tuple[Problem, Network | None]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A problem and, where there is one, the world it can be simulated in. Algorithms only receive the problem."""
+
+    problem: Problem
+    world: World | None = None
+
+
+def _shipped(name: str) -> Loaded:
+    with as_file(files("fairarm") / "data" / f"{name}.toml") as path:
+        return read_problem(path)
+
+
+def _makers() -> dict[str, tuple[Callable[..., Loaded], str]]:
+    """Name -> (function of the name's parameters, one line about it)."""
+    makers: dict[str, tuple[Callable[..., Loaded], str]] = {
+        "coin": (partial(_shipped, "coin"), "two arms and one coin, worked by hand in the docs"),
+        "ad-marketplace": (partial(_shipped, "ad-marketplace"), "six click predictors; the best one is clearly unfair"),
+        "hepar2": (hepar2, "HEPAR-II, K random mechanisms of fibrosis, E = 0.2 as printed (every arm is fair)"),
+        "hepar2-binding": (
+            hepar2_binding,
+            "HEPAR-II at a tolerance that splits the arms; CSR needs 10^7 pulls or more",
+        ),
+    }
+    for setting, text in settings().items():
+        makers[f"synthetic-{setting}"] = (partial(synthetic, setting), text)
+    for setting, text in settings().items():
+        makers[f"synthetic-{setting}-noisy"] = (partial(synthetic, setting, noisy=True), f"{text}; noisy outcomes")
+    return makers
+
+
+def bundled_problems() -> dict[str, str]:
+    """Every bundled name with one line about it."""
+    return {name: text for name, (_, text) in _makers().items()}
+
+
+def load_problem(name: str | Path) -> Scenario:
+    """A bundled problem by name, with parameters after a colon, or a problem file by path."""
+    problem, network = _load(str(name))
+    return Scenario(problem, None if network is None else NetworkWorld(problem, network))
+
+
+def _load(name: str) -> Loaded:
+    base, _, parameters = name.partition(":")
+    makers = _makers()
+    if base in makers:
+        return makers[base][0](**_parameters(base, parameters, makers[base][0]))
+    if "/" in name or name.endswith(".toml") or Path(name).exists():
+        return read_problem(Path(name))
+    near = get_close_matches(base, makers, n=1)
+    hint = f" Did you mean '{near[0]}'?" if near else ""
+    raise OptionError(
+        f"There is no bundled problem '{base}' and no file of that name.{hint} `fairarm problems` lists them."
+    )
+
+
+def _parameters(base: str, text: str, maker: Callable[..., Loaded]) -> dict[str, int]:
+    """``K=30,m=20,seed=3`` as whole numbers, for the parameters that this problem has."""
+    fixed = maker.keywords if isinstance(maker, partial) else {}
+    known = [p.name for p in signature(maker).parameters.values() if p.annotation == "int" and p.name not in fixed]
+    found: dict[str, int] = {}
+    for part in filter(None, text.split(",")):
+        key, _, value = part.partition("=")
+        if key not in known or key in found:
+            raise OptionError(
+                f"'{base}' has no parameter '{key}', or it is given twice. Parameters: {', '.join(known) or 'none'}."
+            )
+        if not value.isascii() or not value.isdigit() or len(value) > 9:
+            raise OptionError(f"'{base}': {key} must be a whole number of at most 9 digits; got '{value[:40]}'.")
+        found[key] = int(value)
+    return found

@@ -1,0 +1,85 @@
+"""HEPAR-II: a published network of liver disorders as a problem (paper, section 6).
+
+Decision fibrosis, sensitive attribute sex, outcome carcinoma. The arms are random mechanisms of fibrosis given
+ChHepatitis, as in the paper, which does not publish its own: arm k gives each state of ChHepatitis a probability of
+fibrosis drawn uniformly from [0, 1] by ``numpy.random.default_rng(seed)``, arm after arm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from importlib.resources import as_file, files
+
+import numpy as np
+
+from fairarm.errors import OptionError
+from fairarm.problem.graph import Graph
+from fairarm.problem.inference import context_law
+from fairarm.problem.mechanism import Arm, Table
+from fairarm.problem.model import ROOT_BUDGET, Constraint, Outcome, Problem
+from fairarm.problem.network import Network
+from fairarm.readers.bif import read_bif
+from fairarm.worlds.network import NetworkWorld
+
+PRINTED_TOLERANCE = 0.2
+
+
+@cache
+def network() -> Network:
+    """The published network (70 nodes, 123 arcs), read once."""
+    with as_file(files("fairarm") / "data" / "hepar2.bif") as path:
+        return read_bif(path)
+
+
+def hepar2(*, K: int = 10, seed: int = 0) -> tuple[Problem, Network]:
+    """The problem as printed: E = 0.2, at which every arm is fair, since all gaps lie in [−0.0440, −0.0363]."""
+    if K < 1:
+        raise OptionError(f"hepar2 needs at least one arm; got K={K}.")
+    world = network()
+    rng = np.random.default_rng(seed)
+    present = rng.random((K, 3))
+    arms = [
+        Arm(f"arm-{k + 1}", Table("fibrosis", ("ChHepatitis",), np.stack([p, 1 - p], axis=1)))
+        for k, p in enumerate(present)
+    ]
+    sexes = world.variables["sex"].states or ()
+    known = {
+        "name": f"hepar2:K={K},seed={seed}",
+        "description": "HEPAR-II: random mechanisms of fibrosis; carcinoma must not depend on sex (E as in the paper).",
+        "variables": world.variables,
+        "graph": Graph(tuple(world.variables), tuple(world.edges())),
+        "sensitive": "sex",
+        "groups": ("male", "female"),
+        "decision": "fibrosis",
+        "outcome": Outcome("carcinoma", values=(1, 0)),
+        "arms": arms,
+        "tolerance": PRINTED_TOLERANCE,
+        "mechanisms": [world.tables["PBC"]],
+        "costs": [[0, 0, 0], *([[1, 1, 1]] * (K - 1))],
+        "budget": ROOT_BUDGET,
+        "deployed": "arm-1",
+        "shares": dict(zip(sexes, world.tables["sex"].probabilities.tolist(), strict=True)),
+    }
+    context = context_law(world, Problem(**known))  # type: ignore[arg-type]
+    return Problem(**known, context=context), world  # type: ignore[arg-type]
+
+
+def hepar2_binding(*, K: int = 10, seed: int = 0) -> tuple[Problem, Network]:
+    """A tolerance half-way between the two middle gaps, so that it splits the arms.
+
+    Margins are then about 0.001, and the paper's method, whose radius is 3/2^l after l phases, can only tell such
+    arms apart from 10^7 pulls on.
+    """
+    if K < 2:
+        raise OptionError(f"hepar2-binding needs two arms to split; got K={K}.")
+    problem, world = hepar2(K=K, seed=seed)
+    sizes = np.sort(np.abs(NetworkWorld(problem, world).truth().gaps))
+    middle = float(sizes[K // 2 - 1] + sizes[K // 2]) / 2
+    split = replace(
+        problem,
+        name=f"hepar2-binding:K={K},seed={seed}",
+        description="HEPAR-II with a tolerance that splits the arms.",
+        constraints=(Constraint.gap(problem.groups[0], problem.groups[1], middle),),
+    )
+    return split, world

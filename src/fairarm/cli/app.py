@@ -1,0 +1,236 @@
+"""Commands and their options. Heavy imports live inside commands, so that ``--help`` is instant."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fairarm.errors import FairarmError, OptionError
+
+if TYPE_CHECKING:
+    from fairarm.catalog import Scenario
+
+app = typer.Typer(
+    help="Find the candidate decision rule with the best outcome among the fair ones.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+ProblemName = Annotated[
+    str, typer.Argument(metavar="PROBLEM", help="A bundled name (see `fairarm problems`) or a problem file.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
+Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
+Options = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option", "-o", metavar="KEY=VALUE", help="Another reading of the paper, e.g. clip_base=e (docs/decisions)."
+    ),
+]
+
+MOST_RUNS = 10_000_000
+
+
+def run() -> None:
+    """The entry point: errors that the user can put right become one line and exit code 2."""
+    try:
+        app()
+    except FairarmError as error:
+        typer.echo(f"fairarm: {' '.join(str(error).split())}", err=True)
+        sys.exit(2)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(0)
+
+
+def _load(name: str) -> Scenario:
+    from fairarm.catalog import load_problem
+
+    return load_problem(name)
+
+
+def _print_json(document: Any) -> None:
+    typer.echo(json.dumps(document, allow_nan=False, ensure_ascii=False, indent=2))
+
+
+def _options(given: list[str] | None) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for item in given or []:
+        key, equals, value = item.partition("=")
+        if not equals:
+            raise OptionError(f"An option is KEY=VALUE; got '{item}'.")
+        found[key.replace("-", "_")] = value
+    return found
+
+
+def _pull_counts(text: str) -> list[int]:
+    return [_whole(part, "--pulls") for part in text.split(",")]
+
+
+def _whole(text: str, what: str) -> int:
+    """A whole number, also written 1e6."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not (1 <= value <= 1e15) or value != int(value):
+        raise OptionError(f"{what} must be whole numbers from 1 to 1e15; got '{text.strip()}'.")
+    return int(value)
+
+
+@app.callback(invoke_without_command=True)
+def _version(version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False) -> None:
+    if version:
+        from importlib.metadata import version as installed
+
+        typer.echo(f"fairarm {installed('fairarm')}")
+        raise typer.Exit
+
+
+@app.command()
+def problems(
+    save: Annotated[
+        str | None, typer.Option(metavar="PROBLEM", help="Write this bundled problem as a file to start from.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Where to save; the problem's name with .toml if not given.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the bundled problems, or save one as a file."""
+    from fairarm.catalog import bundled_problems
+
+    if save is not None:
+        typer.echo(_saved(save, out))
+    elif as_json:
+        _print_json({"problems": [{"name": name, "description": text} for name, text in bundled_problems().items()]})
+    else:
+        from fairarm.cli import show
+
+        show.problems(bundled_problems())
+
+
+def _saved(name: str, out: Path | None) -> str:
+    from fairarm.readers.problem_writer import write_problem
+    from fairarm.worlds.network import NetworkWorld
+
+    scenario = _load(name)
+    path = out or Path(f"{name.partition(':')[0]}.toml")
+    if path.exists():
+        raise OptionError(f"{path} exists. Choose another name with --out; nothing was written.")
+    network = scenario.world.network if isinstance(scenario.world, NetworkWorld) else None
+    try:
+        write_problem(scenario.problem, path, network)
+    except OSError as error:
+        raise OptionError(f"{path} cannot be written: {error.strerror}.") from None
+    return f"saved {path}"
+
+
+@app.command()
+def inspect(
+    problem: ProblemName,
+    pulls: Annotated[str, typer.Option(help="Number of pulls for the budget, the plan and the bounds.")] = "10000",
+    as_json: AsJson = False,
+) -> None:
+    """Is the problem well posed; what must be observed; which arms inform which; the truth, where known."""
+    from fairarm.cli import documents, show
+    from fairarm.experiments import inspect as look
+
+    scenario = _load(problem)
+    found = look(scenario.problem, scenario.world, pulls=_whole(pulls, "--pulls"))
+    if as_json:
+        _print_json(documents.inspection(found))
+    else:
+        show.inspection(found)
+
+
+@app.command()
+def identify(
+    problem: ProblemName,
+    algorithm: Annotated[
+        str, typer.Option(help="csr-v1, csr-v2, two-stage-v1, two-stage-v2, sris-v1, sris-v2, uniform.")
+    ] = "csr-v2",
+    pulls: Annotated[str, typer.Option(help="Number of pulls.")] = "10000",
+    seed: Seed = 0,
+    option: Options = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find the best fair arm in the problem's world, phase by phase."""
+    from fairarm.cli import documents, show
+    from fairarm.experiments import identify as find
+
+    scenario = _load(problem)
+    teller = None if as_json else show.Storyteller(scenario.problem)
+    found = find(
+        scenario.problem,
+        scenario.world,
+        algorithm=algorithm,
+        pulls=_whole(pulls, "--pulls"),
+        seed=seed,
+        on_phase=teller.phase if teller else None,
+        **_options(option),
+    )
+    if teller is None:
+        _print_json(documents.identification(scenario.problem, found))
+    else:
+        teller.end(found)
+
+
+@app.command()
+def simulate(
+    problem: ProblemName,
+    algorithms: Annotated[str, typer.Option(help="Names, separated by commas.")] = "csr-v1,csr-v2,two-stage-v2",
+    pulls: Annotated[str, typer.Option(help="Numbers of pulls, separated by commas.")] = "1000,3000,10000",
+    runs: Annotated[int, typer.Option(min=1, max=MOST_RUNS, help="Runs a point.")] = 200,
+    seed: Seed = 0,
+    jobs: Annotated[
+        int, typer.Option(min=1, max=1024, help="Worker processes; the result is the same for any number.")
+    ] = 1,
+    option: Options = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw error against pulls to this .svg, .png or .pdf file.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """How often is each algorithm wrong, at each number of pulls?"""
+    from fairarm.cli import documents, show
+    from fairarm.experiments import simulate as repeat
+
+    if plot is not None:
+        from fairarm.reports.figures import check_figure_path
+
+        check_figure_path(plot)
+    scenario = _load(problem)
+    names = list(dict.fromkeys(name.strip() for name in algorithms.split(",")))
+    counts = list(dict.fromkeys(_pull_counts(pulls)))
+    with show.progress(len(names) * len(counts) * runs, hidden=as_json) as advance:
+        found = repeat(
+            scenario.problem,
+            scenario.world,
+            algorithms=names,
+            pulls=counts,
+            runs=runs,
+            seed=seed,
+            jobs=jobs,
+            on_done=advance,
+            **_options(option),
+        )
+    if as_json:
+        _print_json(documents.simulation(found))
+    else:
+        show.simulation(found)
+    if plot is not None:
+        from fairarm.reports.figures import error_curves
+
+        error_curves(found, plot)
+        typer.echo(f"saved {plot}", err=True)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON Schema of problem files."""
+    from fairarm.readers.problem_file import problem_schema
+
+    _print_json(problem_schema())

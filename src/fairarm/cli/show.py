@@ -1,0 +1,198 @@
+"""Results on a terminal: tables, a progress bar, the story of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from fairarm.experiments import Identification, Inspection, Simulation
+from fairarm.experiments.identify import PhaseStory
+from fairarm.problem.model import Problem
+from fairarm.problem.pulls import Pulls
+
+console = Console(highlight=False)
+MOST_ARMS = 40
+
+
+def problems(listed: dict[str, str]) -> None:
+    table = Table("problem", "what it is", box=None, pad_edge=False)
+    for name, text in listed.items():
+        table.add_row(f"[bold]{escape(name)}[/]", escape(text))
+    console.print(table)
+    console.print(
+        "\nParameters go after a colon: [bold]synthetic-tight:K=30,m=20,seed=3[/], [bold]hepar2:K=10,seed=1[/]."
+    )
+    console.print("`fairarm problems --save NAME` writes one as a file to start your own from.")
+
+
+def _names(names: tuple[str, ...] | list[str], most: int = 8) -> str:
+    shown = ", ".join(escape(n) for n in names[:most])
+    return (shown or "none") + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def _value(x: float | None, digits: str = ".4f") -> str:
+    if x is None or np.isnan(x):
+        return "?"
+    return "inf" if np.isinf(x) else format(x, digits)
+
+
+def inspection(found: Inspection) -> None:
+    problem, truth = found.problem, found.truth
+    s, other = problem.groups
+    console.print(f"[bold]{escape(problem.name)}[/]  {escape(problem.description)}")
+    console.print(
+        f"Choose how [bold]{escape(problem.decision)}[/] is decided so that [bold]{escape(problem.outcome.node)}[/] is highest, while "
+        f"changing [bold]{escape(problem.sensitive)}[/] ({escape(s)}, {escape(other)}) changes it by less than {problem.gap_tolerance:.6g}."
+    )
+    console.print(f"Must be observed: {_names(problem.observed, 20)}.")
+    hidden = len(problem.graph.nodes) - len(problem.observed)
+    console.print(f"May stay hidden: {hidden} of {len(problem.graph.nodes)} nodes.")
+    console.print(f"Children of {escape(problem.sensitive)} that matter: {_names(problem.relevant_children)}.")
+    _arm_table(found)
+    if truth is not None:
+        best = truth.best_fair_arm
+        text = (
+            "no arm is fair"
+            if best is None
+            else f"the best fair arm is [bold green]{escape(problem.arm_names[best])}[/]"
+        )
+        top = int(np.argmax(truth.outcomes))
+        also = "" if best == top else f"; the best arm of all, {escape(problem.arm_names[top])}, is not fair"
+        console.print(f"In this world {text}{also}.")
+    if found.v_star is not None:
+        console.print(
+            f"With {found.pulls} pulls: {found.phases} phases; every arm is informed at a rate of at least v* = {found.v_star:.4g} "
+            f"a pull. First phase: {_plan(found.first_plan)}."
+        )
+    if lost := found.unreached():
+        console.print(f"[yellow]The deployed arm's pulls say nothing about: {_names(lost)}.[/]")
+    if found.error_bound is not None:
+        console.print(f"Theorem 1 bounds the error of csr-v1 by {found.error_bound:.3g} (it is very loose).")
+    if found.none_bound is not None:
+        console.print(f"Theorem 2: csr says so with probability at least {found.none_bound:.3g} (it is very loose).")
+    for note in found.notes:
+        console.print(f"[yellow]Not available:[/] {escape(note)}")
+
+
+def _arm_table(found: Inspection) -> None:
+    problem, truth = found.problem, found.truth
+    s, other = problem.groups
+    j = problem.arm_index(problem.deployed) if problem.deployed else 0
+    table = Table(
+        "arm",
+        "outcome",
+        f"gap {s} - {other}",
+        "fair",
+        "M",
+        f"D {s}|{other}",
+        f"D {other}|{s}",
+        box=None,
+        pad_edge=False,
+    )
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for k, name in enumerate(problem.arm_names[:MOST_ARMS]):
+        known = truth is not None
+        table.add_row(
+            escape(name) + (" (deployed)" if name == problem.deployed else ""),
+            _value(float(truth.outcomes[k]) if truth else None),
+            _value(float(truth.gaps[k]) if truth else None, "+.4f"),
+            ("[green]yes[/]" if truth.fair[k] else "[red]no[/]") if known and truth else "?",
+            _value(None if found.M is None else float(found.M[k, j]), ".2f"),
+            _value(None if found.D is None else float(found.D[0, k, j]), ".2f"),
+            _value(None if found.D is None else float(found.D[1, k, j]), ".2f"),
+        )
+    console.print(table)
+    if len(problem.arms) > MOST_ARMS:
+        console.print(f"({len(problem.arms) - MOST_ARMS} more arms; --json has all)")
+    console.print(
+        f"[dim]M and D: how far each arm is from {escape(problem.arm_names[j])}; the smaller, the more its pulls tell.[/]"
+    )
+
+
+def _plan(plan: tuple[Pulls, ...], most: int = 4) -> str:
+    largest = sorted(plan, key=lambda p: -p.count)
+    shown = ", ".join(f"{p.count} x {escape(p.arm)} [dim]({escape(p.regime)})[/]" for p in largest[:most])
+    return shown + (f" and {len(plan) - most} other units" if len(plan) > most else "") if plan else "nothing"
+
+
+class Storyteller:
+    """Prints each phase as it ends, then the verdict."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+
+    def phase(self, story: PhaseStory) -> None:
+        console.print(
+            f"[bold]Phase {story.phase}[/]: {story.pulls} pulls, cost {story.cost:.6g}: {_plan(story.plan)}\n"
+            f"    {len(story.left)} of {len(self.problem.arms)} arms left, {len(story.fair)} shown fair"
+            + (f", leader {escape(story.leader)}" if story.leader else "")
+            + (f"; rejected {_names(story.rejected)}" if story.rejected else "")
+        )
+
+    def end(self, found: Identification) -> None:
+        s, other = self.problem.groups
+        verdict = found.verdict
+        table = Table(
+            "arm", "outcome", f"gap {s}|{other}", f"gap {other}|{s}", "phase", "why", box=None, pad_edge=False
+        )
+        for report in verdict.arms[:MOST_ARMS]:
+            gaps = [_value(g, "+.4f") for g in report.gaps.values()]
+            phase = str(report.rejected_in_phase or "")
+            table.add_row(escape(report.name), _value(report.outcome), *gaps, phase, escape(report.reason))
+        console.print(table)
+        answer = {
+            "FOUND": f"[bold green]{escape(verdict.arm or '')}[/] is the best fair arm found",
+            "NO_FAIR_ARM": "[bold yellow]no fair arm found[/]",
+            "UNDECIDED": "[bold yellow]undecided[/]: no usable estimate; give more pulls",
+        }[verdict.status]
+        console.print(f"{answer}, after {found.pulls} pulls at a cost of {found.cost:.6g}.")
+        if found.correct is not None:
+            console.print(
+                "[green]That is the truth in this world.[/]"
+                if found.correct
+                else "[red]That is not the truth in this world.[/]"
+            )
+
+
+def simulation(found: Simulation) -> None:
+    best = found.best_fair_arm
+    truth = "no arm is fair" if best is None else f"the best fair arm is {escape(best)}"
+    console.print(f"[bold]{escape(found.problem)}[/]: {truth}. Share of runs with a wrong answer, with 95 % limits:")
+    table = Table(
+        "algorithm",
+        "pulls",
+        "runs",
+        "error",
+        "95 % limits",
+        "said none",
+        "undecided",
+        "mean cost",
+        box=None,
+        pad_edge=False,
+    )
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for p in found.results:
+        limits = f"{p.error_low:.3f} to {p.error_high:.3f}"
+        table.add_row(
+            escape(p.algorithm), str(p.pulls), str(p.runs), f"[bold]{p.error:.3f}[/]", limits, f"{p.none_rate:.3f}",
+            f"{p.undecided_rate:.3f}", f"{p.mean_cost:.6g}",
+        )  # fmt: skip
+    console.print(table)
+
+
+@contextmanager
+def progress(total: int, hidden: bool) -> Iterator[Callable[[int], None]]:
+    """A progress bar on standard error; yields a function that advances it."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    columns = ("runs", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=hidden) as bar:
+        task = bar.add_task("runs", total=total)
+        yield lambda count: bar.advance(task, count)

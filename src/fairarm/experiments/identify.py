@@ -1,0 +1,115 @@
+"""One run of an algorithm in a world, with the story of its phases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairarm.algorithms import Algorithm, Verdict, algorithm
+from fairarm.errors import ProblemError
+from fairarm.problem.model import Problem
+from fairarm.problem.pulls import Pulls
+from fairarm.worlds.base import Truth, World
+
+
+@dataclass(frozen=True)
+class PhaseStory:
+    """What one phase pulled and what was known after it."""
+
+    phase: int
+    pulls: int
+    cost: float
+    plan: tuple[Pulls, ...]
+    left: tuple[str, ...]
+    """Arms not rejected."""
+    fair: tuple[str, ...]
+    """Arms shown to be fair so far (F)."""
+    leader: str | None
+    """The fair arm with the highest estimate."""
+    rejected: tuple[str, ...]
+    """Arms rejected in this phase."""
+
+
+@dataclass(frozen=True)
+class Identification:
+    """A finished run: the verdict, its cost, and how it came about."""
+
+    algorithm: str
+    seed: int
+    verdict: Verdict
+    pulls: int
+    cost: float
+    story: tuple[PhaseStory, ...]
+    truth: Truth | None
+
+    @property
+    def correct(self) -> bool | None:
+        """Whether the verdict is the truth; None where that is not known."""
+        if self.truth is None:
+            return None
+        best = self.truth.best_fair_arm
+        names = tuple(report.name for report in self.verdict.arms)
+        if best is None:
+            return self.verdict.status == "NO_FAIR_ARM"
+        return self.verdict.arm == names[best]
+
+
+def identify(
+    problem: Problem,
+    world: World | None,
+    *,
+    algorithm: str = "csr-v2",
+    pulls: int,
+    seed: int = 0,
+    on_phase: Callable[[PhaseStory], None] | None = None,
+    **options: str,
+) -> Identification:
+    """Run a named algorithm against a world until it ends. The same seed gives the same result."""
+    world = require_world(problem, world)
+    run = make(algorithm, problem, pulls=pulls, seed=seed, **options)
+    rng = np.random.default_rng(seed)
+    story: list[PhaseStory] = []
+    parts = 0
+    while not run.finished:
+        before, plan = run.verdict(), run.ask()
+        run.tell(world.pull(plan, rng), id=f"part-{parts}")
+        parts += 1
+        story.append(_story(run, before, tuple(plan), plan.total, float((plan.counts * problem.cost_array).sum())))
+        if on_phase is not None:
+            on_phase(story[-1])
+    cost = float((run.pulls_made() * problem.cost_array).sum())
+    return Identification(
+        algorithm, seed, run.verdict(), int(run.pulls_made().sum()), cost, tuple(story), world.truth()
+    )
+
+
+make = algorithm
+"""`identify` has a parameter of that name."""
+
+
+def require_world(problem: Problem, world: World | None) -> World:
+    if world is None:
+        raise ProblemError(
+            f"Problem '{problem.name}' has no world to pull. Add a [world] to its file, or pass one in Python."
+        )
+    return world
+
+
+def _story(run: Algorithm, before: Verdict, plan: tuple[Pulls, ...], pulls: int, cost: float) -> PhaseStory:
+    after = run.verdict()
+    left = tuple(r.name for r in after.arms if r.rejected_in_phase is None)
+    fair = [r for r in after.arms if r.fair and r.rejected_in_phase is None]
+    known = [r for r in fair if r.outcome is not None]
+    gone = {r.name for r in before.arms if r.rejected_in_phase is not None}
+    return PhaseStory(
+        phase=after.phases,
+        pulls=pulls,
+        cost=cost,
+        plan=plan,
+        left=left,
+        fair=tuple(r.name for r in fair),
+        leader=max(known, key=lambda r: r.outcome or 0.0).name if known else None,
+        rejected=tuple(r.name for r in after.arms if r.rejected_in_phase is not None and r.name not in gone),
+    )

@@ -1,0 +1,99 @@
+"""Is the problem well posed, what must be observed, which arms can inform which; and the truth where it is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from fairarm.algorithms import make_procedure
+from fairarm.algorithms.successive import SuccessiveRejection
+from fairarm.core.bounds import error_bound, no_fair_arm_bound
+from fairarm.core.types import BoolArray, FloatArray
+from fairarm.errors import FairarmError
+from fairarm.problem.model import Problem
+from fairarm.problem.pulls import Plan, Pulls
+from fairarm.worlds.base import Truth, World
+
+DEFAULT_PULLS = 10_000
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What can be said before the first pull. ``notes`` name what could not be computed, and why."""
+
+    problem: Problem
+    truth: Truth | None
+    pulls: int
+    M: FloatArray | None
+    D: FloatArray | None
+    """(2, K, K): direction 0 is (s, s'), learned from pulls forced to s'."""
+    v_star: float | None
+    first_plan: tuple[Pulls, ...]
+    phases: int | None
+    error_bound: float | None
+    """Theorem 1: largest error of CSR-V1 at this number of pulls, where a fair arm exists and the truth is known."""
+    none_bound: float | None
+    """Theorem 2: smallest probability that CSR declares none, where no arm is fair and the truth is known."""
+    notes: tuple[str, ...]
+
+    def unreached(self) -> tuple[str, ...]:
+        """Arms about which the deployed arm's pulls say nothing: they need pulls of their own."""
+        if self.M is None or self.D is None or self.problem.deployed is None:
+            return ()
+        j = self.problem.arm_index(self.problem.deployed)
+        lost: BoolArray = np.isinf(self.M[:, j]) | np.isinf(self.D[:, :, j]).any(axis=0)
+        return tuple(name for name, gone in zip(self.problem.arm_names, lost, strict=True) if gone)
+
+
+def inspect(problem: Problem, world: World | None = None, *, pulls: int = DEFAULT_PULLS) -> Inspection:
+    """Everything the paper's algorithms would start from; parts that need what is not declared are None, with a note."""
+    truth = world.truth() if world is not None else None
+    notes: list[str] = []
+    M = _attempt(lambda: problem.tables.M, notes)
+    D = _attempt(lambda: problem.tables.D, notes)
+    procedure = (
+        _attempt(lambda: make_procedure("csr-v2", problem, pulls), notes) if M is not None and D is not None else None
+    )
+    csr = procedure if isinstance(procedure, SuccessiveRejection) else None
+    everyone = np.ones(len(problem.arms), dtype=np.bool_)
+    error, none = _bounds(problem, truth, csr, pulls)
+    return Inspection(
+        problem=problem,
+        truth=truth,
+        pulls=pulls,
+        M=M,
+        D=D,
+        v_star=csr.value(everyone) if csr else None,
+        first_plan=tuple(Plan(problem.arm_names, problem.regimes, csr.start(1).plan[0])) if csr else (),
+        phases=csr.phases(0) if csr else None,
+        error_bound=error,
+        none_bound=none,
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _attempt(compute: Callable[[], T], notes: list[str]) -> T | None:
+    try:
+        return compute()
+    except FairarmError as error:
+        notes.append(str(error))
+        return None
+
+
+def _bounds(
+    problem: Problem, truth: Truth | None, csr: SuccessiveRejection | None, pulls: int
+) -> tuple[float | None, float | None]:
+    """Theorem 1 where a fair arm exists, theorem 2 where none does."""
+    if truth is None or csr is None:
+        return None, None
+    outcomes = problem.outcome.scale(truth.outcomes)
+    gaps, tolerance = truth.gaps / problem.outcome.width, problem.scaled_tolerance
+    if truth.best_fair_arm is None:
+        everyone = np.ones(len(problem.arms), dtype=np.bool_)
+        return None, no_fair_arm_bound(gaps, tolerance, pulls, csr.value(everyone))
+    return error_bound(outcomes, gaps, tolerance, truth.best_fair_arm, pulls, csr.value), None

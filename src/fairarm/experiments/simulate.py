@@ -1,0 +1,210 @@
+"""Many runs of several algorithms at several numbers of pulls: how often is each one wrong?
+
+Runs are computed together in chunks of a fixed size, each with a generator keyed by (seed, algorithm, pulls, chunk):
+the result does not depend on the number of workers.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairarm.algorithms import Algorithm, make_procedure
+from fairarm.algorithms.evidence import CellEvidence
+from fairarm.algorithms.procedure import Procedure
+from fairarm.algorithms.state import Answer
+from fairarm.core.statistics import wilson_interval
+from fairarm.core.types import FloatArray, IntArray
+from fairarm.errors import OptionError, ProblemError
+from fairarm.experiments.identify import require_world
+from fairarm.problem.model import Problem
+from fairarm.worlds.base import World
+from fairarm.worlds.network import NetworkWorld
+
+CHUNK = 50
+CHUNK_COUNTS = 1 << 23
+"""Most counts (runs × units × cells) a chunk holds: 64 MiB."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One algorithm at one number of pulls. ``error`` with Wilson's 95 % limits; UNDECIDED counts as an error."""
+
+    algorithm: str
+    pulls: int
+    runs: int
+    errors: int
+    error: float
+    error_low: float
+    error_high: float
+    none_rate: float
+    undecided_rate: float
+    mean_cost: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """All points, in the order asked for."""
+
+    problem: str
+    seed: int
+    best_fair_arm: str | None
+    results: tuple[Point, ...]
+
+
+@dataclass(frozen=True)
+class _Task:
+    algorithm: str
+    pulls: int
+    chunk: int
+    runs: int
+    seed: int
+    options: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    task: _Task
+    answers: IntArray
+    costs: FloatArray
+    seconds: float
+
+
+def simulate(
+    problem: Problem,
+    world: World | None,
+    *,
+    algorithms: Sequence[str],
+    pulls: Sequence[int],
+    runs: int,
+    seed: int = 0,
+    jobs: int = 1,
+    on_done: Callable[[int], None] | None = None,
+    **options: str,
+) -> Simulation:
+    """Error rates with their limits. ``on_done`` is called with the number of runs just finished."""
+    world = require_world(problem, world)
+    truth = world.truth()
+    if truth is None:
+        raise ProblemError(f"The world of '{problem.name}' does not know its truth: errors cannot be counted.")
+    if runs < 1 or jobs < 1:
+        raise OptionError(f"Runs and jobs must be 1 or more; got {runs} runs and {jobs} jobs.")
+    given = tuple(sorted(options.items()))
+    for name in algorithms:  # every mistake shows before the first run; tables are filled once, for all workers
+        for count in pulls:
+            make_procedure(name, problem, count, **options)
+    size = chunk_size(problem)
+    tasks = [
+        _Task(name, count, chunk, min(size, runs - chunk * size), seed, given)
+        for name in algorithms
+        for count in pulls
+        for chunk in range(-(-runs // size))
+    ]
+    done: dict[tuple[str, int], list[_Outcome]] = {}
+    for outcome in _run_all(problem, world, tasks, jobs):
+        done.setdefault((outcome.task.algorithm, outcome.task.pulls), []).append(outcome)
+        if on_done is not None:
+            on_done(outcome.task.runs)
+    best = truth.best_fair_arm
+    right = int(Answer.NONE) if best is None else best
+    points = tuple(_point(name, count, done[name, count], right) for name in algorithms for count in pulls)
+    return Simulation(problem.name, seed, None if best is None else problem.arm_names[best], points)
+
+
+def chunk_size(problem: Problem) -> int:
+    """Runs computed together: fixed by the problem alone."""
+    if not problem.finite:
+        return CHUNK
+    counts = len(problem.regimes) * len(problem.arms) * len(problem.groups) * problem.row_space.count
+    return max(1, min(CHUNK, CHUNK_COUNTS // counts))
+
+
+def _run_all(problem: Problem, world: World, tasks: list[_Task], jobs: int) -> Iterator[_Outcome]:
+    if isinstance(world, NetworkWorld):
+        _ = world.law
+    if jobs == 1 or len(tasks) == 1:
+        for task in tasks:
+            yield _run(problem, world, task)
+        return
+    from joblib import Parallel, delayed
+
+    # longest first, so that no worker is left with a long task at the end; results are sorted afterwards
+    ordered = sorted(tasks, key=lambda task: -task.pulls)
+    calls: Iterable[_Outcome] = Parallel(n_jobs=jobs, return_as="generator_unordered")(
+        delayed(_run)(problem, world, task) for task in ordered
+    )
+    yield from calls
+
+
+def _run(problem: Problem, world: World, task: _Task) -> _Outcome:
+    started = time.perf_counter()
+    key = [task.seed, zlib.crc32(task.algorithm.encode()), task.pulls, task.chunk]
+    procedure = make_procedure(task.algorithm, problem, task.pulls, **dict(task.options))
+    rng = np.random.default_rng(key)
+    inner = int(rng.integers(1 << 62))
+    if isinstance(world, NetworkWorld) and problem.finite:
+        answers, costs = replicate(procedure, world, task.runs, rng, inner)
+    else:
+        answers, costs = _one_by_one(procedure, world, task, rng, inner)
+    return _Outcome(task, answers, costs, time.perf_counter() - started)
+
+
+def replicate(
+    procedure: Procedure, world: NetworkWorld, runs: int, rng: np.random.Generator, seed: int
+) -> tuple[IntArray, FloatArray]:
+    """Answers (n,) and costs (n,) of runs computed together, a leading axis of every array."""
+    problem = procedure.problem
+    state = procedure.start(runs)
+    costs = np.zeros(runs)
+    in_stage = CellEvidence.empty(problem, runs)
+    while not state.finished:
+        fresh = CellEvidence(problem, world.draw(state.plan, rng))
+        costs += (state.plan * problem.cost_array).sum(axis=(1, 2))
+        in_stage = CellEvidence(problem, in_stage.counts + fresh.counts)
+        stage = state.stage
+        state = procedure.step(state, fresh, in_stage, seed)
+        if state.stage != stage:
+            in_stage = CellEvidence.empty(problem, runs)
+    return state.answer, costs
+
+
+def _one_by_one(
+    procedure: Procedure, world: World, task: _Task, rng: np.random.Generator, seed: int
+) -> tuple[IntArray, FloatArray]:
+    """Runs told one after the other, for worlds that return rows."""
+    answers, costs = np.empty(task.runs, dtype=np.int64), np.empty(task.runs)
+    for i in range(task.runs):
+        run = Algorithm(task.algorithm, procedure, seed + i)
+        parts = 0
+        while not run.finished:
+            run.tell(world.pull(run.ask(), rng), id=f"part-{parts}")
+            parts += 1
+        answers[i] = run.state.answer[0]
+        costs[i] = (run.pulls_made() * procedure.problem.cost_array).sum()
+    return answers, costs
+
+
+def _point(name: str, pulls: int, outcomes: list[_Outcome], right: int) -> Point:
+    ordered = sorted(outcomes, key=lambda outcome: outcome.task.chunk)
+    answers = np.concatenate([outcome.answers for outcome in ordered])
+    runs = len(answers)
+    errors = int(np.sum(answers != right))
+    low, high = wilson_interval(errors, runs)
+    return Point(
+        algorithm=name,
+        pulls=pulls,
+        runs=runs,
+        errors=errors,
+        error=errors / runs,
+        error_low=low,
+        error_high=high,
+        none_rate=float(np.mean(answers == Answer.NONE)),
+        undecided_rate=float(np.mean(answers == Answer.UNDECIDED)),
+        mean_cost=float(np.concatenate([outcome.costs for outcome in ordered]).mean()),
+        seconds=sum(outcome.seconds for outcome in ordered),
+    )

@@ -1,0 +1,311 @@
+"""Problem files: TOML in, TOML out, and the JSON Schema of both, from one model.
+
+``[problem]`` is what is known; an optional ``[world]`` is the full network, inline or in a file beside it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from fairarm.core.types import FloatArray
+from fairarm.errors import FairarmError, ProblemError, ReadError
+from fairarm.problem.context import ContextLaw
+from fairarm.problem.graph import Graph
+from fairarm.problem.inference import context_law
+from fairarm.problem.mechanism import Arm, Table, check_size
+from fairarm.problem.model import NATURAL, Constraint, Outcome, Problem
+from fairarm.problem.network import Network
+from fairarm.problem.variables import Variable
+from fairarm.readers.networks import read_network
+from fairarm.readers.text import read_text
+
+MAX_BYTES = 16 * 1024 * 1024
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
+
+
+class MechanismEntry(_Entry):
+    """P(node | parents): one list a parent, outermost first; the innermost lists are probabilities of the states."""
+
+    node: str
+    parents: list[str] = []
+    table: list[Any]
+
+
+class ArmEntry(_Entry):
+    """A candidate mechanism of the decision."""
+
+    name: str
+    parents: list[str] = []
+    table: list[Any]
+    cost: float | dict[str, float] | None = Field(None, description="of a pull: one number, or one a regime")
+
+
+class OutcomeEntry(_Entry):
+    """The outcome: the value of each state, or the range of a real outcome (or both, for a wider range)."""
+
+    node: str
+    values: dict[str, float] | None = None
+    range: list[float] | None = Field(None, min_length=2, max_length=2)
+
+
+class ConstraintEntry(_Entry):
+    """|Σ weight · group mean| < tolerance."""
+
+    weights: dict[str, float]
+    tolerance: float
+
+
+class ContextEntry(_Entry):
+    """The law of what arms see: one list a variable, outermost first."""
+
+    variables: list[str]
+    table: list[Any] | float
+
+
+class ProblemEntry(_Entry):
+    """What is known before the first pull."""
+
+    name: str
+    description: str = ""
+    sensitive: str
+    groups: list[str] = Field([], description="the states of the sensitive attribute, in the order (s, s')")
+    decision: str
+    outcome: OutcomeEntry
+    tolerance: float | None = Field(None, description="largest gap between the groups, in the outcome's units")
+    constraints: list[ConstraintEntry] = []
+    nodes: list[str] = Field([], description="all nodes, where the edges do not name them in the wanted order")
+    edges: list[list[str]] = Field([], description="[cause, effect] pairs")
+    states: dict[str, list[str]] = {}
+    ranges: dict[str, list[float]] = Field({}, description="[low, high] of real-valued nodes")
+    hidden: list[str] = []
+    arms: list[ArmEntry]
+    mechanisms: list[MechanismEntry] = []
+    deployed: str | None = None
+    budget: float | Literal["1/sqrt(pulls)"] | None = Field(None, description="largest average cost of a pull")
+    shares: dict[str, float] | None = Field(None, description="P(S), by group")
+    context: ContextEntry | None = None
+    from_world: bool = Field(False, description="take edges, states, mechanisms, shares and context from the world")
+
+
+class WorldEntry(_Entry):
+    """The full network: a file beside this one, or tables."""
+
+    network: str | None = None
+    states: dict[str, list[str]] = Field({}, description="of nodes that the problem does not name")
+    mechanisms: list[MechanismEntry] = []
+
+
+class ProblemFile(_Entry):
+    """A fairarm problem file."""
+
+    format: Literal[1] = 1
+    problem: ProblemEntry
+    world: WorldEntry | None = None
+
+
+def problem_schema() -> dict[str, Any]:
+    """The JSON Schema of a problem file."""
+    return ProblemFile.model_json_schema()
+
+
+def read_problem(path: Path) -> tuple[Problem, Network | None]:
+    """The problem of a file, and its world's network if it has one. Errors name the file and the line or key."""
+    return parse_problem(read_text(path, MAX_BYTES), str(path), path.parent)
+
+
+def parse_problem(text: str, source: str, folder: Path) -> tuple[Problem, Network | None]:
+    """`read_problem` from text; ``folder`` is where a world's network file is looked for."""
+    try:
+        entry = ProblemFile.model_validate(_parsed_toml(text, source))
+    except ValidationError as error:
+        raise ReadError(f"{source}: {_first_error(error)}") from None
+    try:
+        network = _network(entry, folder)
+        return _problem(entry.problem, network), network
+    except ReadError:
+        raise
+    except FairarmError as error:
+        raise ReadError(f"{source}: {error}") from None
+
+
+def _parsed_toml(text: str, source: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        message = str(error)
+        line = re.search(r"at line (\d+)", message)
+        where = line.group(1) if line else str(text.count("\n") + 1)
+        raise ReadError(f"{source}:{where}: not valid TOML: {message}") from None
+    except RecursionError:
+        raise ReadError(f"{source}:1: lists are nested too deeply.") from None
+
+
+def _first_error(error: ValidationError) -> str:
+    """One line: key, rule, what arrived."""
+    first = error.errors(include_url=False)[0]
+    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"] if not _is_branch(part))
+    arrived = repr(first.get("input"))
+    more = error.error_count() - 1
+    extra = f" (and {more} more)" if more else ""
+    got = "" if first["type"] == "missing" else f"; got {arrived[:60]}"
+    return f"{key.lstrip('.')}: {first['msg']}{got}{extra}"
+
+
+def _is_branch(part: int | str) -> bool:
+    """pydantic names the branch of a union in the location; readers of the message do not want it."""
+    return isinstance(part, str) and (part in ("float", "str") or part.startswith(("literal[", "dict[", "list[")))
+
+
+def _array(value: Any, shape: tuple[int, ...], where: str) -> FloatArray:
+    """Nested lists as an array of exactly this shape, checked before it is allocated."""
+    check_size(shape, where)
+    flat: list[float] = []
+    _flatten(value, shape, where, flat)
+    return np.array(flat, dtype=np.float64).reshape(shape)
+
+
+def _flatten(value: Any, shape: tuple[int, ...], where: str, out: list[float]) -> None:
+    if not shape:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise ProblemError(f"{where}: {str(value)[:40]!r} is not a finite number.")
+        out.append(float(value))
+        return
+    if not isinstance(value, list) or len(value) != shape[0]:
+        arrived = f"{len(value)} entries" if isinstance(value, list) else repr(value)[:40]
+        raise ProblemError(f"{where}: needs a list of {shape[0]} entries; got {arrived}.")
+    for i, item in enumerate(value):
+        _flatten(item, shape[1:], f"{where}[{i}]", out)
+
+
+def _table(entry: MechanismEntry | ArmEntry, node: str, variables: Mapping[str, Variable], where: str) -> Table:
+    for name in (*entry.parents, node):
+        if name not in variables:
+            raise ProblemError(f"{where}: node '{name}' has no declared states.")
+    shape = tuple(variables[name].size for name in (*entry.parents, node))
+    values = _array(entry.table, shape, f"{where}.table")
+    try:
+        return Table(node, tuple(entry.parents), values)
+    except ProblemError as error:
+        raise ProblemError(f"{where}.table: {error}") from None
+
+
+def _variables(states: Mapping[str, list[str]], ranges: Mapping[str, list[float]]) -> dict[str, Variable]:
+    found = {name: Variable(name, tuple(names)) for name, names in states.items()}
+    for name, limits in ranges.items():
+        if len(limits) != 2 or name in found:
+            raise ProblemError(
+                f"problem.ranges.{name}: needs [low, high], for a node that has no states; got {limits}."
+            )
+        found[name] = Variable(name, low=limits[0], high=limits[1])
+    return found
+
+
+def _network(entry: ProblemFile, folder: Path) -> Network | None:
+    world = entry.world
+    if world is None:
+        return None
+    if world.network is not None:
+        if world.mechanisms or world.states:
+            raise ProblemError("world: give a network file or tables, not both.")
+        if Path(world.network).is_absolute() or ".." in Path(world.network).parts:
+            raise ProblemError(f"world.network: '{world.network}' must be a file beside the problem file, or below it.")
+        return read_network(folder / world.network)
+    variables = _variables({**entry.problem.states, **world.states}, {})
+    tables = [_table(m, m.node, variables, f"world.mechanisms[{i}]") for i, m in enumerate(world.mechanisms)]
+    return Network.of(variables.values(), tables)
+
+
+def _problem(entry: ProblemEntry, network: Network | None) -> Problem:
+    if entry.from_world and network is None:
+        raise ProblemError("problem.from_world: there is no [world] to take anything from.")
+    variables = _variables(entry.states, entry.ranges)
+    edges = [_edge(pair, i) for i, pair in enumerate(entry.edges)]
+    nodes = entry.nodes or list(dict.fromkeys(node for pair in edges for node in pair))
+    if entry.from_world and network is not None:
+        variables = {**network.variables, **variables}
+        nodes, edges = (nodes, edges) if edges else (list(network.variables), network.edges())
+    arms = [Arm(a.name, _table(a, entry.decision, variables, f"problem.arms[{i}]")) for i, a in enumerate(entry.arms)]
+    mechanisms = [_table(m, m.node, variables, f"problem.mechanisms[{i}]") for i, m in enumerate(entry.mechanisms)]
+    known: dict[str, Any] = {
+        "name": entry.name,
+        "description": entry.description,
+        "variables": variables,
+        "graph": Graph(tuple(nodes), tuple(edges)),
+        "sensitive": entry.sensitive,
+        "groups": entry.groups,
+        "decision": entry.decision,
+        "outcome": _outcome(entry.outcome, variables),
+        "tolerance": entry.tolerance,
+        "constraints": [Constraint(tuple(c.weights.items()), c.tolerance) for c in entry.constraints],
+        "arms": arms,
+        "mechanisms": mechanisms,
+        "costs": _costs(entry, variables),
+        "budget": entry.budget,
+        "deployed": entry.deployed,
+        "hidden": entry.hidden,
+        "shares": entry.shares,
+        "context": _context(entry.context, variables),
+    }
+    problem = Problem(**known)
+    return _completed(problem, known, network) if entry.from_world and network is not None else problem
+
+
+def _completed(problem: Problem, known: dict[str, Any], network: Network) -> Problem:
+    """What the file leaves out, taken from the world: mechanisms of relevant children, P(S), the context law."""
+    mechanisms = {**{x: network.tables[x] for x in problem.missing_mechanisms}, **problem.mechanisms}
+    states = network.variables[problem.sensitive].states or ()
+    shares = problem.shares or dict(zip(states, network.tables[problem.sensitive].probabilities.tolist(), strict=True))
+    context = problem.context or context_law(network, problem)
+    return Problem(**{**known, "mechanisms": mechanisms, "shares": shares, "context": context})
+
+
+def _edge(pair: list[str], i: int) -> tuple[str, str]:
+    if len(pair) != 2:
+        raise ProblemError(f"problem.edges[{i}]: needs [cause, effect]; got {pair}.")
+    return pair[0], pair[1]
+
+
+def _outcome(entry: OutcomeEntry, variables: Mapping[str, Variable]) -> Outcome:
+    low, high = entry.range or (None, None)
+    if entry.values is None:
+        return Outcome(entry.node, low=low, high=high)
+    states = variables[entry.node].states if entry.node in variables else None
+    if states is None or sorted(states) != sorted(entry.values):
+        raise ProblemError(
+            f"problem.outcome.values: needs one value for each state of '{entry.node}': {list(states or ())}."
+        )
+    return Outcome(entry.node, tuple(entry.values[state] for state in states), low, high)
+
+
+def _costs(entry: ProblemEntry, variables: Mapping[str, Variable]) -> list[list[float]]:
+    if all(arm.cost is None for arm in entry.arms):
+        return []
+    known = variables.get(entry.sensitive)
+    regimes = (NATURAL, *(entry.groups or (known.states if known and known.states else ())))
+    rows = []
+    for i, arm in enumerate(entry.arms):
+        cost = 1.0 if arm.cost is None else arm.cost
+        if isinstance(cost, dict) and sorted(cost) != sorted(regimes):
+            raise ProblemError(f"problem.arms[{i}].cost: needs one number for each regime: {', '.join(regimes)}.")
+        rows.append([cost[r] if isinstance(cost, dict) else cost for r in regimes])
+    return rows
+
+
+def _context(entry: ContextEntry | None, variables: Mapping[str, Variable]) -> ContextLaw | None:
+    if entry is None:
+        return None
+    if missing := [name for name in entry.variables if name not in variables]:
+        raise ProblemError(f"problem.context.variables: node '{missing[0]}' has no declared states.")
+    shape = tuple(variables[name].size for name in entry.variables)
+    return ContextLaw(tuple(entry.variables), _array(entry.table, shape, "problem.context.table"))

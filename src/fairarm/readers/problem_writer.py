@@ -1,0 +1,89 @@
+"""Writing a problem back to TOML, so that it reads again as an equal problem."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from fairarm.errors import ProblemError
+from fairarm.problem.context import ContextLaw
+from fairarm.problem.mechanism import Code, Table
+from fairarm.problem.model import Problem
+from fairarm.problem.network import Network
+
+
+def write_problem(problem: Problem, path: Path, network: Network | None = None) -> None:
+    """Save a problem, with its world's network inline if given. Arms made of code cannot be saved."""
+    path.write_text(problem_text(problem, network), encoding="utf-8")
+
+
+def problem_text(problem: Problem, network: Network | None = None) -> str:
+    """The TOML text of a problem."""
+    document: dict[str, Any] = {"format": 1, "problem": _problem(problem)}
+    if network is not None:
+        document["world"] = {
+            "states": {n: list(v.states or ()) for n, v in network.variables.items() if n not in problem.variables},
+            "mechanisms": [_mechanism(table) for table in network.tables.values()],
+        }
+    return tomli_w.dumps(document)
+
+
+def _problem(problem: Problem) -> dict[str, Any]:
+    outcome = problem.outcome
+    entry: dict[str, Any] = {
+        "name": problem.name,
+        "description": problem.description,
+        "sensitive": problem.sensitive,
+        "groups": list(problem.groups),
+        "decision": problem.decision,
+        "deployed": problem.deployed,
+        "budget": problem.budget,
+        "nodes": list(problem.graph.nodes),
+        "edges": [list(edge) for edge in problem.graph.edges],
+        "hidden": list(problem.hidden),
+        "shares": dict(zip(problem.groups, problem.shares, strict=True)) if problem.shares else None,
+        "outcome": _without_none(
+            node=outcome.node,
+            values=dict(zip(problem.variables[outcome.node].states or (), outcome.values, strict=True))
+            if outcome.values
+            else None,
+            range=[outcome.low, outcome.high],
+        ),
+        "constraints": [{"weights": dict(c.weights), "tolerance": c.tolerance} for c in problem.constraints],
+        "states": {name: list(v.states) for name, v in problem.variables.items() if v.states is not None},
+        "ranges": {name: [v.low, v.high] for name, v in problem.variables.items() if v.states is None},
+        "context": _context(problem),
+        "arms": [
+            {"name": arm.name, "cost": dict(zip(problem.regimes, costs, strict=True)), **_rows(arm.mechanism, f"Arm '{arm.name}'")}
+            for arm, costs in zip(problem.arms, problem.costs, strict=True)
+        ],
+        "mechanisms": [_mechanism(mechanism) for mechanism in problem.mechanisms.values()],
+    }  # fmt: skip
+    return _without_none(**entry)
+
+
+def _without_none(**entry: Any) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if value is not None}
+
+
+def _mechanism(mechanism: Table | Code) -> dict[str, Any]:
+    return {"node": mechanism.node, **_rows(mechanism, f"The mechanism of '{mechanism.node}'")}
+
+
+def _rows(mechanism: Table | Code, what: str) -> dict[str, Any]:
+    if not isinstance(mechanism, Table):
+        raise ProblemError(f"{what} is made of code and cannot be saved. Problems with code live in Python only.")
+    return {"parents": list(mechanism.parents), "table": mechanism.probabilities.tolist()}
+
+
+def _context(problem: Problem) -> dict[str, Any] | None:
+    context = problem.context
+    if context is None:
+        return None
+    if not isinstance(context, ContextLaw):
+        raise ProblemError(
+            "A context given as a sample of rows cannot be saved in a problem file. Save the rows as a log."
+        )
+    return {"variables": list(context.variables), "table": context.weights.tolist()}
