@@ -10,8 +10,8 @@ JOBS ?= 2
 
 $(STAMP): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --build-constraint constraints.txt --editable '.[dev]' || \
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt hatchling editables
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --no-build-isolation --editable '.[dev]'
 	touch $(STAMP)
 
 demo: $(STAMP)
@@ -32,7 +32,7 @@ types: $(STAMP)
 	$(BIN)/mypy
 
 layers: $(STAMP)
-	$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
+	$(BIN)/lint-imports
 
 unit: $(STAMP)
 	$(BIN)/pytest -n $(JOBS)
@@ -48,7 +48,7 @@ docs-figures: $(STAMP)
 constraints:
 	$(PYTHON) -m venv build/constraints
 	build/constraints/bin/pip install --quiet --upgrade pip
-	build/constraints/bin/pip install --quiet '.[dev]' hatchling
+	build/constraints/bin/pip install --quiet '.[dev]' hatchling editables
 	build/constraints/bin/pip freeze --exclude fairarm | sed 's/ @ .*//' > constraints.txt
 
 clean:

@@ -257,7 +257,9 @@ def full_joint(case: Case, k: int, t: int) -> np.ndarray:
             table = np.array([float(code == case.groups[t]) for code in range(case.sizes[name])])
         axes = (*above, name)
         shape = [case.sizes[other] if other in axes else 1 for other in case.nodes]
-        joint = joint * table.transpose(sorted(range(len(axes)), key=lambda i: case.nodes.index(axes[i]))).reshape(shape)
+        joint = joint * table.transpose(sorted(range(len(axes)), key=lambda i: case.nodes.index(axes[i]))).reshape(
+            shape
+        )
     return joint
 
 

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from fairarm.problem.network import Network
     from fairarm.problem.pulls import Batch, Plan, batch
     from fairarm.problem.variables import Variable
-    from fairarm.readers import from_pgmpy, read_network, read_problem, write_problem
+    from fairarm.readers.networks import read_network
+    from fairarm.readers.pgmpy_models import from_pgmpy
+    from fairarm.readers.problem_file import read_problem
+    from fairarm.readers.problem_writer import write_problem
     from fairarm.worlds import FunctionWorld, NetworkWorld, Truth
 
 _HOME = {
@@ -39,7 +42,10 @@ _HOME = {
     "fairarm.problem.network": ("Network",),
     "fairarm.problem.pulls": ("Batch", "Plan", "batch"),
     "fairarm.problem.variables": ("Variable",),
-    "fairarm.readers": ("from_pgmpy", "read_network", "read_problem", "write_problem"),
+    "fairarm.readers.networks": ("read_network",),
+    "fairarm.readers.pgmpy_models": ("from_pgmpy",),
+    "fairarm.readers.problem_file": ("read_problem",),
+    "fairarm.readers.problem_writer": ("write_problem",),
     "fairarm.worlds": ("FunctionWorld", "NetworkWorld", "Truth"),
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names}

@@ -24,7 +24,7 @@ def test_the_edges_are_strict() -> None:
     gaps = np.array([[edge, -edge, inside, 0.0, beyond, np.nextafter(0.6875, 1), 0.0], [0.0] * 6 + [-0.75]])
     assert safely_fair(gaps, 4, E).tolist() == [False, False, True, True, False, False, False]
     assert surely_unfair(gaps, 4, E).tolist() == [False, False, False, False, False, True, True]
-    outcomes = np.array([0.75, 0.4375, np.nextafter(0.4375, 0)])
+    outcomes = np.array([0.75, 0.4375, 0.4375 - 2**-40])
     assert surely_worse(outcomes, np.array([True, True, True]), 4).tolist() == [False, False, True]
 
 

@@ -77,8 +77,9 @@ def runs(draw, free: bool = False, closed_units: bool = True):
         shares = [Fraction(p, size) for p in parts]
         shares[cheap] += 1 - sum(shares)
         while budget is not None and sum(nu * costs[u] for u, nu in enumerate(shares) if nu) > budget:
-            shares = [nu / 2 for nu in shares]
-            shares[cheap] += Fraction(1, 2)
+            halve = max(shares) > Fraction(1, 2**20) and budget > costs[cheap]
+            shares = [nu / 2 if halve else Fraction(0) for nu in shares]
+            shares[cheap] += 1 - sum(shares)
         phases.append((shares, Fraction(draw(st.integers(0, 200)), 16)))
     return arms, costs, budget, phases
 

@@ -21,7 +21,9 @@ def test_against_scipy(trials: int) -> None:
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.999])
 def test_other_levels(level: float) -> None:
     expected = binomtest(7, 40).proportion_ci(level, method="wilson")
-    assert wilson_interval(7, 40, z=norm.ppf(0.5 + level / 2)) == pytest.approx((expected.low, expected.high), abs=1e-12)
+    assert wilson_interval(7, 40, z=norm.ppf(0.5 + level / 2)) == pytest.approx(
+        (expected.low, expected.high), abs=1e-12
+    )
 
 
 def test_by_hand() -> None:

@@ -120,7 +120,6 @@ def test_uai_with_one_parent_is_read_and_with_two_refused(tmp_path: Path) -> Non
     ("name", "content", "fragment"),
     [
         ("a.net", b"rubbish", '"net" expected'),
-        ("a.bifxml", b"<x>", "could not read it"),
         ("a.uai", b"BAYES x", "invalid NUMBER"),
         ("a.bgum", bytes(range(256)) * 10, "could not read it"),
         ("b.xdsl", GENIE.replace("0.1 0.9", "0.6 0.9").encode(), "row [0, 0] sums to 1.5"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -18,7 +18,7 @@ from fairarm.core.divergence import exponential_divergence
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import OptionError
 from fairarm.problem.mechanism import Arm, Table
-from fairarm.problem.model import ROOT_BUDGET, Outcome, Problem
+from fairarm.problem.model import Outcome, Problem
 from fairarm.problem.network import Network
 from fairarm.problem.variables import Variable
 
@@ -34,7 +34,8 @@ class Setting:
     """What an instance must meet. Bands are closed, windows open; ``fair`` and ``better`` count arms of 30.
 
     ``better`` arms are unfair and have a higher outcome than the best fair arm. ``fairness_gap`` bounds the smallest
-    distance of any arm's |gap| to the tolerance; ``outcome_gap`` the distance from best to second-best fair arm.
+    distance of any arm's |gap| to the tolerance; ``outcome_gap`` the distance from best to second-best fair arm, where
+    there are two. Windows bind M and D of every arm against the deployed one.
     """
 
     key: int
@@ -52,46 +53,46 @@ class Setting:
     spikes: Spikes = "none"
 
 
+SIX_HUNDREDTHS = (0.055, 0.065)
+TWO_HUNDREDTHS = (0.018, 0.022)
+LOW, HIGH = (0.0, 10.0), (10.0, 50.0)
+
+_ABLATION = Setting(0, "", 0.1, 15, 5, TWO_HUNDREDTHS, TWO_HUNDREDTHS, windows_grow=False)
+"""What the three ablations share. Five better-but-unfair arms, a third of the unfair ones, are this module's choice."""
+
 SETTINGS = {
-    "none": Setting(1, "tolerance 2: every arm is fair", 2.0, 30, 0, (0.055, 0.065), None),
+    "none": Setting(1, "tolerance 2: every arm is fair", 2.0, 30, 0, SIX_HUNDREDTHS, None),
     "loose": Setting(
-        2, "tolerance 0.15: 22 of 30 arms are fair, 2 unfair ones are better", 0.15, 22, 2, (0.055, 0.065), (0.03, 0.04)
+        2, "tolerance 0.15: of 30 arms 22 are fair, 2 are better but unfair", 0.15, 22, 2, SIX_HUNDREDTHS, (0.03, 0.04)
     ),
     "tight": Setting(
-        3, "tolerance 0.03: 9 of 30 arms are fair, 7 unfair ones are better", 0.03, 9, 7, (0.055, 0.065), (0.006, 0.007)
+        3, "tolerance 0.03: of 30 arms 9 are fair, 7 are better but unfair", 0.03, 9, 7, SIX_HUNDREDTHS, (0.006, 0.007)
     ),
-    "high-m-high-d": Setting(
-        4, "tolerance 0.1: the deployed arm says little of outcomes and of gaps (M and D between 10 and 50)",
-        0.1, 15, 5, (0.018, 0.022), (0.018, 0.022), (10.0, 50.0), (10.0, 50.0), False, "own",
+    "high-m-high-d": replace(
+        _ABLATION, key=4, M=HIGH, D=HIGH, spikes="own",
+        description="tolerance 0.1: the deployed arm's pulls tell little of outcomes and of gaps (M, D in (10, 50))",
     ),
-    "low-m-high-d": Setting(
-        5, "tolerance 0.1: the deployed arm says much of outcomes, little of gaps (M < 10, D between 10 and 50)",
-        0.1, 15, 5, (0.018, 0.022), (0.018, 0.022), (0.0, 10.0), (10.0, 50.0), False, "other",
+    "low-m-high-d": replace(
+        _ABLATION, key=5, M=LOW, D=HIGH, spikes="other",
+        description="tolerance 0.1: the deployed arm's pulls tell much of outcomes, little of gaps (M < 10, D in (10, 50))",
     ),
-    "high-m-low-d": Setting(
-        6, "tolerance 0.1: the deployed arm says little of outcomes, much of gaps (M between 10 and 50, D < 10)",
-        0.1, 15, 5, (0.018, 0.022), (0.018, 0.022), (10.0, 50.0), (0.0, 10.0), False, "shared",
+    "high-m-low-d": replace(
+        _ABLATION, key=6, M=HIGH, D=LOW, spikes="shared",
+        description="tolerance 0.1: the deployed arm's pulls tell little of outcomes, much of gaps (M in (10, 50), D < 10)",
     ),
     "no-fair-arm": Setting(
-        7, "tolerance 0.03: no arm is fair, the nearest misses by about 0.02", 0.03, 0, 0, None, (0.018, 0.022)
+        7, "tolerance 0.03: no arm is fair, the nearest misses by about 0.02", 0.03, 0, 0, None, TWO_HUNDREDTHS
     ),
 }  # fmt: skip
-"""The ablations (…-m-…-d) have 5 better-but-unfair arms of 30, a third of the unfair ones: ours, as nothing fixes it."""
 
 GROUPS = ("a", "b")
-SHARE = 0.5
-FLIP = 0.01
-FLOOR = 0.002
-POOL = 3000
-ATTEMPTS = 40
-DEPLOYED_DRAWS = 500
-BEST_DRAWS = 300
+SHARE, FLIP, FLOOR = 0.5, 0.01, 0.002
+POOL, ATTEMPTS, DEPLOYED_DRAWS, BEST_DRAWS = 3000, 40, 500, 300
 BETTER_BY = 0.01
-"""A better-but-unfair arm beats the best fair arm by at least this; no arm lies between the best and the second fair one."""
-MAX_ARMS = 1000
+"""The least by which a better-but-unfair arm beats the best fair arm. No arm's outcome lies between best and second fair."""
+MAX_ARMS, MAX_STATES, MAX_SPIKE = 1000, 200, 0.7
 SPIKE_RATIOS = (11.0, 55.0)
 """A spike's height over the deployed arm's probability: with its logarithm added, about the divergence it makes."""
-MAX_SPIKE = 0.7
 
 
 def settings() -> dict[str, str]:
@@ -135,8 +136,7 @@ class _UnmetError(Exception):
 def _check_options(setting: str, K: int, m: int, seed: int) -> None:
     if setting not in SETTINGS:
         raise OptionError(f"There is no synthetic setting '{setting}'. Settings: {', '.join(SETTINGS)}.")
-    states = math.ceil(1 / FLOOR) - 1
-    for name, value, low, high in (("K", K, 2, MAX_ARMS), ("m", m, 2, states), ("seed", seed, 0, 2**63 - 1)):
+    for name, value, low, high in (("K", K, 2, MAX_ARMS), ("m", m, 2, MAX_STATES), ("seed", seed, 0, 2**63 - 1)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or not low <= value <= high:
             raise OptionError(
                 f"The synthetic setting '{setting}' got {name}={value!r} (K={K!r}, m={m!r}, seed={seed!r}). "
@@ -166,7 +166,9 @@ def _pool(target: Setting, K: int, m: int, rng: np.random.Generator) -> FloatArr
     M, D = divergences(laws, deployed)
     inside = (M_window[0] < M) & (M_window[1] > M) & ((D_window[0] < D) & (D_window[1] > D)).all(axis=0)
     if inside.sum() < K - 1:
-        raise _UnmetError(f"fewer than {K - 1} candidates lie in the windows on M {M_window} and D {D_window}")
+        raise _UnmetError(
+            f"fewer than {K - 1} candidates have M in ({M_window[0]:.3g}, {M_window[1]:.3g}) and D in ({D_window[0]:.3g}, {D_window[1]:.3g})"
+        )
     return np.concatenate([deployed[None], laws[inside]])
 
 
@@ -192,13 +194,13 @@ def _deployed(target: Setting, D_limit: float, m: int, rng: np.random.Generator)
     """
     draws = np.maximum(rng.dirichlet(np.ones(m), size=(DEPLOYED_DRAWS, 2)), FLOOR)
     draws /= draws.sum(axis=2, keepdims=True)
-    fits: BoolArray = (divergences(draws, draws)[1] < D_limit).all(axis=0)
+    fits: BoolArray = np.all(divergences(draws, draws)[1] < D_limit, axis=0)
     if target.spikes != "none":
         cell, unit = _spike_places(target.spikes, draws)
         own = np.take_along_axis(draws, cell[:, :, None], axis=2)[:, :, 0]
-        fits &= (1.3 * SPIKE_RATIOS[0] * unit < MAX_SPIKE).all(axis=1)
+        fits = fits & (1.3 * SPIKE_RATIOS[0] * unit < MAX_SPIKE).all(axis=1)
         if target.spikes == "other":  # M stays low only where the spike's own group is not rare
-            fits &= (2 * unit < own).all(axis=1)
+            fits = fits & (2 * unit < own).all(axis=1)
     if not fits.any():
         raise _UnmetError(f"no deployed arm has D < {D_limit:.3g} against itself and cells rare enough for the windows")
     return np.asarray(draws[np.argmax(fits)])
@@ -211,7 +213,7 @@ def _candidates(target: Setting, deployed: FloatArray, n: int, rng: np.random.Ge
     only the spikes make large ratios.
     """
     m = deployed.shape[1]
-    concentration = np.exp(rng.uniform(np.log(0.2), np.log(5.0), size=(n, 1, 1)))
+    concentration = np.exp(rng.uniform(np.log(0.2), np.log(5.0), size=(n, 1, 1))) * min(1.0, 20 / m)
     parts = rng.standard_gamma(concentration, size=(n, 3, m))
     parts /= parts.sum(axis=2, keepdims=True)
     if target.spikes != "none":
@@ -242,12 +244,10 @@ def _spike_places(spikes: Spikes, deployed: FloatArray) -> tuple[IntArray, Float
     - ``shared``: both rise alike where one is rare: the difference, hence D, stays low, M is high.
     """
     if spikes == "shared":
-        cell = np.repeat(deployed.min(axis=1).argmin(axis=1)[:, None], 2, axis=1)
-        unit = np.repeat(deployed.min(axis=(1, 2))[:, None], 2, axis=1)
-        return cell, unit
-    swapped = deployed[:, ::-1]
-    measured = deployed if spikes == "own" else swapped
-    cell = (deployed if spikes == "own" else swapped / deployed).argmin(axis=2)
+        rarer = deployed.min(axis=1)
+        return np.stack([rarer.argmin(axis=1)] * 2, axis=1), np.stack([rarer.min(axis=1)] * 2, axis=1)
+    measured = deployed if spikes == "own" else deployed[:, ::-1]
+    cell = (measured if spikes == "own" else measured / deployed).argmin(axis=2)
     return cell, np.take_along_axis(measured, cell[:, :, None], axis=2)[:, :, 0]
 
 
@@ -271,90 +271,98 @@ def _scaled(count: int, K: int) -> int:
     return (2 * count * K + REFERENCE_ARMS) // (2 * REFERENCE_ARMS)
 
 
+@dataclass(frozen=True)
+class _Merits:
+    """Of each law in the pool: its outcome, whether it may be taken as fair or as unfair, whether it sits at the edge.
+
+    Laws nearer to the tolerance than the fairness gap's band are neither; those inside the band are the edge.
+    """
+
+    outcome: FloatArray
+    fair: BoolArray
+    unfair: BoolArray
+    edge: BoolArray
+
+    @classmethod
+    def of(cls, pool: FloatArray, theta: FloatArray, target: Setting) -> _Merits:
+        means = pool @ theta
+        gap = np.abs(means[:, 0] - means[:, 1])
+        low, high = target.fairness_gap or (0.0, math.inf)
+        distance = np.abs(gap - target.tolerance)
+        usable: BoolArray = distance >= low
+        fair: BoolArray = gap < target.tolerance
+        return cls(means @ (SHARE, 1.0 - SHARE), usable & fair, usable & ~fair, usable & (distance <= high))
+
+
 def _select_arms(target: Setting, pool: FloatArray, theta: FloatArray, K: int, rng: np.random.Generator) -> FloatArray:
     """K laws of the pool, (K, 2, m), the deployed arm first, the others in random order, that meet counts and gaps."""
-    means = pool @ theta
-    outcome, gap = means.mean(axis=1), np.abs(means[:, 0] - means[:, 1])
-    low, high = target.fairness_gap or (0.0, math.inf)
-    distance = np.abs(gap - target.tolerance)
-    usable, edge = distance >= low, (distance >= low) & (distance <= high)
-    fair = usable & (gap < target.tolerance)
-    unfair = usable & (gap > target.tolerance)
+    merits = _Merits.of(pool, theta, target)
     counts = arm_counts(target, K)
-    if not usable[0]:
-        raise _UnmetError(f"the gap of the deployed arm is less than {low} from the tolerance {target.tolerance}")
+    if target.fairness_gap and not (merits.fair | merits.unfair)[0]:
+        raise _UnmetError(
+            f"the deployed arm's gap is less than {target.fairness_gap[0]} away from the tolerance {target.tolerance}"
+        )
     if target.outcome_gap is None:
-        chosen = _fill([(unfair, K)], edge, rng)
+        chosen = _fill([(merits.unfair, K)], merits.edge, rng)
     else:
-        chosen = _select_ranked(target.outcome_gap, counts, outcome, fair, unfair, edge, rng)
+        chosen = _select_ranked(target.outcome_gap, counts, merits, rng)
     if chosen is None:
         raise _UnmetError(
-            f"the pool has no {counts[0]} fair, {counts[1]} better-but-unfair and {counts[2]} other arms with "
-            f"an outcome gap in {target.outcome_gap} and a smallest fairness gap in {target.fairness_gap}"
+            f"{len(pool)} candidates hold no {counts[0]} fair, {counts[1]} better-but-unfair and {counts[2]} other arms "
+            f"(outcome gap in {target.outcome_gap or 'any range'}, smallest fairness gap in {target.fairness_gap or 'any range'})"
         )
     return pool[chosen]
 
 
 def _select_ranked(
-    band: Band,
-    counts: tuple[int, int, int],
-    outcome: FloatArray,
-    fair: BoolArray,
-    unfair: BoolArray,
-    edge: BoolArray,
-    rng: np.random.Generator,
+    band: Band, counts: tuple[int, int, int], merits: _Merits, rng: np.random.Generator
 ) -> IntArray | None:
-    """Arms around a best fair arm drawn from the upper half of the fair candidates; never the deployed one."""
-    if not fair[1:].any():
+    """Arms around a best fair arm from the upper half of the fair candidates; the deployed one only if no other is fair."""
+    outcome, fair = merits.outcome, merits.fair
+    if not fair.any():
         return None
-    positions = np.arange(len(outcome))
-    upper = fair & (outcome >= np.median(outcome[fair])) & (positions > 0)
-    for best in rng.permutation(np.flatnonzero(upper))[:BEST_DRAWS]:
+    position = np.arange(len(outcome))
+    upper = np.flatnonzero(fair & (outcome >= np.median(outcome[fair])) & (position > 0))
+    for best in [0] if fair[0] and counts[0] == 1 else rng.permutation(upper)[:BEST_DRAWS]:
         ceiling = outcome[best] - band[0]
-        quotas = [(positions == best, 1)]
+        quotas = [(position == best, 1)]
         if counts[0] > 1:
             near = fair & (outcome <= ceiling) & (outcome >= outcome[best] - band[1])
-            options = np.flatnonzero(near) if counts[0] > 2 or not fair[0] else np.flatnonzero(near[:1])
-            if not options.size:
+            if fair[0] and counts[0] == 2:  # the deployed arm must then be the second
+                near &= position == 0
+            if not near.any():
                 continue
-            second = rng.choice(options)
+            second = rng.choice(np.flatnonzero(near))
             ceiling = outcome[second]
-            quotas.append((positions == second, 1))
-            quotas.append((fair & (outcome <= ceiling) & (positions != second), counts[0] - 2))
-        quotas.append((unfair & (outcome >= outcome[best] + BETTER_BY), counts[1]))
-        quotas.append((unfair & (outcome <= ceiling), counts[2]))
-        chosen = _fill(quotas, edge, rng)
+            quotas.append((position == second, 1))
+            quotas.append((fair & (outcome <= ceiling) & (position != second), counts[0] - 2))
+        quotas.append((merits.unfair & (outcome >= outcome[best] + BETTER_BY), counts[1]))
+        quotas.append((merits.unfair & (outcome <= ceiling), counts[2]))
+        chosen = _fill(quotas, merits.edge, rng)
         if chosen is not None:
             return chosen
     return None
 
 
 def _fill(quotas: list[tuple[BoolArray, int]], edge: BoolArray, rng: np.random.Generator) -> IntArray | None:
-    """Positions drawn from disjoint classes, so many of each; 0 first, and one at least from ``edge``. None if impossible."""
-    drawn: list[int] = []
-    spare = np.zeros(len(edge), dtype=np.bool_)  # where an arm of the edge could still be taken
-    for members, size in quotas:
-        left = size - int(members[0])
-        if left < 0 or members[1:].sum() < left:
-            return None
-        if left:
-            spare |= members
-        if size == 1 and members.sum() == 1:
-            drawn.append(int(np.argmax(members)))
-    if not any(members[0] for members, _ in quotas):
+    """Positions from disjoint classes, so many of each: 0 first, at least one at the edge. None where impossible."""
+    short = any(members.sum() < size or members[0] > size for members, size in quotas)
+    if short or not any(members[0] for members, _ in quotas):
         return None
-    spare[0] = False
-    fixed = {0, *drawn}
-    if not edge[list(fixed)].any():
-        if not (edge & spare).any():
+    sure = {0, *(int(np.argmax(members)) for members, size in quotas if members.sum() == size == 1)}
+    if not edge[sorted(sure)].any():
+        open_classes = [members for members, size in quotas if size > members[0]]
+        options = np.flatnonzero(edge & np.any(open_classes, axis=0))
+        if not options.size:
             return None
-        fixed.add(int(rng.choice(np.flatnonzero(edge & spare))))
+        sure.add(int(rng.choice(options)))
+    chosen = sorted(sure - {0})
     for members, size in quotas:
-        taken = [k for k in fixed if members[k]]
-        others = np.setdiff1d(np.flatnonzero(members), taken)
-        drawn += [*taken, *rng.choice(others, size - len(taken), replace=False).tolist()]
-    rest = np.setdiff1d(np.array(drawn, dtype=np.int64), [0])
-    return np.concatenate([[0], rng.permutation(rest)])
+        taken = sum(bool(members[k]) for k in sure)
+        others = np.flatnonzero(members)
+        others = others[~np.isin(others, sorted(sure))]
+        chosen += rng.choice(others, size - taken, replace=False).tolist()
+    return np.concatenate([[0], rng.permutation(chosen)])
 
 
 # ---- the problem and its world ----
@@ -377,7 +385,7 @@ def _problem(name: str, target: Setting, arms: FloatArray) -> Problem:
         tolerance=target.tolerance,
         arms=[Arm(f"arm-{k}", Table("V", ("S",), law)) for k, law in enumerate(arms, start=1)],
         costs=[(0.0,) * 3, *[(1.0,) * 3] * (len(arms) - 1)],
-        budget=ROOT_BUDGET,
+        budget="1/sqrt(pulls)",
         deployed="arm-1",
         shares=(SHARE, 1.0 - SHARE),
     )

@@ -193,6 +193,7 @@ def progress(total: int, hidden: bool) -> Iterator[Callable[[int], None]]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
     columns = ("runs", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=hidden) as bar:
+    terminal = Console(stderr=True)
+    with Progress(*columns, console=terminal, transient=True, disable=hidden or not terminal.is_terminal) as bar:
         task = bar.add_task("runs", total=total)
         yield lambda count: bar.advance(task, count)

@@ -1,12 +1,18 @@
-"""Exact inference over a full network, once, for what the arms and groups share."""
+"""Exact inference over a full network, once, for what the arms and groups share.
+
+The sums are done by opt_einsum in a fixed order. pyagrum's inference is as exact, but its order of summation, and so
+the last digits, change from run to run; a simulated run would then not be the same for the same seed.
+"""
 
 from __future__ import annotations
 
 import numpy as np
+import opt_einsum
 
 from fairarm.core.types import FloatArray
+from fairarm.errors import ProblemError
 from fairarm.problem.context import ContextLaw
-from fairarm.problem.mechanism import check_size
+from fairarm.problem.mechanism import MAX_ENTRIES, check_size
 from fairarm.problem.model import Problem
 from fairarm.problem.network import Network
 
@@ -14,31 +20,37 @@ from fairarm.problem.network import Network
 def shared_factor(network: Network, problem: Problem, columns: tuple[str, ...]) -> FloatArray:
     """H(columns): the factor of the joint law that no arm and no group changes, over all cells of ``columns``.
 
-    V and the relevant children are given uniform mechanisms without parents in an exact inference over the rest;
-    dividing these out leaves every other factor, summed over the hidden nodes.
+    The product of all tables but those of V and of the relevant children, summed over every node that is not in
+    ``columns``. Nodes that are no ancestor of a column sum to one and are left out.
     """
-    import pyagrum as gum
+    sizes = tuple(network.variables[name].size for name in columns)
+    check_size(sizes, f"The joint law of {list(columns)}")
+    needed = _ancestors(network, columns, stop=(problem.decision, *problem.relevant_children))
+    operands: list[object] = []
+    for name, table in network.tables.items():
+        if name in needed:
+            operands += [table.probabilities, (*table.parents, name)]
+    for name, size in zip(columns, sizes, strict=True):  # a column whose own table is left out still needs its axis
+        operands += [np.ones(size), (name,)]
+    _, path = opt_einsum.contract_path(*operands, columns, optimize="greedy")
+    if path.largest_intermediate > MAX_ENTRIES:
+        raise ProblemError(
+            f"Exact inference of {list(columns)} needs a table of {int(path.largest_intermediate)} entries; the largest allowed "
+            f"is {MAX_ENTRIES}. Use a network with fewer states or a simpler hidden part."
+        )
+    return np.asarray(opt_einsum.contract(*operands, columns, optimize=path.path), dtype=np.float64).ravel()
 
-    check_size(tuple(network.variables[name].size for name in columns), f"The joint law of {list(columns)}")
-    replaced = (problem.decision, *problem.relevant_children)
-    model = gum.BayesNet()
-    for name, variable in network.variables.items():
-        model.add(gum.LabelizedVariable(name, name, list(variable.states or ())))
-    for name, table in network.tables.items():
-        for parent in table.parents if name not in replaced else ():
-            model.addArc(parent, name)
-    for name, table in network.tables.items():
-        if name in replaced:
-            model.cpt(name).fillWith(1.0 / network.variables[name].size)
-        else:
-            order = [(*table.parents, name).index(axis) for axis in model.cpt(name).names]
-            model.cpt(name).fillWith(table.probabilities.transpose(order).ravel(order="F").tolist())
-    inference = gum.LazyPropagation(model)
-    inference.addJointTarget(set(columns))
-    joint = inference.jointPosterior(set(columns))
-    names = list(reversed(joint.names))  # toarray() has its axes in the reverse order of .names
-    factor = joint.toarray().transpose([names.index(name) for name in columns]).ravel()
-    return np.asarray(factor * np.prod([network.variables[name].size for name in replaced if name in columns]))
+
+def _ancestors(network: Network, columns: tuple[str, ...], stop: tuple[str, ...]) -> set[str]:
+    """The columns and their ancestors, without the nodes in ``stop`` and what lies only above those."""
+    found: set[str] = set()
+    waiting = list(columns)
+    while waiting:
+        name = waiting.pop()
+        if name not in found and name not in stop:
+            found.add(name)
+            waiting += network.tables[name].parents
+    return found
 
 
 def context_law(network: Network, problem: Problem) -> ContextLaw:

@@ -20,7 +20,7 @@ from fairarm.problem.tables import Tables, build_tables
 from fairarm.problem.variables import Variable
 
 NATURAL = "natural"
-ROOT_BUDGET = "1/sqrt(pulls)"
+ROOT_BUDGET: Literal["1/sqrt(pulls)"] = "1/sqrt(pulls)"
 Budget = float | Literal["1/sqrt(pulls)"] | None
 
 

@@ -28,8 +28,8 @@ class Variable:
         object.__setattr__(self, "states", tuple(self.states))
         if not self.states:
             raise ProblemError(f"Node '{self.name}' has no states. Give it at least one.")
-        repeated = {s for s in self.states if self.states.count(s) > 1}
-        if repeated:
+        if len(set(self.states)) < len(self.states):
+            repeated = {s for s in self.states if self.states.count(s) > 1}
             raise ProblemError(
                 f"Node '{self.name}' has the state '{min(repeated)}' twice. Each state needs its own name."
             )

@@ -13,6 +13,7 @@ import numpy as np
 
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import ProblemError
+from fairarm.problem.context import ContextLaw
 from fairarm.problem.inference import shared_factor
 from fairarm.problem.mechanism import Table
 from fairarm.problem.model import Problem
@@ -55,7 +56,21 @@ class NetworkWorld:
             )
             for k, arm in enumerate(p.arms):
                 law[k, t] = np.exp(arm.mechanism.log_prob(columns) + log_children) * shared
-        return np.asarray(law / law.sum(axis=2, keepdims=True))
+        law /= law.sum(axis=2, keepdims=True)
+        self._check_declared_law(law)
+        return law
+
+    def _check_declared_law(self, law: FloatArray) -> None:
+        """The context law that the problem declares is the world's."""
+        p = self.problem
+        if isinstance(p.context, ContextLaw) and not p.missing_mechanisms:
+            cells = (
+                law
+                if p.outcome.node in p.relevant_children
+                else law.reshape(*law.shape[:2], -1, len(p.outcome.values or ())).sum(axis=3)
+            )
+            if not np.allclose(cells, p.tables.law.probability, rtol=0, atol=1e-6):
+                raise ProblemError("The context law declared in the problem is not the one of the world.")
 
     @cached_property
     def outcome_values(self) -> FloatArray:
@@ -106,9 +121,16 @@ def check_agreement(problem: Problem, network: Network) -> None:
             raise ProblemError(f"The world has no node '{name}', whose mechanism the problem declares.")
         if isinstance(mechanism, Table) and not _same_law(mechanism, network.tables[name]):
             raise ProblemError(f"The mechanism of '{name}' in the problem is not the one of the world.")
-    if network.tables[problem.sensitive].parents:
+    sensitive = network.tables[problem.sensitive]
+    if sensitive.parents:
         raise ProblemError(
             f"The sensitive attribute '{problem.sensitive}' has parents in the world. It must be a root."
+        )
+    if problem.shares and not np.allclose(
+        sensitive.probabilities[list(problem.group_codes)], problem.shares, rtol=0, atol=1e-6
+    ):
+        raise ProblemError(
+            f"The shares of the groups of '{problem.sensitive}' in the problem are not those of the world."
         )
     for child in problem.relevant_children:
         if sorted(network.tables[child].parents) != sorted(problem.roles.graph.parents(child)):

@@ -1,0 +1,205 @@
+"""The command: contracts of --json, exit codes, one-line errors, the same seed the same output."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairarm.cli import main
+
+
+def run(*arguments: str, capsys: Any) -> tuple[int, str, str]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["fairarm", *arguments])
+        try:
+            main()
+            code: Any = 0
+        except SystemExit as end:
+            code = end.code
+    out, err = capsys.readouterr()
+    return int(code or 0), out, err
+
+
+def strict(text: str) -> Any:
+    def refuse(constant: str) -> None:
+        raise ValueError(constant)
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_hepar2_has_the_published_truths(capsys: Any) -> None:
+    """μ_k = 0.057080 + 0.165594 f_k and μ_k(male) − μ_k(female) = −0.044029 + 0.007732 f_k, from the published tables."""
+    code, out, _ = run("inspect", "hepar2", "--json", capsys=capsys)
+    found = strict(out)
+    assert code == 0
+    assert sorted(found["observed_nodes"]) == sorted(["sex", "age", "PBC", "ChHepatitis", "fibrosis", "carcinoma"])
+    assert found["relevant_children"] == ["PBC"]
+    chances = np.random.default_rng(0).random((10, 3)) @ [0.12900, 0.05167, 0.81933]  # P(ChHepatitis)
+    sign = 1 if found["groups"] == ["male", "female"] else -1
+    for f, arm in zip(chances, found["arms"], strict=True):
+        assert arm["mu"] == pytest.approx(0.057080 + 0.165594 * f, abs=5e-6)
+        assert sign * arm["zeta"] == pytest.approx(-0.044029 + 0.007732 * f, abs=5e-6)
+        assert arm["fair"] is True
+    best = int(np.argmax(chances))
+    assert found["best_fair_arm"] == found["arms"][best]["name"]
+
+
+def test_inspect_keys(capsys: Any) -> None:
+    found = strict(run("inspect", "ad-marketplace", "--pulls", "1e4", "--json", capsys=capsys)[1])
+    K = len(found["arms"])
+    assert np.shape(found["M"]) == (K, K)
+    assert list(found["D"]) == ["female|male", "male|female"]
+    assert 0 < found["v_star"] < 1
+    assert found["best_fair_arm"] == "by-query"
+    assert {arm["name"]: arm["fair"] for arm in found["arms"]}["by-sex"] is False
+
+
+def test_inspect_without_a_world_knows_no_truth(capsys: Any, tmp_path: Path) -> None:
+    path = tmp_path / "coin.toml"
+    assert run("problems", "--save", "coin", "--out", str(path), capsys=capsys)[0] == 0
+    path.write_text(path.read_text().split("[world")[0])
+    found = strict(run("inspect", str(path), "--json", capsys=capsys)[1])
+    assert found["best_fair_arm"] is None and found["arms"][0]["mu"] is None and found["arms"][0]["zeta"] is None
+    code, _, err = run("identify", str(path), capsys=capsys)
+    assert code == 2 and "no world" in err
+
+
+def test_infinite_divergence_is_the_string_inf(capsys: Any, tmp_path: Path) -> None:
+    path = tmp_path / "coin.toml"
+    run("problems", "--save", "coin", "--out", str(path), capsys=capsys)
+    text = path.read_text()
+    path.write_text(text.replace("        0.75,\n        0.25,", "        1.0,\n        0.0,", 1))
+    assert path.read_text() != text
+    found = strict(run("inspect", str(path), "--json", capsys=capsys)[1])
+    assert found["M"][0][1] == "inf"
+
+
+def test_identify_is_the_same_for_the_same_seed(capsys: Any) -> None:
+    arguments = ("identify", "ad-marketplace", "--pulls", "3000", "--seed", "7", "--json")
+    first, second = (strict(run(*arguments, capsys=capsys)[1]) for _ in range(2))
+    assert first == second
+    assert first["status"] == "FOUND" and first["correct"] is True and first["pulls"] <= 3000
+    assert sum(phase["pulls"] for phase in first["story"]) == first["pulls"]
+    other = strict(run(*arguments[:4], "--seed", "8", "--json", capsys=capsys)[1])
+    assert other["arms"] != first["arms"]
+
+
+def test_simulate_contract(capsys: Any) -> None:
+    code, out, _ = run(
+        "simulate",
+        "coin",
+        "--algorithms",
+        "csr-v2,uniform",
+        "--pulls",
+        "300,1000",
+        "--runs",
+        "60",
+        "--json",
+        capsys=capsys,
+    )
+    keys = [
+        "algorithm",
+        "pulls",
+        "runs",
+        "errors",
+        "error",
+        "error_low",
+        "error_high",
+        "none_rate",
+        "undecided_rate",
+        "mean_cost",
+        "seconds",
+    ]
+    results = strict(out)["results"]
+    assert code == 0
+    assert [(r["algorithm"], r["pulls"]) for r in results] == [
+        (a, p) for a in ("csr-v2", "uniform") for p in (300, 1000)
+    ]
+    for r in results:
+        assert list(r) == keys
+        assert r["error"] == r["errors"] / r["runs"] and r["error_low"] <= r["error"] <= r["error_high"]
+
+
+def test_simulate_does_not_depend_on_jobs(capsys: Any) -> None:
+    arguments = ("simulate", "ad-marketplace", "--pulls", "300,1000", "--runs", "130", "--seed", "3", "--json")
+    answers = []
+    for jobs in ("1", "2"):
+        results = strict(run(*arguments, "--jobs", jobs, capsys=capsys)[1])["results"]
+        answers.append([{k: v for k, v in r.items() if k != "seconds"} for r in results])
+    assert answers[0] == answers[1]
+
+
+def test_tables_and_story_are_printed(capsys: Any) -> None:
+    assert "by-query" in run("identify", "ad-marketplace", "--pulls", "2000", capsys=capsys)[1]
+    assert "best fair arm" in run("inspect", "coin", capsys=capsys)[1]
+    assert "synthetic-tight" in run("problems", capsys=capsys)[1]
+    assert (
+        "uniform"
+        in run("simulate", "coin", "--algorithms", "uniform", "--pulls", "100", "--runs", "5", capsys=capsys)[1]
+    )
+    assert "ProblemEntry" in run("schema", capsys=capsys)[1]
+    assert "fairarm 0." in run("--version", capsys=capsys)[1]
+
+
+def test_plot_is_the_same_for_the_same_seed(capsys: Any, tmp_path: Path) -> None:
+    files = []
+    for name in ("one.svg", "two.svg"):
+        path = tmp_path / name
+        run("simulate", "coin", "--pulls", "100,300", "--runs", "20", "--plot", str(path), capsys=capsys)
+        files.append(path.read_bytes())
+    assert files[0] == files[1] and files[0].startswith(b"<?xml")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("inspect", "coyn"), "Did you mean 'coin'"),
+        (("inspect", "nowhere.toml"), "nowhere.toml: no such file"),
+        (("inspect", "synthetic-tight:Q=3"), "no parameter 'Q'"),
+        (("inspect", "synthetic-tight:K=3,K=4"), "twice"),
+        (("inspect", "synthetic-tight:K=many"), "whole number"),
+        (("inspect", "synthetic-tight:noisy=1"), "no parameter 'noisy'"),
+        (("inspect", "coin", "--pulls", "0"), "--pulls"),
+        (("inspect", "coin", "--pulls", "1.5"), "--pulls"),
+        (("inspect", "coin", "--pulls", "lots"), "--pulls"),
+        (("identify", "coin", "--algorithm", "csr-v3"), "no algorithm 'csr-v3'"),
+        (("identify", "coin", "-o", "clip_base=10"), "It can be: 2, e"),
+        (("identify", "coin", "-o", "clip"), "KEY=VALUE"),
+        (("identify", "coin", "-o", "colour=red"), "no option 'colour'"),
+        (("identify", "coin", "--algorithm", "uniform", "-o", "clip_base=e"), "'uniform' has no option"),
+        (("simulate", "coin", "--plot", "figure.doc"), "A figure is saved as"),
+        (("simulate", "coin", "--plot", "nowhere/figure.svg"), "does not exist"),
+        (("simulate", "coin", "--algorithms", "csr-v2,"), "no algorithm ''"),
+        (("problems", "--save", "coin", "--out", "/nowhere/coin.toml"), "cannot be written"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(arguments: tuple[str, ...], expected: str, capsys: Any) -> None:
+    code, out, err = run(*arguments, capsys=capsys)
+    assert code == 2 and out == ""
+    assert err.startswith("fairarm: ") and err.count("\n") == 1
+    assert expected in err
+
+
+def test_usage_errors_exit_with_2(capsys: Any) -> None:
+    assert run("identify", capsys=capsys)[0] == 2
+    assert run("simulate", "coin", "--runs", "0", capsys=capsys)[0] == 2
+
+
+def test_saving_never_overwrites(capsys: Any, tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text("precious")
+    code, _, err = run("problems", "--save", "coin", "--out", str(path), capsys=capsys)
+    assert code == 2 and "exists" in err and path.read_text() == "precious"
+
+
+def test_help_imports_nothing_heavy() -> None:
+    script = "import sys; sys.argv=['fairarm','--help']\nfrom fairarm.cli import main\ntry: main()\nexcept SystemExit: pass\n"
+    script += "heavy = {'numpy','scipy','pydantic','pyagrum','networkx','matplotlib','joblib'} & set(sys.modules)\nsys.exit(str(heavy) if heavy else 0)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,295 @@
+"""Problem files: what is read is what was meant, what is written reads again equal, what is wrong says so."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+
+from fairarm import Arm, Code, load_problem, table
+from fairarm.catalog.hepar2 import hepar2
+from fairarm.errors import ProblemError, ReadError
+from fairarm.readers.problem_file import parse_problem, problem_schema, read_problem
+from fairarm.readers.problem_writer import problem_text, write_problem
+
+BASE = """\
+format = 1
+[problem]
+name = "base"
+sensitive = "S"
+groups = ["b", "a"]
+decision = "V"
+outcome = { node = "Y", values = { no = 0, yes = 10 } }
+tolerance = 1.5
+edges = [["S", "X"], ["Z", "X"], ["X", "V"], ["V", "Y"], ["X", "Y"], ["H", "Y"]]
+hidden = ["H"]
+shares = { a = 0.25, b = 0.75 }
+deployed = "one"
+budget = "1/sqrt(pulls)"
+[problem.states]
+S = ["a", "b"]
+X = ["x0", "x1"]
+Z = ["z0", "z1", "z2"]
+V = ["v0", "v1"]
+Y = ["no", "yes"]
+[problem.context]
+variables = ["Z"]
+table = [0.2, 0.3, 0.5]
+[[problem.arms]]
+name = "one"
+parents = ["X"]
+cost = 0
+table = [[0.5, 0.5], [0.25, 0.75]]
+[[problem.arms]]
+name = "two"
+parents = ["X"]
+cost = { natural = 1, a = 2, b = 3 }
+table = [[0.1, 0.9], [0.2, 0.8]]
+[[problem.mechanisms]]
+node = "X"
+parents = ["S", "Z"]
+table = [[[0.1, 0.9], [0.2, 0.8], [0.3, 0.7]], [[0.4, 0.6], [0.5, 0.5], [0.6, 0.4]]]
+[world.states]
+H = ["h0", "h1"]
+[[world.mechanisms]]
+node = "S"
+table = [0.25, 0.75]
+[[world.mechanisms]]
+node = "Z"
+table = [0.2, 0.3, 0.5]
+[[world.mechanisms]]
+node = "H"
+table = [0.5, 0.5]
+[[world.mechanisms]]
+node = "X"
+parents = ["S", "Z"]
+table = [[[0.1, 0.9], [0.2, 0.8], [0.3, 0.7]], [[0.4, 0.6], [0.5, 0.5], [0.6, 0.4]]]
+[[world.mechanisms]]
+node = "V"
+parents = ["X"]
+table = [[0.5, 0.5], [0.25, 0.75]]
+[[world.mechanisms]]
+node = "Y"
+parents = ["V", "X", "H"]
+table = [[[[0.1, 0.9], [0.2, 0.8]], [[0.3, 0.7], [0.4, 0.6]]], [[[0.5, 0.5], [0.6, 0.4]], [[0.7, 0.3], [0.8, 0.2]]]]
+"""
+
+
+def swap(old: str, new: str) -> str:
+    text = BASE.replace(old, new, 1)
+    if text == BASE:
+        raise AssertionError(f"the base has no {old!r}")
+    return text
+
+
+def first_line(key: str) -> int:
+    return next(i for i, line in enumerate(BASE.split("\n"), 1) if line.startswith(key))
+
+
+KNOWN = BASE.split("[world.states]")[0]
+"""The problem without its world."""
+
+HUGE_PARENTS = ", ".join(f'"P{i}"' for i in range(33))
+HUGE = KNOWN.replace('name = "two"\nparents = ["X"]', f'name = "two"\nparents = [{HUGE_PARENTS}]').replace(
+    "[problem.states]", "[problem.states]\n" + "\n".join(f'P{i} = ["0", "1"]' for i in range(33))
+)
+
+MALFORMED: dict[str, tuple[str | bytes, str]] = {
+    "not toml": (swap("budget =", "budget"), ":13: not valid TOML"),
+    "truncated": (BASE[: BASE.index("0.9], [0.2")], ": not valid TOML"),
+    "duplicate key": (swap("tolerance = 1.5", "tolerance = 1.5\ntolerance = 1.6"), ": not valid TOML"),
+    "empty": ("", "problem: Field required"),
+    "unknown key": (swap("tolerance = 1.5", "tolerence = 1.5"), "problem.tolerence"),
+    "tolerance text": (swap("tolerance = 1.5", 'tolerance = "1.5"'), "problem.tolerance"),
+    "tolerance nan": (swap("tolerance = 1.5", "tolerance = nan"), "problem.tolerance"),
+    "tolerance zero": (swap("tolerance = 1.5", "tolerance = 0.0"), "The tolerance is 0.0"),
+    "tolerance absent": (swap("tolerance = 1.5\n", ""), "Give the tolerance"),
+    "future format": (swap("format = 1", "format = 2"), "format"),
+    "row sum": (swap("[[0.1, 0.9], [0.2, 0.8]]", "[[0.1, 0.9], [0.2, 0.7]]"), "problem.arms[1].table"),
+    "negative": (swap("[[0.1, 0.9], [0.2, 0.8]]", "[[-0.1, 1.1], [0.2, 0.8]]"), "problem.arms[1].table"),
+    "nan entry": (swap("[[0.1, 0.9], [0.2, 0.8]]", "[[nan, 0.9], [0.2, 0.8]]"), "problem.arms[1].table[0][0]"),
+    "text entry": (swap("[[0.1, 0.9], [0.2, 0.8]]", '[["a", 0.9], [0.2, 0.8]]'), "problem.arms[1].table[0][0]"),
+    "true entry": (swap("[[0.1, 0.9], [0.2, 0.8]]", "[[true, 0.0], [0.2, 0.8]]"), "problem.arms[1].table[0][0]"),
+    "missing row": (swap("[[0.1, 0.9], [0.2, 0.8]]", "[[0.1, 0.9]]"), "problem.arms[1].table: needs a list of 2"),
+    "extra entry": (swap("[[0.1, 0.9], [0.2, 0.8]]", "[[0.1, 0.9], [0.2, 0.3, 0.5]]"), "problem.arms[1].table[1]"),
+    "flat table": (swap("[[0.1, 0.9], [0.2, 0.8]]", "[0.1, 0.9]"), "problem.arms[1].table[0]"),
+    "unknown parent": (swap('name = "two"\nparents = ["X"]', 'name = "two"\nparents = ["Q"]'), "problem.arms[1]"),
+    "arm uses outcome": (swap('name = "two"\nparents = ["X"]', 'name = "two"\nparents = ["Y"]'), "comes after it"),
+    "two arms of one name": (swap('name = "two"', 'name = "one"'), "Two arms are called 'one'"),
+    "no arms": (BASE.split("[[problem.arms]]")[0], "problem.arms"),
+    "unknown deployed": (swap('deployed = "one"', 'deployed = "three"'), "no arm 'three'"),
+    "cycle": (swap('["H", "Y"]]', '["H", "Y"], ["Y", "X"]]'), "cycle"),
+    "sensitive has parents": (swap('["H", "Y"]]', '["H", "Y"], ["H", "S"]]'), "has parents"),
+    "edge of one node": (swap('["H", "Y"]]', '["H"]]'), "problem.edges[5]"),
+    "decision without effect": (swap('["V", "Y"], ', ""), "not an ancestor"),
+    "hidden parent": (swap('hidden = ["H"]', 'hidden = ["H", "Z"]'), "Node 'Z' is declared hidden"),
+    "groups not states": (
+        KNOWN.replace('groups = ["b", "a"]', 'groups = ["b", "c"]').replace("{ natural = 1, a = 2, b = 3 }", "1"),
+        "not the states",
+    ),
+    "three groups": (
+        KNOWN.replace('S = ["a", "b"]', 'S = ["a", "b", "c"]')
+        .replace('groups = ["b", "a"]\n', "")
+        .replace("{ natural = 1, a = 2, b = 3 }", "1")
+        .replace("[[[0.1", "[[[0.1, 0.9], [0.2, 0.8], [0.3, 0.7]], [[0.1"),
+        "3 groups",
+    ),
+    "state twice": (swap('X = ["x0", "x1"]', 'X = ["x0", "x0"]'), "'x0' twice"),
+    "undeclared node": (swap('Z = ["z0", "z1", "z2"]\n', ""), "'Z'"),
+    "outcome value missing": (swap("{ no = 0, yes = 10 }", "{ yes = 10 }"), "problem.outcome.values"),
+    "outcome without width": (swap("{ no = 0, yes = 10 }", "{ no = 1, yes = 1 }"), "low < high"),
+    "outcome infinite": (swap("yes = 10", "yes = inf"), "problem.outcome.values"),
+    "share sum": (swap("a = 0.25, b = 0.75", "a = 0.25, b = 0.25"), "Group shares"),
+    "share of nobody": (swap("a = 0.25, b = 0.75", "a = 0.25, c = 0.75"), "Group shares name"),
+    "context sum": (swap("table = [0.2, 0.3, 0.5]", "table = [0.2, 0.3, 0.4]"), "sums to"),
+    "context of the outcome": (
+        KNOWN.replace('variables = ["Z"]', 'variables = ["Y"]').replace(
+            "table = [0.2, 0.3, 0.5]", "table = [0.5, 0.5]"
+        ),
+        "context",
+    ),
+    "cost negative": (swap("cost = 0", "cost = -1"), "costs"),
+    "cost of unknown regime": (swap("natural = 1, a = 2", "natural = 1, q = 2"), "problem.arms[1].cost"),
+    "budget word": (swap('"1/sqrt(pulls)"', '"a lot"'), "problem.budget"),
+    "mechanism parents": (
+        swap('node = "X"\nparents = ["S", "Z"]', 'node = "X"\nparents = ["Z", "S"]'),
+        "mechanisms[0].table",
+    ),
+    "mechanism of nobody": (swap('[[problem.mechanisms]]\nnode = "X"', '[[problem.mechanisms]]\nnode = "Q"'), "'Q'"),
+    "world without a table": (
+        swap('[[world.mechanisms]]\nnode = "H"\ntable = [0.5, 0.5]\n', ""),
+        "Node 'H' has no table",
+    ),
+    "world file missing": (
+        BASE.split("[world.states]")[0] + '[world]\nnetwork = "nowhere.bif"\n',
+        "nowhere.bif: no such file",
+    ),
+    "world file outside": (BASE.split("[world.states]")[0] + '[world]\nnetwork = "../x.bif"\n', "world.network"),
+    "2^33 entries": (HUGE, "entries"),
+    "not utf-8": (BASE.encode().replace(b'"base"', b'"b\xffse"'), ":3: byte 0xff is not UTF-8"),
+    "nul byte": (BASE.encode().replace(b'"base"', b'"b\0se"'), ":3: a NUL byte"),
+    "deep nesting": ("a = " + "[" * 5000, ""),
+}
+
+
+@pytest.mark.parametrize("case", MALFORMED)
+def test_malformed_problem_is_one_clear_line(case: str, tmp_path: Path) -> None:
+    content, expected = MALFORMED[case]
+    path = tmp_path / "problem.toml"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(ReadError) as caught:
+        read_problem(path)
+    message = str(caught.value)
+    assert message.startswith(str(tmp_path)) and "\n" not in message
+    assert expected in message
+
+
+def test_malformed_files_are_refused_promptly_and_in_little_memory(tmp_path: Path) -> None:
+    """All of them by the command itself, in one process: exit code 2, no traceback, at most 300 MB."""
+    for i, (content, _) in enumerate(MALFORMED.values()):
+        (tmp_path / f"{i}.toml").write_bytes(content if isinstance(content, bytes) else content.encode())
+    script = (
+        "import sys, resource, io, contextlib\n"
+        "from fairarm.cli import main\n"
+        f"for i in range({len(MALFORMED)}):\n"
+        "    sys.argv = ['fairarm', 'inspect', f'{i}.toml', '--json']\n"
+        "    err = io.StringIO()\n"
+        "    try:\n"
+        "        with contextlib.redirect_stderr(err): main()\n"
+        "    except SystemExit as end: code = end.code\n"
+        "    text = err.getvalue()\n"
+        "    if code != 2 or text.count('\\n') != 1 or not text.startswith('fairarm: '): sys.exit(f'{i}: {code} {text}')\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) * 1024 <= 300e6
+
+
+def test_base_means_what_it_says(tmp_path: Path) -> None:
+    problem, network = parse_problem(BASE, "base", tmp_path)
+    assert problem.groups == ("b", "a") and problem.shares == (0.75, 0.25)
+    assert problem.costs == ((0, 0, 0), (1, 3, 2))  # natural, forced b, forced a
+    assert problem.outcome.values == (0, 10) and problem.gap_tolerance == 1.5
+    assert problem.observed == ("S", "X", "Z", "V", "Y")
+    assert problem.relevant_children == ("X",)
+    assert network is not None and network.tables["Y"].parents == ("V", "X", "H")
+    assert network.tables["Y"].probabilities[1, 0, 1, 0] == 0.6
+
+
+def test_byte_order_mark_and_windows_lines_are_accepted(tmp_path: Path) -> None:
+    path = tmp_path / "problem.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + BASE.replace("\n", "\r\n").encode())
+    assert read_problem(path) == parse_problem(BASE, "base", tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "coin",
+        "ad-marketplace",
+        "hepar2",
+        "hepar2-binding:K=4",
+        "synthetic-tight:seed=2",
+        "synthetic-loose-noisy:K=12,m=8",
+    ],
+)
+def test_written_problem_reads_again_equal(name: str, tmp_path: Path) -> None:
+    scenario = load_problem(name)
+    path = tmp_path / "again.toml"
+    write_problem(scenario.problem, path, scenario.world.network)  # type: ignore[union-attr]
+    problem, network = read_problem(path)
+    assert problem == scenario.problem
+    assert network is not None and network.tables == scenario.world.network.tables  # type: ignore[union-attr]
+    assert load_problem(path).world.truth().gaps.tolist() == scenario.world.truth().gaps.tolist()  # type: ignore[union-attr]
+
+
+def test_equality_sees_a_changed_entry() -> None:
+    one, _ = hepar2(seed=1)
+    arms = list(one.arms)
+    changed = arms[3].mechanism.probabilities.copy()  # type: ignore[union-attr]
+    changed[0] = np.nextafter(changed[0, 0], 1), 1 - np.nextafter(changed[0, 0], 1)
+    arms[3] = Arm(arms[3].name, table("fibrosis", ["ChHepatitis"], changed))
+    assert dataclasses.replace(one, arms=arms) != one
+
+
+def test_schema_accepts_the_bundled_files_and_refuses_a_wrong_key() -> None:
+    validator = jsonschema.Draft202012Validator(problem_schema())
+    good = tomllib.loads(BASE)
+    assert not list(validator.iter_errors(good))
+    for name in ("coin", "hepar2"):
+        assert not list(validator.iter_errors(tomllib.loads(problem_text(load_problem(name).problem))))
+    good["problem"]["tolerence"] = 1
+    assert list(validator.iter_errors(good))
+    json.dumps(problem_schema(), allow_nan=False)
+
+
+def test_code_cannot_be_saved(tmp_path: Path) -> None:
+    problem = load_problem("coin").problem
+    code = Arm("mine", Code("side", (), lambda columns: np.log(np.full(len(columns["side"]), 0.5))))
+    with pytest.raises(ProblemError, match="Arm 'mine' is made of code"):
+        write_problem(dataclasses.replace(problem, arms=[*problem.arms, code], costs=()), tmp_path / "x.toml")
+
+
+def test_what_a_file_leaves_out_can_come_from_its_world(tmp_path: Path) -> None:
+    start = BASE.index("[problem.context]")
+    arms = BASE[BASE.index("[[problem.arms]]") : BASE.index("[[problem.mechanisms]]")]
+    world = BASE[BASE.index("[world.states]") :].replace(
+        "[world.states]",
+        '[world.states]\nS = ["a", "b"]\nX = ["x0", "x1"]\nZ = ["z0", "z1", "z2"]\nV = ["v0", "v1"]\nY = ["no", "yes"]',
+    )
+    head = BASE[:start].split("[problem.states]")[0]
+    for key in ("edges", "shares"):
+        head = "\n".join(line for line in head.split("\n") if not line.startswith(key))
+    short, _ = parse_problem(f"{head}from_world = true\n{arms}{world}", "short", tmp_path)
+    full, _ = parse_problem(BASE, "full", tmp_path)
+    assert short.shares == full.shares and short.observed and set(short.observed) == set(full.observed)
+    assert np.allclose(short.tables.D, full.tables.D, rtol=1e-12)
+    assert np.allclose(short.tables.M, full.tables.M, rtol=1e-12)
