@@ -364,16 +364,20 @@ def divergences(case: Case) -> tuple[np.ndarray, np.ndarray]:
 # ---- the paper's estimators, row by row ----
 
 
-def draw_rows(case: Case, rng: np.random.Generator, pulls: np.ndarray) -> list[Row]:
-    """Rows of ``pulls`` (3, K), regimes natural, s, s', drawn from the enumerated law."""
+def draw_rows(case: Case, rng: np.random.Generator, pulls: np.ndarray, rare: bool = False) -> list[Row]:
+    """Rows of ``pulls`` (3, K), regimes natural, s, s', drawn from the enumerated law.
+
+    ``rare``: all cells that can occur are equally likely, so that large weights are seen, and lines count up to 3 rows.
+    """
     names, p = columns(case), law(case)
     rows = []
     for regime, k in np.ndindex(pulls.shape):
         for _ in range(int(pulls[regime, k])):
             t = int(rng.random() >= shares(case)[0]) if regime == 0 else regime - 1
-            flat = p[k, t].ravel()
+            flat = (p[k, t] > 0).astype(float).ravel() if rare else p[k, t].ravel()
             cell = np.unravel_index(int(rng.choice(flat.size, p=flat / flat.sum())), p.shape[2:])
-            rows.append(Row(k, regime, t, {n: int(c) for n, c in zip(names, cell, strict=True)}))
+            count = int(rng.integers(1, 4)) if rare else 1
+            rows.append(Row(k, regime, t, {n: int(c) for n, c in zip(names, cell, strict=True)}, count))
     return rows
 
 

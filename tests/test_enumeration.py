@@ -77,22 +77,22 @@ def as_rows(case: oracle.Case, batch: Batch) -> list[oracle.Row]:
     ]
 
 
-def estimates(problem: Problem, evidence: CellEvidence | RowEvidence, phase: int) -> np.ndarray:
-    """Ŷ, ζ̂^{s,s'} and ζ̂^{s',s} as successive rejection computes them, (n, 3, K)."""
-    tables, pulls = problem.tables, evidence.pulls()
-    found = [dropped_mean(evidence.outcome_terms((0,)), pulls[:, 0], tables.M, phase)]
+def estimates(problem: Problem, evidence: CellEvidence | RowEvidence, phase: int, shrink: float = 1.0) -> np.ndarray:
+    """Ŷ, ζ̂^{s,s'} and ζ̂^{s',s} as successive rejection computes them, (n, 3, K); ``shrink`` multiplies M and D."""
+    M, D, pulls = shrink * problem.tables.M, shrink * problem.tables.D, evidence.pulls()
+    found = [dropped_mean(evidence.outcome_terms((0,)), pulls[:, 0], M, phase)]
     for direction, regime in ((0, 2), (1, 1)):
-        found.append(dropped_mean(evidence.gap_terms(direction), pulls[:, regime], tables.D[direction], phase))
+        found.append(dropped_mean(evidence.gap_terms(direction), pulls[:, regime], D[direction], phase))
     return np.stack(found, axis=1)
 
 
-def expected_estimates(s: Sample, rows: list[oracle.Row], phase: int) -> np.ndarray:
+def expected_estimates(s: Sample, rows: list[oracle.Row], phase: int, shrink: float = 1.0) -> np.ndarray:
     """The same, (3, K), by loops over rows."""
     out = np.empty((3, s.K))
     for k in range(s.K):
-        out[0, k] = oracle.dropped_outcome(s.case, rows, k, phase, s.M)
+        out[0, k] = oracle.dropped_outcome(s.case, rows, k, phase, shrink * s.M)
         for direction in (0, 1):
-            out[1 + direction, k] = oracle.dropped_gap(s.case, rows, k, direction, phase, s.D)
+            out[1 + direction, k] = oracle.dropped_gap(s.case, rows, k, direction, phase, shrink * s.D)
     return out
 
 
@@ -193,7 +193,7 @@ def test_estimators_are_the_loops_over_rows(block: list[Sample]) -> None:
         cells, kept = CellEvidence.empty(s.problem), RowEvidence.empty(s.problem)
         pooled: list[oracle.Row] = []
         for phase in range(1, 7):
-            rows = oracle.draw_rows(s.case, rng, rng.integers(0, 4, size=(3, s.K)))
+            rows = oracle.draw_rows(s.case, rng, rng.integers(0, 3, size=(3, s.K)), rare=phase % 2 == 0)
             pooled += rows
             before, before_rows = cells, kept
             cells, kept = cells.add(as_batch(s.case, rows)), kept.add(as_batch(s.case, rows))
@@ -206,6 +206,23 @@ def test_estimators_are_the_loops_over_rows(block: list[Sample]) -> None:
             ):
                 found = estimates(s.problem, evidence, phase)
                 assert oracle.worst(found[0], expected, floor=1e-13) <= EXACT, (s.case.seed, phase)
+
+
+def test_weights_beyond_the_threshold_are_dropped(block: list[Sample]) -> None:
+    """A row beyond 2 l M is rare by the choice of M: divergences of an eighth, and rare cells, show what happens to it."""
+    dropped = 0
+    for s in block:
+        rng = np.random.default_rng([s.case.seed, 4])
+        rows = oracle.draw_rows(s.case, rng, rng.integers(2, 6, size=(3, s.K)), rare=True)
+        cells, kept = (kind.empty(s.problem).add(as_batch(s.case, rows)) for kind in (CellEvidence, RowEvidence))
+        everything = expected_estimates(s, rows, 10**9, shrink=0.13)
+        for phase in (1, 2, 5):
+            expected = expected_estimates(s, rows, phase, shrink=0.13)
+            dropped += int(np.sum(np.abs(expected - everything) > 1e-6))
+            for evidence in (cells, kept):
+                found = estimates(s.problem, evidence, phase, shrink=0.13)
+                assert oracle.worst(found[0], expected, floor=1e-13) <= EXACT, (s.case.seed, phase)
+    assert dropped >= 50
 
 
 def test_replicates_are_estimated_as_if_alone(block: list[Sample]) -> None:

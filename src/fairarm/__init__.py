@@ -50,7 +50,7 @@ _HOME = {
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names}
 
-__all__ = [  # noqa: PLE0604
+__all__ = [
     "Algorithm", "Arm", "Batch", "Code", "Constraint", "ContextLaw", "ContextSample", "FairarmError", "FunctionWorld",
     "Network", "NetworkWorld", "Outcome", "Plan", "Problem", "Readings", "Scenario", "Status", "Table", "Truth", "Variable",
     "Verdict", "algorithm", "batch", "bundled_problems", "context_law", "from_pgmpy", "identify", "inspect",

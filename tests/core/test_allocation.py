@@ -19,6 +19,8 @@ The dual is solved with every row divided by its largest entry, so that leakages
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -160,7 +162,7 @@ def test_value_falls_as_the_set_of_arms_grows() -> None:
                 alive = np.zeros(K, bool)
                 alive[order[:size]] = True
                 values.append(allocate(blocks, costs, budget, alive).value)
-            assert all(small >= large - 1e-9 for small, large in zip(values, values[1:], strict=False))
+            assert all(small >= large - 1e-9 for small, large in pairwise(values))
             assert values[0] > values[-1]
 
 
@@ -171,7 +173,7 @@ def test_value_rises_with_the_budget() -> None:
     everyone = np.ones(5, bool)
     budgets = [*np.linspace(costs.min(), costs.max(), 9), None]
     values = [allocate(blocks, costs, budget, everyone).value for budget in budgets]
-    assert all(a <= b + 1e-9 for a, b in zip(values, values[1:], strict=False))
+    assert all(a <= b + 1e-9 for a, b in pairwise(values))
     assert values[-2] == pytest.approx(values[-1], rel=1e-9)
     assert values[0] < values[-1]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields
+from functools import cache
 from typing import Any, get_args, get_type_hints
 
 from fairarm.algorithms.base import STATE_SCHEMA, Algorithm
@@ -36,9 +37,15 @@ def make_procedure(name: str, problem: Problem, pulls: int, **options: str) -> P
     return successive(kind, problem, pulls, pooled=version == "v2", readings=_readings(options))
 
 
-def _readings(options: dict[str, str]) -> Readings:
+@cache
+def _allowed() -> dict[str, tuple[str, ...]]:
+    """The values that each option can have."""
     hints = get_type_hints(Readings)
-    allowed = {f.name: get_args(hints[f.name]) for f in fields(Readings)}
+    return {f.name: get_args(hints[f.name]) for f in fields(Readings)}
+
+
+def _readings(options: dict[str, str]) -> Readings:
+    allowed = _allowed()
     for key, value in options.items():
         if key not in allowed:
             raise OptionError(f"There is no option '{key}'. Options: {', '.join(allowed)}.")

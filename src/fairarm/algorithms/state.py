@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum, StrEnum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -91,7 +92,7 @@ class State:
             plan=np.zeros(units, dtype=whole),
         )
 
-    @property
+    @cached_property
     def finished(self) -> bool:
         return bool(np.all(self.answer != Answer.PENDING))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -73,11 +74,13 @@ class SuccessiveRejection:
     # ---- planning ----
 
     def phases(self, stage: int) -> int:
-        return phase_count(self.stages[stage].pulls, self.readings.phases)
+        return len(self._lengths[stage])
 
-    def lengths(self, stage: int) -> FloatArray:
-        """τ(1) … τ(n) of the stage."""
-        return phase_lengths(self.stages[stage].pulls, self.phases(stage))
+    @cached_property
+    def _lengths(self) -> tuple[FloatArray, ...]:
+        """τ(1) … τ(n) of each stage."""
+        counts = [phase_count(stage.pulls, self.readings.phases) for stage in self.stages]
+        return tuple(phase_lengths(stage.pulls, n) for stage, n in zip(self.stages, counts, strict=True))
 
     def _leakages(self, stage: Stage) -> list[Leakage]:
         """Direction 0 (D^{s,s'}) is fed by pulls forced to s' (regime 2), direction 1 by s (regime 1)."""
@@ -120,15 +123,15 @@ class SuccessiveRejection:
     def _planned(self, state: State, changed: BoolArray) -> State:
         """The next phase's plan for every replicate still running; the programme is solved anew where R changed."""
         stage = self.stages[state.stage]
-        length = float(self.lengths(state.stage)[state.phase])
-        last = state.phase + 1 == self.phases(state.stage)
-        reached = float(stage.pulls) if last else float(self.lengths(state.stage)[: state.phase + 1].sum())
+        lengths = self._lengths[state.stage]
+        last = state.phase + 1 == len(lengths)
+        reached = float(stage.pulls) if last else float(lengths[: state.phase + 1].sum())
         shares, target, given = state.shares.copy(), state.target.copy(), state.given.copy()
         budget, costs = self.problem.average_cost_budget(self.pulls), self._costs(stage)
         for i in np.flatnonzero(state.running):
             if changed[i]:
                 shares[i] = self._allocation(state.stage, state.alive[i]).shares
-            target[i] += shares[i] * length
+            target[i] += shares[i] * lengths[state.phase]
             given[i] = round_pulls(target[i], given[i], costs, budget, reached)
         return state.but(phase=state.phase + 1, shares=shares, target=target, given=given, plan=given - state.given)
 

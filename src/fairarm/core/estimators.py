@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from fairarm.core.types import BoolArray, FloatArray, IntArray
+from fairarm.core.types import FloatArray, IntArray
 
 ClipBase = Literal["2", "e"]
 
@@ -63,15 +63,16 @@ def dropped_mean(
 
         (1/Z_k) Σ_i (1/M_kj) y_i w_ki · 1{ |w_ki| ≤ 2 l M_kj },     Z_k = Σ_j pulls_j / M_kj,     j = arm[i]
 
-    Weights beyond the threshold are dropped, not capped. ``pulls`` (..., J) counts every pull, usable or not;
-    ``divergence`` (K, J). Returns (..., K); nan where Z_k = 0: an estimate that is *undefined*, never 0.
+    Weights beyond the threshold are dropped, not capped. ``pulls`` (..., K) counts every pull, usable or not;
+    ``divergence`` (K, K). Returns (..., K); nan where Z_k = 0: an estimate that is *undefined*, never 0.
     """
-    leakage = np.where(np.isinf(divergence), 0.0, 1.0 / divergence)
+    leakage = 1.0 / divergence
     threshold = drop_threshold(divergence, phase, base)
     total = np.zeros((*pulls.shape[:-1], len(divergence)))
     for block in blocks:
-        kept: BoolArray = np.abs(block.weight) <= threshold[:, block.arm]
-        total += block.outcome_sum @ np.where(kept, block.weight * leakage[:, block.arm], 0.0).T
+        terms = block.weight * leakage[:, block.arm]
+        terms[np.abs(block.weight) > threshold[:, block.arm]] = 0.0
+        total += block.outcome_sum @ terms.T
     size = pulls @ leakage.T
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(size > 0, total / size, np.nan)

@@ -8,6 +8,7 @@ Everything else in the joint density is the same for every arm k and group t, so
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,7 +32,7 @@ class Likelihood:
     arms: FloatArray
     children: FloatArray | str
 
-    @property
+    @cached_property
     def log_L(self) -> FloatArray:
         """(K, G, I)."""
         if isinstance(self.children, str):

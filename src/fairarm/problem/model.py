@@ -204,7 +204,7 @@ class Problem:
         """Cells with the outcome's state, last: what a row can be, besides S. All of it must be finite."""
         return CellSpace.of((*self.cell_columns, self.outcome.node), self.variables)
 
-    @property
+    @cached_property
     def finite(self) -> bool:
         """Every observed column has states: rows can be counted instead of kept."""
         return all(node in self.variables and self.variables[node].finite for node in self.observed)
@@ -216,7 +216,7 @@ class Problem:
 
     # ---- numbers the algorithms use ----
 
-    @property
+    @cached_property
     def arm_names(self) -> tuple[str, ...]:
         return tuple(arm.name for arm in self.arms)
 
