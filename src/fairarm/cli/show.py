@@ -163,7 +163,7 @@ class Storyteller:
 def simulation(found: Simulation) -> None:
     best = found.best_fair_arm
     truth = "no arm is fair" if best is None else f"the best fair arm is {escape(best)}"
-    console.print(f"[bold]{escape(found.problem)}[/]: {truth}. Share of runs with a wrong answer, with 95 % limits:")
+    console.print(f"[bold]{escape(found.problem)}[/]: {truth}. Share of runs with a wrong answer:")
     table = Table(
         "algorithm",
         "pulls",
@@ -179,7 +179,7 @@ def simulation(found: Simulation) -> None:
     for column in table.columns[1:]:
         column.justify = "right"
     for p in found.results:
-        limits = f"{p.error_low:.3f} to {p.error_high:.3f}"
+        limits = f"{p.error_low:.3f}-{p.error_high:.3f}"
         table.add_row(
             escape(p.algorithm), str(p.pulls), str(p.runs), f"[bold]{p.error:.3f}[/]", limits, f"{p.none_rate:.3f}",
             f"{p.undecided_rate:.3f}", f"{p.mean_cost:.6g}",

@@ -1,0 +1,206 @@
+"""Problems are validated when made, and what follows from the graph is found."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from fairarm import Arm, Code, Constraint, ContextLaw, Outcome, Problem, Variable, batch, load_problem, table
+from fairarm.errors import DataError, ProblemError
+
+BITS = {name: Variable(name, ("0", "1")) for name in "SXZVYWU"}
+EVEN = [[0.5, 0.5], [0.5, 0.5]]
+
+
+def problem(**changes: Any) -> Problem:
+    """S → X → Y, Z → V → Y, S → W (which leads nowhere), U hidden above Z and Y; two arms of V given Z."""
+    known: dict[str, Any] = {
+        "name": "test",
+        "variables": BITS,
+        "graph": [("S", "X"), ("Z", "X"), ("X", "Y"), ("Z", "V"), ("V", "Y"), ("S", "W"), ("U", "Z"), ("U", "Y")],
+        "sensitive": "S",
+        "decision": "V",
+        "outcome": Outcome("Y", values=(0, 1)),
+        "tolerance": 0.1,
+        "arms": [Arm("one", table("V", ["Z"], EVEN)), Arm("two", table("V", ["Z"], [[0.2, 0.8], [0.7, 0.3]]))],
+        "mechanisms": [table("X", ["S", "Z"], [EVEN, [[0.3, 0.7], [0.6, 0.4]]])],
+        "hidden": ["U"],
+        "shares": (0.5, 0.5),
+        "context": ContextLaw(("Z",), np.array([0.25, 0.75])),
+    }
+    return Problem(**{**known, **changes})
+
+
+def test_what_follows_from_the_graph() -> None:
+    made = problem()
+    assert made.relevant_children == ("X",)  # W is a child of S too, but leads nowhere
+    assert set(made.observed) == {"S", "X", "Z", "V", "Y"}
+    assert not made.roles.decision_is_child
+    assert made.missing_mechanisms == ()
+    assert problem(mechanisms=()).missing_mechanisms == ("X",)
+
+
+def test_edges_into_the_decision_are_those_that_arms_use() -> None:
+    """The graph says Z → V; arms that use S make V a child of S, and Z is then needed only for X."""
+    made = problem(arms=[Arm("a", table("V", ["S"], EVEN)), Arm("b", table("V", [], [0.5, 0.5]))])
+    assert made.roles.decision_is_child
+    assert made.roles.decision_parents == ("S",)
+
+
+@pytest.mark.parametrize("form", ["list", "networkx", "object"])
+def test_graph_forms(form: str) -> None:
+    edges = problem().graph.edges
+
+    class Drawn:
+        def nodes(self) -> list[str]:
+            return list(problem().graph.nodes)
+
+        def edges(self) -> list[tuple[str, str]]:
+            return list(edges)
+
+    graph = {"list": list(edges), "networkx": nx.DiGraph(list(edges)), "object": Drawn()}[form]
+    assert problem(graph=graph).observed == problem().observed
+
+
+def test_pgmpy_graph_is_a_graph() -> None:
+    from pgmpy.models import DiscreteBayesianNetwork
+
+    assert problem(graph=DiscreteBayesianNetwork(list(problem().graph.edges))).observed
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"graph": [("U", "S"), ("S", "X"), ("V", "Y"), ("X", "Y"), ("Z", "X")]}, "has parents"),
+        ({"graph": [("S", "X"), ("Z", "X"), ("X", "Y"), ("V", "W")]}, "not an ancestor"),
+        ({"hidden": ["Z"]}, "Node 'Z' is declared hidden but must be observed: it is a parent of 'X'"),
+        ({"hidden": ["X"]}, "Node 'X' is declared hidden"),
+        ({"hidden": ["Y"]}, "Node 'Y' is declared hidden"),
+        ({"sensitive": "Q"}, "'Q' has no declared states"),
+        ({"decision": "Y"}, "not of the decision"),
+        ({"outcome": Outcome("V", values=(0, 1))}, "three nodes"),
+        ({"tolerance": -1}, "tolerance is -1"),
+        ({"tolerance": float("nan")}, "tolerance is nan"),
+        ({"tolerance": None}, "Give the tolerance"),
+        ({"constraints": [Constraint.gap("0", "1", 0.1)]}, "not both"),
+        ({"tolerance": None, "constraints": [Constraint((("0", 1.0), ("1", -0.5)), 0.1)]}, "Only one constraint"),
+        ({"tolerance": None, "constraints": [Constraint.gap("0", "1", 0.1)] * 2}, "Only one constraint"),
+        ({"groups": ("0", "2")}, "not the states"),
+        ({"arms": []}, "at least one arm"),
+        ({"arms": [Arm("a", table("X", [], [0.5, 0.5]))]}, "not of the decision 'V'"),
+        ({"arms": [Arm("a", table("V", ["Z"], [[0.5, 0.25, 0.25]] * 2))]}, "its states ask for"),
+        ({"arms": [Arm("a", table("V", ["Y"], EVEN))]}, "comes after it"),
+        ({"costs": [[1, 1, 1]]}, "one row an arm"),
+        ({"costs": [[1, 1, -1], [1, 1, 1]]}, "A cost is a finite number"),
+        ({"budget": -0.5}, "average cost a pull"),
+        ({"budget": "lots"}, "average cost a pull"),
+        ({"shares": (0.5, 0.6)}, "must sum to 1"),
+        ({"shares": {"0": 0.5, "2": 0.5}}, "Group shares name"),
+        ({"deployed": "three"}, "no arm 'three'"),
+        ({"mechanisms": [table("X", ["S"], EVEN)]}, "the graph says"),
+        ({"context": ContextLaw(("Z",), np.array([0.25, 0.25]))}, "sums to 0.5"),
+        ({"context": ContextLaw(("U",), np.array([0.25, 0.75]))}, "can use: X, Z, V"),
+    ],
+)
+def test_refused(changes: dict[str, Any], expected: str) -> None:
+    with pytest.raises(ProblemError, match=expected.replace("(", r"\(").replace(")", r"\)")):
+        problem(**changes)
+
+
+def test_frozen() -> None:
+    made = problem()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        made.name = "other"  # type: ignore[misc]
+    with pytest.raises(ValueError, match="read-only"):
+        made.arms[0].mechanism.probabilities[0, 0] = 1  # type: ignore[union-attr]
+
+
+def test_shares_follow_the_order_of_the_groups() -> None:
+    made = problem(groups=("1", "0"), shares={"0": 0.25, "1": 0.75})
+    assert made.shares == (0.75, 0.25)
+    assert made.group_codes == (1, 0)
+
+
+def test_missing_law_or_shares_is_said_when_needed() -> None:
+    with pytest.raises(ProblemError, match="The law of Z is not declared"):
+        _ = problem(context=None).tables.M
+    with pytest.raises(ProblemError, match="shares of the groups"):
+        _ = problem(shares=None).tables.M
+    with pytest.raises(ProblemError, match="mechanisms of X are not declared"):
+        _ = problem(mechanisms=(), context=ContextLaw(("Z",), np.array([0.25, 0.75]))).tables.D
+
+
+def test_real_decision_integrates_its_density() -> None:
+    """Two exponential-like densities on [0, 1]: M against adaptive quadrature."""
+    from scipy.integrate import quad
+
+    def density(rate: float) -> Code:
+        norm = np.log(rate / (np.exp(rate) - 1))
+        return Code("V", ("S",), lambda columns: norm + rate * columns["V"])
+
+    made = Problem(
+        name="real",
+        variables=[BITS["S"], Variable("V", low=0, high=1), BITS["Y"]],
+        graph=[("S", "V"), ("V", "Y")],
+        sensitive="S",
+        decision="V",
+        outcome=Outcome("Y", values=(0, 1)),
+        tolerance=0.1,
+        arms=[Arm("up", density(1.0)), Arm("steep", density(2.0))],
+        shares=(0.5, 0.5),
+    )
+
+    def p(rate: float, v: float) -> float:
+        return float(rate / (np.exp(rate) - 1) * np.exp(rate * v))
+
+    expected, _ = quad(lambda v: p(2, v) * np.exp(p(2, v) / p(1, v)), 0, 1, epsabs=1e-13)
+    assert made.tables.M[1, 0] == pytest.approx(np.log(expected), rel=1e-10)
+    assert made.tables.M[0, 0] == pytest.approx(1, rel=1e-12)
+    assert np.allclose(made.tables.D, np.log(2))  # the arms do not look at S: g is 0
+    narrow = dataclasses.replace(made, variables={**made.variables, "V": Variable("V", low=0, high=0.5)})
+    with pytest.raises(ProblemError, match="the density and range of 'V'"):
+        _ = narrow.tables.M
+
+
+def test_code_that_misbehaves_is_named() -> None:
+    made = problem(arms=[Arm("bad", Code("V", ("Z",), lambda columns: np.zeros(3)))], context=None)
+    with pytest.raises(ProblemError, match="The code of 'V' must return"):
+        _ = made.tables.likelihood
+
+
+def test_batch_takes_names_and_gives_them_back() -> None:
+    coin = load_problem("coin").problem
+    rows = [
+        {"arm": "even", "regime": "natural", "group": "a", "side": "heads", "result": "win"},
+        {"arm": "tilted", "regime": "b", "group": "b", "side": "tails", "result": "lose"},
+    ]
+    made = batch(coin, rows)
+    assert made.total == 2 and made.arm.tolist() == [0, 1] and made.regime.tolist() == [0, 2]
+    assert batch(coin, made.labels(coin)).digest() == made.digest()
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"arm": ["odd"]}, "'odd'"),
+        ({"regime": ["b"]}, "A row of regime 'b' has another group"),
+        ({"group": ["c"]}, "Column 'group' holds 'c'"),
+        ({"side": ["edge"]}, "Column 'side' holds 'edge'"),
+        ({"count": [1.5]}, "whole numbers"),
+        ({"count": [-1]}, "0 or more"),
+        ({"result": ["win", "win"]}, "has shape"),
+    ],
+)
+def test_batch_refuses(change: dict[str, Any], expected: str) -> None:
+    coin = load_problem("coin").problem
+    rows = {"arm": ["even"], "regime": ["natural"], "group": ["a"], "side": ["heads"], "result": ["win"], "count": [3]}
+    assert batch(coin, rows).total == 3
+    with pytest.raises(DataError, match=expected):
+        batch(coin, {**rows, **change})
+    del rows["side"]
+    with pytest.raises(DataError, match="no column 'side'"):
+        batch(coin, rows)
