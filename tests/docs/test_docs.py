@@ -18,7 +18,7 @@ PAGES = sorted(path for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md
 LINKING = sorted({*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")})
 
 _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```\s*$", re.DOTALL | re.MULTILINE)
-_CODE = re.compile(r"`[^`\n]*`")
+_CODE = re.compile(r"^ {4}.*$|`[^`]*`", re.MULTILINE)
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)[^)]*\)|<(?:img|a)\b[^>]*?(?:src|href)=\"([^\"]+)\"", re.DOTALL)
 
 

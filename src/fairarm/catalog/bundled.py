@@ -11,6 +11,7 @@ from inspect import signature
 from pathlib import Path
 
 from fairarm.catalog.hepar2 import hepar2, hepar2_binding
+from fairarm.catalog.sris import sris
 from fairarm.catalog.synthetic import settings, synthetic
 from fairarm.errors import OptionError
 from fairarm.problem.model import Problem
@@ -45,6 +46,7 @@ def _makers() -> dict[str, tuple[Callable[..., Loaded], str]]:
             hepar2_binding,
             "HEPAR-II at a tolerance that splits the arms; CSR needs 10^7 pulls or more",
         ),
+        "sris": (sris, "the setting of SRIS's own experiments: parity of V, no fairness"),
     }
     for setting, text in settings().items():
         makers[f"synthetic-{setting}"] = (partial(synthetic, setting), text)

@@ -170,9 +170,9 @@ def simulation(found: Simulation) -> None:
         "runs",
         "error",
         "95 % limits",
-        "said none",
+        "none",
         "undecided",
-        "mean cost",
+        "cost",
         box=None,
         pad_edge=False,
     )

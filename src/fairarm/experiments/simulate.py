@@ -16,7 +16,7 @@ import numpy as np
 from fairarm.algorithms import Algorithm, make_procedure
 from fairarm.algorithms.evidence import CellEvidence
 from fairarm.algorithms.procedure import Procedure
-from fairarm.algorithms.state import Answer
+from fairarm.algorithms.state import Answer, State
 from fairarm.core.statistics import wilson_interval
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import OptionError, ProblemError
@@ -148,7 +148,8 @@ def _run(problem: Problem, world: World, task: _Task) -> _Outcome:
     rng = np.random.default_rng(key)
     inner = int(rng.integers(1 << 62))
     if isinstance(world, NetworkWorld) and problem.finite:
-        answers, costs = replicate(procedure, world, task.runs, rng, inner)
+        state, costs = replicate(procedure, world, task.runs, rng, inner)
+        answers = state.answer
     else:
         answers, costs = _one_by_one(procedure, world, task, rng, inner)
     return _Outcome(task, answers, costs, time.perf_counter() - started)
@@ -156,8 +157,8 @@ def _run(problem: Problem, world: World, task: _Task) -> _Outcome:
 
 def replicate(
     procedure: Procedure, world: NetworkWorld, runs: int, rng: np.random.Generator, seed: int
-) -> tuple[IntArray, FloatArray]:
-    """Answers (n,) and costs (n,) of runs computed together, a leading axis of every array."""
+) -> tuple[State, FloatArray]:
+    """The final state and the costs (n,) of runs computed together, a leading axis of every array."""
     problem = procedure.problem
     state = procedure.start(runs)
     costs = np.zeros(runs)
@@ -170,7 +171,7 @@ def replicate(
         state = procedure.step(state, fresh, in_stage, seed)
         if state.stage != stage:
             in_stage = CellEvidence.empty(problem, runs)
-    return state.answer, costs
+    return state, costs
 
 
 def _one_by_one(

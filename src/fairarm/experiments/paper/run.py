@@ -1,0 +1,212 @@
+"""Running the points: finished ones are kept on disk, so that an interrupted run goes on where it was."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from fairarm.algorithms import make_procedure
+from fairarm.algorithms.state import Answer
+from fairarm.catalog import load_problem
+from fairarm.core.statistics import wilson_interval
+from fairarm.errors import OptionError
+from fairarm.experiments.paper.plan import PaperPoint
+from fairarm.experiments.simulate import replicate
+from fairarm.worlds.network import NetworkWorld
+
+Backend = Literal["loky", "dask"]
+
+POINT_SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One finished point. ``dropped_best`` counts runs that rejected the best fair arm on the way."""
+
+    point: PaperPoint
+    runs: int
+    errors: int
+    none: int
+    undecided: int
+    dropped_best: int
+    mean_cost: float
+    errors_by_instance: tuple[int, ...]
+
+    @property
+    def error(self) -> float:
+        return self.errors / self.runs
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Wilson's 95 % limits."""
+        return wilson_interval(self.errors, self.runs)
+
+    def row(self) -> dict[str, Any]:
+        """One line of the results table."""
+        point, (low, high) = self.point, self.limits
+        return {
+            "experiment": point.experiment,
+            "setting": point.setting,
+            "algorithm": point.algorithm,
+            "reading": point.reading,
+            "pulls": point.pulls,
+            "instances": len(point.instances),
+            "runs": self.runs,
+            "errors": self.errors,
+            "error": self.error,
+            "error_low": low,
+            "error_high": high,
+            "none_rate": self.none / self.runs,
+            "undecided_rate": self.undecided / self.runs,
+            "dropped_best_rate": self.dropped_best / self.runs,
+            "mean_cost": self.mean_cost,
+            "lowest_instance_error": min(self._shares()),
+            "highest_instance_error": max(self._shares()),
+        }
+
+    def _shares(self) -> list[float]:
+        each = self.runs / len(self.errors_by_instance)
+        return [errors / each for errors in self.errors_by_instance]
+
+
+def run_paper(
+    points: list[PaperPoint],
+    folder: Path,
+    *,
+    seed: int = 0,
+    jobs: int = 1,
+    backend: Backend = "loky",
+    on_done: Callable[[], None] | None = None,
+) -> list[Evidence]:
+    """The evidence of every point, in order; each is written to ``folder`` as soon as it is there."""
+    if jobs < 1:
+        raise OptionError(f"Jobs must be 1 or more; got {jobs}.")
+    folder.mkdir(parents=True, exist_ok=True)
+    found: dict[PaperPoint, Evidence] = {}
+    for point in points:
+        kept = _read(_path(folder, point, seed), point)
+        if kept is not None:
+            found[point] = kept
+            if on_done is not None:
+                on_done()
+    missing = [point for point in points if point not in found]
+    for evidence in _compute(missing, seed, jobs, backend):
+        _write(_path(folder, evidence.point, seed), evidence)
+        found[evidence.point] = evidence
+        if on_done is not None:
+            on_done()
+    return [found[point] for point in points]
+
+
+def _compute(points: list[PaperPoint], seed: int, jobs: int, backend: Backend) -> Iterator[Evidence]:
+    if jobs == 1 and backend == "loky":
+        yield from (run_point(point, seed) for point in points)
+        return
+    from joblib import Parallel, delayed, parallel_config
+
+    with _Cluster(backend, jobs), parallel_config(backend=backend, n_jobs=jobs):
+        done: Iterable[Evidence] = Parallel(return_as="generator_unordered")(
+            delayed(run_point)(p, seed) for p in points
+        )
+        yield from done
+
+
+class _Cluster:
+    """Workers on the loopback address for the dask backend; nothing for loky."""
+
+    def __init__(self, backend: Backend, jobs: int) -> None:
+        self.backend, self.jobs = backend, jobs
+        self.client: Any = None
+
+    def __enter__(self) -> None:
+        if self.backend != "dask":
+            return
+        try:
+            from distributed import Client, LocalCluster
+        except ImportError:
+            raise OptionError(
+                "The dask backend needs the packages dask and distributed: pip install 'fairarm[dask]'."
+            ) from None
+        cluster = LocalCluster(n_workers=self.jobs, threads_per_worker=1, host="127.0.0.1", dashboard_address=None)
+        self.client = Client(cluster)
+
+    def __exit__(self, *_: object) -> None:
+        if self.client is not None:
+            cluster = self.client.cluster
+            self.client.close()
+            cluster.close()
+
+
+@lru_cache(maxsize=64)
+def _world(name: str) -> NetworkWorld:
+    """An instance, made once in each worker."""
+    world = load_problem(name).world
+    if not isinstance(world, NetworkWorld):
+        raise OptionError(f"'{name}' has no network to simulate.")
+    return world
+
+
+def run_point(point: PaperPoint, seed: int) -> Evidence:
+    """All runs of a point: a generator for each instance, keyed by what the instance and the point are."""
+    if point.runs % len(point.instances):
+        raise OptionError(f"{point.runs} runs cannot be spread evenly over {len(point.instances)} instances.")
+    each = point.runs // len(point.instances)
+    totals = np.zeros(4, dtype=np.int64)
+    by_instance: list[int] = []
+    cost = 0.0
+    for name in point.instances:
+        world = _world(name)
+        best = world.truth().best_fair_arm
+        key = zlib.crc32(f"{name}|{point.algorithm}|{point.reading}".encode())
+        rng = np.random.default_rng([seed, key, point.pulls])
+        procedure = make_procedure(point.algorithm, world.problem, point.pulls, **point.options)
+        state, costs = replicate(procedure, world, each, rng, int(rng.integers(1 << 62)))
+        wrong = state.answer != (int(Answer.NONE) if best is None else best)
+        dropped = state.rejected[:, best] > 0 if best is not None else np.zeros(each, dtype=np.bool_)
+        totals += [
+            wrong.sum(),
+            (state.answer == Answer.NONE).sum(),
+            (state.answer == Answer.UNDECIDED).sum(),
+            dropped.sum(),
+        ]
+        by_instance.append(int(wrong.sum()))
+        cost += float(costs.sum())
+    errors, none, undecided, dropped_best = (int(x) for x in totals)
+    return Evidence(point, point.runs, errors, none, undecided, dropped_best, cost / point.runs, tuple(by_instance))
+
+
+# ---- keeping points ----
+
+
+def _path(folder: Path, point: PaperPoint, seed: int) -> Path:
+    """A file named by everything that the result depends on, this package's version included."""
+    key = json.dumps([POINT_SCHEMA, version("fairarm"), seed, asdict(point)], sort_keys=True)
+    digest = hashlib.sha256(key.encode()).hexdigest()[:12]
+    return folder / f"{point.experiment}-{point.setting}-{point.algorithm}-{point.pulls}-{digest}.json"
+
+
+def _write(path: Path, evidence: Evidence) -> None:
+    """Whole or not at all."""
+    numbers = {key: value for key, value in asdict(evidence).items() if key != "point"}
+    half = path.with_suffix(".part")
+    half.write_text(json.dumps(numbers, allow_nan=False), encoding="utf-8")
+    os.replace(half, path)
+
+
+def _read(path: Path, point: PaperPoint) -> Evidence | None:
+    """A kept point; a damaged file counts as missing and is computed again."""
+    try:
+        numbers = json.loads(path.read_text(encoding="utf-8"))
+        return Evidence(point=point, **{**numbers, "errors_by_instance": tuple(numbers["errors_by_instance"])})
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
