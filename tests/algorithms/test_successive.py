@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from fairarm.algorithms import DESCRIPTIONS, Status, algorithm, make_procedure
+from fairarm.algorithms import DESCRIPTIONS, Status, Verdict, algorithm, make_procedure
 from fairarm.algorithms.evidence import CellEvidence
 from fairarm.algorithms.procedure import Procedure, verdict
 from fairarm.algorithms.state import Answer, State
@@ -331,6 +331,10 @@ def last(steps: Iterator[Step] | list[Step]) -> State:
     return list(steps)[-1].after
 
 
+def judged(name: str, world: NetworkWorld, state: State, replicate: int = 0) -> Verdict:
+    return verdict(make_procedure(name, world.problem, 1000), state, replicate)
+
+
 def rows_of(problem: Problem, counts: np.ndarray) -> list[Row]:
     values, low, high = problem.outcome.values, problem.outcome.low, problem.outcome.high
     assert values is not None
@@ -457,7 +461,7 @@ def test_verdict_is_in_the_outcomes_own_units() -> None:
     wide = chain(arms, theta, tolerance=2.0, outcome=Outcome("Y", values=(-2, 6)))
     steps = list(drive(make_procedure("csr-v2", unit.problem, 1000), world_draw(unit, 0)))
     end = last(drive(make_procedure("csr-v2", wide.problem, 1000), replayed(steps)))
-    first, second = verdict(unit.problem, steps[-1].after), verdict(wide.problem, end)
+    first, second = judged("csr-v2", unit, steps[-1].after), judged("csr-v2", wide, end)
     assert (first.status, first.arm, first.phases) == (second.status, second.arm, second.phases)
     for a, b in zip(first.arms, second.arms, strict=True):
         assert a.outcome is not None
@@ -609,9 +613,9 @@ def test_reading_final_arm_random(name: str) -> None:
     best = steps[-1].after
     assert best.answer[0] == np.nanargmax(np.where(best.alive[0], best.outcomes[0], -np.inf))
     procedure = make_procedure(name, world.problem, 2000, final_arm="random")
-    answers = [int(last(drive(procedure, replayed(steps), seed=seed)).answer[0]) for seed in range(60)]
-    assert set(answers) == {0, 1, 3}  # 60 draws miss one of three with probability 3 (2/3)^60 < 1e-9
-    assert answers == [int(last(drive(procedure, replayed(steps), seed=seed)).answer[0]) for seed in range(60)]
+    answers = [int(last(drive(procedure, replayed(steps), seed=seed)).answer[0]) for seed in range(30)]
+    assert set(answers) == {0, 1, 3}  # 30 draws miss one of three with probability 3 (2/3)^30 < 2e-5
+    assert answers[:5] == [int(last(drive(procedure, replayed(steps), seed=seed)).answer[0]) for seed in range(5)]
 
 
 def test_reading_final_arm_does_not_touch_csr() -> None:
@@ -668,9 +672,9 @@ def test_replicates_are_separate_runs(name: str) -> None:
 @pytest.mark.parametrize("name", SUCCESSIVE)
 def test_replicates_report_their_own_verdict(name: str) -> None:
     """Also the number of phases closed: it does not depend on who else is in the batch."""
-    problem = random_world("chain", 100).problem
+    world = random_world("chain", 100)
     for joint, i, single in together_and_apart(name, 100):
-        ours, alone = verdict(problem, joint, i), verdict(problem, single)
+        ours, alone = judged(name, world, joint, i), judged(name, world, single)
         assert (ours.status, ours.arm, ours.finished) == (alone.status, alone.arm, alone.finished)
         assert [(a.fair, a.rejected_in_phase, a.reason) for a in ours.arms] == [
             (a.fair, a.rejected_in_phase, a.reason) for a in alone.arms
@@ -808,7 +812,7 @@ COIN = [[1.0, 0.0], [0.0, 1.0]]
 def test_one_arm_is_answered_by_its_fairness(name: str, unfair: float, status: Status) -> None:
     world = chain([[[0.8, 0.2], [0.8 - unfair, 0.2 + unfair]]], COIN, tolerance=0.2)
     steps = list(drive(make_procedure(name, world.problem, 20_000), world_draw(world, 0)))
-    assert verdict(world.problem, steps[-1].after).status is status
+    assert judged(name, world, steps[-1].after).status is status
     if name.startswith("csr"):
         assert steps[-1].after.closed == 11  # ⌈log2(10 √20000)⌉: a lone arm is not returned unseen
 
@@ -817,7 +821,7 @@ def test_one_arm_is_answered_by_its_fairness(name: str, unfair: float, status: S
 def test_one_arm_without_a_constraint(name: str) -> None:
     world = chain([[[0.8, 0.2], [0.2, 0.8]]], COIN)
     (step,) = drive(make_procedure(name, world.problem, 1000), world_draw(world, 0))
-    assert verdict(world.problem, step.after).arm == "arm0"
+    assert judged(name, world, step.after).arm == "arm0"
 
 
 @pytest.mark.parametrize("name", list(DESCRIPTIONS))
@@ -825,7 +829,7 @@ def test_identical_arms(name: str) -> None:
     world = chain([[[0.5, 0.5], [0.45, 0.55]]] * 3, [[0.7, 0.3], [0.4, 0.6]], tolerance=0.3)
     np.testing.assert_allclose(world.problem.tables.M, 1.0, rtol=1e-12)
     end = last(drive(make_procedure(name, world.problem, 5000), world_draw(world, 0)))
-    assert verdict(world.problem, end).status is Status.FOUND
+    assert judged(name, world, end).status is Status.FOUND
     assert end.alive.all()
     if name != "uniform":  # every row serves every arm alike
         assert np.ptp(end.outcomes) < 1e-12
@@ -840,7 +844,7 @@ def test_constant_outcome(name: str, states_of_y: int) -> None:
     arms = [[[0.5, 0.5], [0.4, 0.6]], [[0.6, 0.4], [0.5, 0.5]]]
     world = chain(arms, theta, tolerance=0.3, outcome=Outcome("Y", values=values, low=0, high=1))
     end = last(drive(make_procedure(name, world.problem, 20_000), world_draw(world, 0)))
-    assert verdict(world.problem, end).status is Status.FOUND
+    assert judged(name, world, end).status is Status.FOUND
     # r and g have mean 1 and 0; 10^3 rows or more a mean and |weights| ≤ 1.25 put 6 standard errors below 0.25
     np.testing.assert_allclose(end.outcomes, 1.0, atol=0.25)
     assert np.all(np.isnan(end.gaps) | (np.abs(end.gaps) < 0.25))
@@ -853,7 +857,7 @@ def test_a_constant_sensitive_attribute(name: str) -> None:
     world = chain(arms, [[0.9, 0.1], [0.2, 0.8]], share=1.0, tolerance=0.3)
     steps = list(drive(make_procedure(name, world.problem, 3000), world_draw(world, 0)))
     assert not any(step.counts[0, 0, :, 1].any() for step in steps)
-    status = verdict(world.problem, steps[-1].after).status
+    status = judged(name, world, steps[-1].after).status
     assert status is (Status.UNDECIDED if name == "uniform" else Status.FOUND)
     if name != "uniform":
         check_lockstep(name, world, 3000, 0, reference_of(name, world.problem, 3000))
@@ -871,7 +875,7 @@ def test_groups_with_disjoint_supports_are_an_error_naming_arm_and_cell(name: st
 @pytest.mark.parametrize("name", ["sris-v1", "sris-v2", "uniform"])
 def test_groups_with_disjoint_supports_do_not_matter_without_reweighted_gaps(name: str) -> None:
     world = chain([[[1.0, 0.0], [0.0, 1.0]], [[0.5, 0.5], [0.5, 0.5]]], COIN)
-    assert verdict(world.problem, last(drive(make_procedure(name, world.problem, 1000), world_draw(world, 0)))).finished
+    assert judged(name, world, last(drive(make_procedure(name, world.problem, 1000), world_draw(world, 0)))).finished
 
 
 @pytest.mark.parametrize("name", SUCCESSIVE)
@@ -885,7 +889,7 @@ def test_arms_that_overlap_only_with_themselves(name: str) -> None:
     asked = {"csr": [0, 1, 2], "sris": [0], "two-stage": [1, 2]}[name.rsplit("-", 1)[0]]
     assert np.all(first.before.plan[0, asked] > 0)
     end = check_lockstep(name, world, 3000, 0, reference_of(name, world.problem, 3000))
-    assert verdict(world.problem, end).arm == "arm1"
+    assert judged(name, world, end).arm == "arm1"
 
 
 @pytest.mark.parametrize("T", [1, 2, 3, 5])
@@ -927,11 +931,12 @@ def test_a_last_phase_without_pulls_is_undecided_in_v1(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["csr-v1", "csr-v2"])
 def test_no_fair_arm_is_declared_more_and_more_surely(name: str) -> None:
-    """Gaps 0.5 and −0.55 against E = 0.2, 200 replicates at each T.
+    """Gaps −0.5 and 0.55 against E = 0.2, 200 replicates at each T.
 
-    At T = 50 000 every last-phase estimate has 1 000 pulls or more in V1 and a standard error below 0.05, a sixth of its
-    distance 0.3 to the tolerance: an error has probability below 1e-6 a run, so this test fails by chance below 2e-4.
-    At T = 4 most runs cannot know: fewer than 160 of 200 declare.
+    At T = 50 000 the last phase of V1 has about 450 forced pulls a group and estimates with a standard error of 0.046, a
+    sixth of their distance 0.3 to the tolerance (2 000 other replicates: none wrong). Both directions of an arm must be off
+    by six standard errors for an error: this fails by chance with probability below 1e-6. At T = 4, V1 never declares
+    (its last phase has one pull) and V2 in 55 % of runs, so 80 % is seven standard errors away.
     """
     world = chain([[[0.7, 0.3], [0.2, 0.8]], [[0.25, 0.75], [0.8, 0.2]]], COIN, tolerance=0.2)
     assert world.truth().best_fair_arm is None

@@ -84,7 +84,7 @@ def runs(draw, free: bool = False, closed_units: bool = True):
     return arms, costs, budget, phases
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=250, deadline=None, derandomize=True)
 @given(run=runs() | runs(free=True))
 def test_pulls_are_exact_monotone_and_within_the_budget(run) -> None:
     arms, costs, budget, phases = run
@@ -100,7 +100,7 @@ def test_pulls_are_exact_monotone_and_within_the_budget(run) -> None:
         before = pulls
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=250, deadline=None, derandomize=True)
 @given(run=runs(), unlimited=st.just(None))
 def test_no_unit_is_far_from_its_share_without_a_limit(run, unlimited) -> None:
     """Without a cost limit each unit stays within one pull of some earlier or present C_u, and of C_u itself if R is stable."""
@@ -112,7 +112,7 @@ def test_no_unit_is_far_from_its_share_without_a_limit(run, unlimited) -> None:
         assert all(p - c <= 1 for p, c in zip(pulls, C, strict=True))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=250, deadline=None, derandomize=True)
 @given(run=runs(free=True, closed_units=False))
 def test_where_a_free_unit_exists_it_is_the_rule_of_the_page(run) -> None:
     arms, costs, budget, phases = run
@@ -121,7 +121,7 @@ def test_where_a_free_unit_exists_it_is_the_rule_of_the_page(run) -> None:
     assert ours(phases, costs, budget, arms) == expected
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(run=runs(closed_units=False))
 def test_without_a_limit_it_is_the_rule_of_the_page(run) -> None:
     arms, costs, _, phases = run

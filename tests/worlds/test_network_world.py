@@ -282,6 +282,13 @@ def test_a_sensitive_node_with_causes() -> None:
         NetworkWorld(small(), network)
 
 
+def test_other_shares() -> None:
+    with pytest.raises(ProblemError, match="shares"):
+        NetworkWorld(small(shares=(0.5, 0.5)), small_network())
+    reversed_groups = small(groups=("b", "a"), shares={"a": 0.4, "b": 0.6})
+    assert NetworkWorld(reversed_groups, small_network()).shares.tolist() == [0.6, 0.4]
+
+
 def test_an_outcome_without_values() -> None:
     variables = [Variable(name, SMALL[name]) for name in "SV"]
     problem = small(variables=variables, outcome=Outcome("Y", low=0, high=1))
@@ -387,6 +394,18 @@ def test_bad_simulators(world: NetworkWorld, spoil: Callable[[Any], Any]) -> Non
     FunctionWorld(problem, simulate).pull(plan, np.random.default_rng(0))
     with pytest.raises(DataError):
         function.pull(plan, np.random.default_rng(0))
+
+
+def test_a_simulator_that_is_out_of_step_over_two_lines(world: NetworkWorld) -> None:
+    """A row too many for one line and one too few for the next: the total is right, the rows are not their arms'."""
+    problem = world.problem
+    plan = Plan(problem.arm_names, problem.regimes, np.array([[5, 5], [0, 0], [0, 0]]))
+
+    def shifted(arm: str, regime: str, count: int, rng: np.random.Generator) -> dict[str, Any]:
+        return simulate(arm, regime, count + (1 if arm == "arm 0" else -1), rng)
+
+    with pytest.raises(DataError):
+        FunctionWorld(problem, shifted).pull(plan, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize("outcome", [1.5, -0.1, np.nan, np.inf])

@@ -21,6 +21,7 @@ from fairarm.algorithms.procedure import Procedure, verdict
 from fairarm.algorithms.state import State, Verdict
 from fairarm.core.types import IntArray
 from fairarm.errors import DataError
+from fairarm.problem.context import ContextLaw
 from fairarm.problem.model import Problem
 from fairarm.problem.pulls import Batch, Plan, check_batch
 
@@ -89,7 +90,7 @@ class Algorithm:
         self._close_met_phases()
 
     def verdict(self) -> Verdict:
-        return verdict(self.problem, self._state)
+        return verdict(self.procedure, self._state)
 
     def pulls_made(self) -> IntArray:
         """Rows told so far by regime and arm, (R, K)."""
@@ -158,6 +159,11 @@ def fingerprint(problem: Problem) -> str:
     for name, mechanism in [*((arm.name, arm.mechanism) for arm in problem.arms), *sorted(problem.mechanisms.items())]:
         hasher.update(repr((name, mechanism.node, mechanism.parents)).encode())
         hasher.update(getattr(mechanism, "probabilities", np.zeros(0)).tobytes())
-    if problem.context is not None:
-        hasher.update(getattr(problem.context, "weights", np.zeros(0)).tobytes())
+    context = problem.context
+    if isinstance(context, ContextLaw):
+        hasher.update(repr(context.variables).encode() + context.weights.tobytes())
+    elif context is not None:
+        hasher.update(context.arm.encode())
+        for name, values in sorted(context.columns.items()):
+            hasher.update(name.encode() + np.ascontiguousarray(values).tobytes())
     return hasher.hexdigest()

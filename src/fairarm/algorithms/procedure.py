@@ -20,6 +20,11 @@ class Procedure(Protocol):
     @property
     def pulls(self) -> int: ...
 
+    @property
+    def tests_fairness(self) -> bool:
+        """False where only outcomes are compared."""
+        ...
+
     def options(self) -> dict[str, Any]:
         """The options it runs with, for saving."""
         ...
@@ -33,21 +38,24 @@ class Procedure(Protocol):
         ...
 
 
-def verdict(problem: Problem, state: State, replicate: int = 0) -> Verdict:
+def verdict(procedure: Procedure, state: State, replicate: int = 0) -> Verdict:
     """The answer of one replicate as names, numbers in the outcome's units, and reasons."""
+    problem = procedure.problem
     answer = int(state.answer[replicate])
     status = Status.FOUND if answer >= 0 else Status.NO_FAIR_ARM if answer == Answer.NONE else Status.UNDECIDED
-    arms = tuple(_report(problem, state, replicate, k) for k in range(len(problem.arms)))
+    fairness = procedure.tests_fairness
+    arms = tuple(_report(problem, state, replicate, k, fairness) for k in range(len(problem.arms)))
     return Verdict(
         status=status,
         arm=problem.arm_names[answer] if answer >= 0 else None,
         arms=arms,
         phases=state.closed,
         finished=answer != Answer.PENDING,
+        fairness_tested=fairness,
     )
 
 
-def _report(problem: Problem, state: State, i: int, k: int) -> ArmReport:
+def _report(problem: Problem, state: State, i: int, k: int, fairness: bool) -> ArmReport:
     s, other = problem.groups
     outcome = float(problem.outcome.unscale(state.outcomes[i, k]))
     gaps = problem.outcome.width * state.gaps[i, :, k]
@@ -59,24 +67,26 @@ def _report(problem: Problem, state: State, i: int, k: int) -> ArmReport:
         gaps={key: None if np.isnan(gap) else float(gap) for key, gap in keyed.items()},
         fair=bool(state.fair[i, k]),
         rejected_in_phase=rejected or None,
-        reason=_reason(
-            problem, state, i, k, float(gaps[np.nanargmax(np.abs(gaps))]) if not np.isnan(gaps).all() else None
-        ),
+        reason=_reason(problem, state, i, k, fairness),
     )
 
 
-def _reason(problem: Problem, state: State, i: int, k: int, gap: float | None) -> str:
-    answer = int(state.answer[i])
+def _reason(problem: Problem, state: State, i: int, k: int, fairness: bool) -> str:
+    answer, outcome, gaps = (
+        int(state.answer[i]),
+        state.outcomes[i, k],
+        problem.outcome.width * np.abs(state.gaps[i, :, k]),
+    )
     if state.reason[i, k] == Reason.UNFAIR:
-        return f"unfair: gap {abs(gap or 0.0):.4g} > {problem.gap_tolerance:.4g}"
+        return f"unfair: gap {np.nanmax(gaps):.4g} > {problem.gap_tolerance:.4g}"
     if state.reason[i, k] == Reason.WORSE:
-        return "worse than a fair arm"
+        return "worse than a fair arm" if fairness else "worse than another arm"
     if answer == k:
-        return "found: best of the fair arms"
+        return "found: best of the fair arms" if fairness else "found: best of all; fairness was not tested"
     if answer == Answer.PENDING:
         return "still in the running"
-    if np.isnan(state.outcomes[i, k]) and np.isnan(state.gaps[i, :, k]).any():
+    if np.isnan(outcome) and (np.isnan(gaps).any() or not fairness):
         return "not known well enough: no usable pull"
-    if answer >= 0 and state.outcomes[i, k] <= state.outcomes[i, answer]:
+    if answer >= 0 and outcome <= state.outcomes[i, answer]:
         return "a lower estimate than the arm found"
     return "not shown to be fair"

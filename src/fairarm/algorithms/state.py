@@ -155,3 +155,5 @@ class Verdict:
     phases: int
     """Phases closed."""
     finished: bool
+    fairness_tested: bool
+    """False for SRIS, which looks for the best arm of all."""

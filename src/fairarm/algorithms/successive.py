@@ -22,7 +22,7 @@ from fairarm.core.rejection import highest, safely_fair, surely_unfair, surely_w
 from fairarm.core.rounding import round_pulls
 from fairarm.core.schedule import PhaseReading, phase_count, phase_lengths
 from fairarm.core.types import BoolArray, FloatArray
-from fairarm.errors import OptionError
+from fairarm.errors import BudgetError, OptionError
 from fairarm.problem.model import Problem
 
 
@@ -63,10 +63,14 @@ class SuccessiveRejection:
     _programmes: dict[tuple[int, bytes], Allocation] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if any(stage.gap for stage in self.stages):
+        if self.tests_fairness:
             self.problem.tables.require_overlap()
         for stage in self.stages:  # a budget that cannot be met is an error before the first pull
             require_affordable(self._costs(stage), self.problem.average_cost_budget(self.pulls))
+
+    @property
+    def tests_fairness(self) -> bool:
+        return any(stage.gap for stage in self.stages)
 
     def options(self) -> dict[str, Any]:
         return asdict(self.readings)
@@ -245,6 +249,8 @@ def successive(kind: str, problem: Problem, pulls: int, pooled: bool, readings: 
     if kind == "sris":
         stages = (Stage(pulls, True, False),)
     elif kind == "two-stage":
+        if pulls < 2:
+            raise BudgetError(f"The two-stage algorithms need at least 2 pulls, one for each stage; {pulls} arrived.")
         first, second = _half(pulls)
         stages = (Stage(first, False, True), Stage(second, True, False))
     return SuccessiveRejection(problem, pulls, tuple(stages), pooled, readings)

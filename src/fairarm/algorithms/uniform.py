@@ -33,6 +33,10 @@ class Uniform:
             raise BudgetError(f"A run needs at least 1 pull; {self.pulls} arrived. Give a larger number of pulls.")
         require_affordable(self.problem.cost_array[0], self.problem.average_cost_budget(self.pulls))
 
+    @property
+    def tests_fairness(self) -> bool:
+        return True
+
     def options(self) -> dict[str, Any]:
         return {}
 

@@ -104,8 +104,14 @@ def problems(
     """List the bundled problems, or save one as a file."""
     from fairarm.catalog import bundled_problems
 
+    if out is not None and save is None:
+        raise OptionError("--out says where to save; name the problem with --save.")
     if save is not None:
-        typer.echo(_saved(save, out))
+        path = _saved(save, out)
+        if as_json:
+            _print_json({"saved": str(path)})
+        else:
+            typer.echo(f"saved {path}")
     elif as_json:
         _print_json({"problems": [{"name": name, "description": text} for name, text in bundled_problems().items()]})
     else:
@@ -114,7 +120,7 @@ def problems(
         show.problems(bundled_problems())
 
 
-def _saved(name: str, out: Path | None) -> str:
+def _saved(name: str, out: Path | None) -> Path:
     from fairarm.readers.problem_writer import write_problem
     from fairarm.worlds.network import NetworkWorld
 
@@ -127,7 +133,7 @@ def _saved(name: str, out: Path | None) -> str:
         write_problem(scenario.problem, path, network)
     except OSError as error:
         raise OptionError(f"{path} cannot be written: {error.strerror}.") from None
-    return f"saved {path}"
+    return path
 
 
 @app.command()

@@ -86,6 +86,7 @@ def identification(problem: Problem, found: Identification) -> dict[str, Any]:
         "status": str(found.verdict.status),
         "arm": found.verdict.arm,
         "correct": found.correct,
+        "fairness_tested": found.verdict.fairness_tested,
         "best_fair_arm": _best(problem, found.truth),
         "pulls": found.pulls,
         "cost": found.cost,

@@ -115,10 +115,14 @@ def _arm_table(found: Inspection) -> None:
     )
 
 
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
 def _plan(plan: tuple[Pulls, ...], most: int = 4) -> str:
     largest = sorted(plan, key=lambda p: -p.count)
     shown = ", ".join(f"{p.count} x {escape(p.arm)} [dim]({escape(p.regime)})[/]" for p in largest[:most])
-    return shown + (f" and {len(plan) - most} other units" if len(plan) > most else "") if plan else "nothing"
+    return shown + (f" and {_count(len(plan) - most, 'other unit')}" if len(plan) > most else "") if plan else "nothing"
 
 
 class Storyteller:
@@ -129,7 +133,7 @@ class Storyteller:
 
     def phase(self, story: PhaseStory) -> None:
         console.print(
-            f"[bold]Phase {story.phase}[/]: {story.pulls} pulls, cost {story.cost:.6g}: {_plan(story.plan)}\n"
+            f"[bold]Phase {story.phase}[/]: {_count(story.pulls, 'pull')}, cost {story.cost:.6g}: {_plan(story.plan)}\n"
             f"    {len(story.left)} of {len(self.problem.arms)} arms left, {len(story.fair)} shown fair"
             + (f", leader {escape(story.leader)}" if story.leader else "")
             + (f"; rejected {_names(story.rejected)}" if story.rejected else "")
@@ -147,11 +151,15 @@ class Storyteller:
             table.add_row(escape(report.name), _value(report.outcome), *gaps, phase, escape(report.reason))
         console.print(table)
         answer = {
-            "FOUND": f"[bold green]{escape(verdict.arm or '')}[/] is the best fair arm found",
+            "FOUND": f"[bold green]{escape(verdict.arm or '')}[/] is the best {'fair ' if verdict.fairness_tested else ''}arm found",
             "NO_FAIR_ARM": "[bold yellow]no fair arm found[/]",
-            "UNDECIDED": "[bold yellow]undecided[/]: no usable estimate; give more pulls",
+            "UNDECIDED": "[bold yellow]undecided[/]",
         }[verdict.status]
-        console.print(f"{answer}, after {found.pulls} pulls at a cost of {found.cost:.6g}.")
+        console.print(f"{answer}, after {_count(found.pulls, 'pull')} at a cost of {found.cost:.6g}.")
+        if not verdict.fairness_tested:
+            console.print("[yellow]This algorithm does not test fairness: the arm may be unfair.[/]")
+        if verdict.status == "UNDECIDED":
+            console.print("There is no usable estimate. Give more pulls.")
         if found.correct is not None:
             console.print(
                 "[green]That is the truth in this world.[/]"

@@ -11,8 +11,8 @@ from scipy.optimize import linprog
 from fairarm.core.types import BoolArray, FloatArray
 from fairarm.errors import BudgetError
 
-_SMALL_VALUE = 1e-3
-"""Below this v*, the programme is solved again in units of v*: HiGHS keeps rows only to 1e-7."""
+_SMALL, _LARGEST_ENTRY = 1e-3, 1e12
+"""HiGHS keeps rows only to 1e-7: v is measured in a unit near v*, and the programme solved again if it was far off."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,15 @@ def allocate(leakages: Sequence[Leakage], costs: FloatArray, budget: float | Non
     regimes = sorted({block.regime for block in leakages})
     unit_costs = costs[regimes]
     require_affordable(unit_costs, budget)
-    solution = _solve(leakages, regimes, unit_costs, budget, alive, unit=1.0)
-    if 0.0 < solution.value < _SMALL_VALUE:
-        solution = _solve(leakages, regimes, unit_costs, budget, alive, unit=solution.value)
+    # no v can be larger than this: the best single arm for the arm that is hardest to inform
+    unit = min(float(block.matrix[alive].max(axis=1).min()) for block in leakages) or 1.0
+    solution = _solve(leakages, regimes, unit_costs, budget, alive, unit)
+    smallest = max(float(block.matrix.max()) for block in leakages) / _LARGEST_ENTRY
+    while solution.value < _SMALL * unit:
+        unit = solution.value or unit * _SMALL
+        if unit < smallest:  # v* is 0 as far as numbers go
+            break
+        solution = _solve(leakages, regimes, unit_costs, budget, alive, unit)
     shares = np.zeros_like(costs)
     shares[regimes] = solution.shares
     return Allocation(shares, solution.value)

@@ -15,12 +15,13 @@ BLOCK = 1 << 16
 """Elements of the K × J × C product held at once: half a megabyte, so that it stays in cache."""
 
 _EXP_SAFE = 700.0
+_RATIO_LIMIT = 1e300
 
 
 def exponential_divergence(law: FloatArray, numerator: FloatArray, denominator: FloatArray) -> FloatArray:
     """log Σ_c law_k(c) · exp( |numerator_k(c)| / denominator_j(c) ), shape (K, J).
 
-    ``law`` (K, C), ``numerator`` (K, C), ``denominator`` (J, C). Cells with law 0 do not count. 0/0 is 0;
+    ``law`` (K, C), ``numerator`` (K, C), ``denominator`` (J, C). Cells with law 0 (or below 1e-308) do not count. 0/0 is 0;
     anything else over 0 makes the entry +inf (no overlap). One logsumexp: the literal formula overflows at ratio 700.
 
     M_kj        = log E_k exp(r_kj):                 law = arm k with natural S,      numerator L[k, t], denominator L[j, t]
@@ -29,7 +30,7 @@ def exponential_divergence(law: FloatArray, numerator: FloatArray, denominator: 
     numerator = np.where(law > 0, np.abs(numerator), 0.0)
     zero: BoolArray = denominator <= 0
     with np.errstate(divide="ignore", over="ignore"):
-        inverse = np.where(zero, 0.0, 1.0 / denominator)
+        inverse = np.where(zero, 0.0, np.minimum(1.0 / denominator, np.finfo(np.float64).max))  # 0 times it is 0
     out = np.empty((len(law), len(denominator)))
     wide = max(1, BLOCK // max(1, law.shape[1]))
     tall = max(1, wide // len(denominator))
@@ -51,7 +52,7 @@ def _log_weighted_exp(law: FloatArray, exponent: FloatArray) -> FloatArray:
             exponent -= shift[:, :, None]
         np.exp(exponent, out=exponent)
         value = shift + np.log(np.matmul(exponent, law[:, :, None])[:, :, 0])
-    return np.where(np.isinf(peak), np.inf, value)
+    return np.where(peak > _RATIO_LIMIT, np.inf, value)
 
 
 def no_overlap(law: FloatArray, numerator: FloatArray, denominator: FloatArray) -> BoolArray:

@@ -36,7 +36,11 @@ def gap_weights(log_L_to: FloatArray, log_L_from: FloatArray, log_L_pulled: Floa
     ``log_L_to`` (K, I) is log L[k, s], ``log_L_from`` (K, I) is log L[k, s'], ``log_L_pulled`` (I,) is log L[j_i, s'].
     Right also where V is a child of S, unlike (P_k/P_j)(P_s/P_s' − 1).
     """
-    return outcome_weights(log_L_to, log_L_pulled) - outcome_weights(log_L_from, log_L_pulled)
+    to, given = outcome_weights(log_L_to, log_L_pulled), outcome_weights(log_L_from, log_L_pulled)
+    beyond = np.isinf(to) & np.isinf(given)  # both ratios are past 1e308: only their order is known
+    with np.errstate(invalid="ignore"):
+        order = np.where(log_L_to == log_L_from, 0.0, np.where(log_L_to > log_L_from, np.inf, -np.inf))
+        return np.where(beyond, order, to - given)
 
 
 def drop_threshold(divergence: FloatArray, phase: int, base: ClipBase = "2") -> FloatArray:
@@ -70,8 +74,9 @@ def dropped_mean(
     threshold = drop_threshold(divergence, phase, base)
     total = np.zeros((*pulls.shape[:-1], len(divergence)))
     for block in blocks:
-        terms = block.weight * leakage[:, block.arm]
-        terms[np.abs(block.weight) > threshold[:, block.arm]] = 0.0
+        rate = leakage[:, block.arm]
+        kept = (np.abs(block.weight) <= threshold[:, block.arm]) & (rate > 0)
+        terms = np.where(kept, block.weight, 0.0) * rate
         total += block.outcome_sum @ terms.T
     size = pulls @ leakage.T
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairarm.algorithms import Algorithm, Verdict, algorithm
+from fairarm.algorithms import Verdict, algorithm
 from fairarm.errors import ProblemError
 from fairarm.problem.model import Problem
 from fairarm.problem.pulls import Pulls
@@ -73,10 +73,11 @@ def identify(
     story: list[PhaseStory] = []
     parts = 0
     while not run.finished:
-        before, plan = run.verdict(), run.ask()
+        phase, before, plan = run.phase, run.verdict(), run.ask()
         run.tell(world.pull(plan, rng), id=f"part-{parts}")
         parts += 1
-        story.append(_story(run, before, tuple(plan), plan.total, float((plan.counts * problem.cost_array).sum())))
+        cost = float((plan.counts * problem.cost_array).sum())
+        story.append(_story(phase, before, run.verdict(), tuple(plan), cost))
         if on_phase is not None:
             on_phase(story[-1])
     cost = float((run.pulls_made() * problem.cost_array).sum())
@@ -97,15 +98,14 @@ def require_world(problem: Problem, world: World | None) -> World:
     return world
 
 
-def _story(run: Algorithm, before: Verdict, plan: tuple[Pulls, ...], pulls: int, cost: float) -> PhaseStory:
-    after = run.verdict()
+def _story(phase: int, before: Verdict, after: Verdict, plan: tuple[Pulls, ...], cost: float) -> PhaseStory:
     left = tuple(r.name for r in after.arms if r.rejected_in_phase is None)
     fair = [r for r in after.arms if r.fair and r.rejected_in_phase is None]
     known = [r for r in fair if r.outcome is not None]
     gone = {r.name for r in before.arms if r.rejected_in_phase is not None}
     return PhaseStory(
-        phase=after.phases,
-        pulls=pulls,
+        phase=phase,
+        pulls=sum(line.count for line in plan),
         cost=cost,
         plan=plan,
         left=left,

@@ -23,6 +23,8 @@ def shared_factor(network: Network, problem: Problem, columns: tuple[str, ...]) 
     The product of all tables but those of V and of the relevant children, summed over every node that is not in
     ``columns``. Nodes that are no ancestor of a column sum to one and are left out.
     """
+    if not columns:
+        return np.ones(1)
     sizes = tuple(network.variables[name].size for name in columns)
     check_size(sizes, f"The joint law of {list(columns)}")
     needed = _ancestors(network, columns, stop=(problem.decision, *problem.relevant_children))

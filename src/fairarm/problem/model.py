@@ -166,6 +166,8 @@ class Problem:
         self._check_nodes()
         if isinstance(context, ContextLaw):
             self._check_context(context)
+        elif context is not None:
+            self._check_sample(context)
 
     # ---- what follows from the graph ----
 
@@ -372,6 +374,24 @@ class Problem:
             )
         if not self.missing_mechanisms:
             _ = self.tables.law  # checks that every arm's law of the cells sums to 1
+
+    def _check_sample(self, sample: ContextSample) -> None:
+        self.arm_index(sample.arm)
+        for name in (self.sensitive, *self.likelihood_columns):
+            if name not in sample.columns:
+                raise ProblemError(
+                    f"The context sample has no column '{name}'. It needs: {self.sensitive}, {', '.join(self.likelihood_columns)}."
+                )
+            values, variable = np.asarray(sample.columns[name]), self.variables[name]
+            if values.shape != (sample.size,) or not sample.size:
+                raise ProblemError(
+                    f"Column '{name}' of the context sample has shape {values.shape}; it needs one value for each of {sample.size} rows."
+                )
+            low, high = (0, variable.size - 1) if variable.finite else (variable.low, variable.high)
+            if np.any(values < low) or np.any(values > high) or (variable.finite and values.dtype.kind not in "iu"):
+                raise ProblemError(
+                    f"Column '{name}' of the context sample must hold {'codes' if variable.finite else 'numbers'} from {low} to {high}."
+                )
 
 
 def _named_variables(given: Mapping[str, Variable] | Iterable[Variable]) -> dict[str, Variable]:

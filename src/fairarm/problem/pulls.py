@@ -130,7 +130,7 @@ def check_batch(problem: Problem, made: Batch) -> None:
         raise DataError(f"The batch has no column '{missing[0]}'. It needs: {', '.join(problem.observed)}.")
     _within("arm", made.arm, len(problem.arms), made.size)
     _within("regime", made.regime, len(problem.regimes), made.size)
-    if made.count.shape != made.arm.shape or np.any(made.count < 0):
+    if made.count.shape != made.arm.shape or made.count.dtype.kind not in "iu" or np.any(made.count < 0):
         raise DataError("The column 'count' must hold one whole number, 0 or more, for each line.")
     for name in problem.observed:
         _check_column(problem, name, np.asarray(made.columns[name]), made.size)

@@ -60,16 +60,24 @@ class Tables:
 
     @cached_property
     def law(self) -> Law:
-        """The points over which divergences are averaged: cells, quadrature nodes, or a sample's rows."""
+        """The points over which gaps' divergences are averaged: cells, quadrature nodes, or a sample's rows."""
         context = self.problem.context
         if isinstance(context, ContextSample):
-            return _sample_law(self.problem, context)
+            return _sample_law(self.problem, context, reweighted=_must_reweight(self.problem))
         return _declared_law(self.problem, self, context)
+
+    @cached_property
+    def outcome_law(self) -> Law:
+        """The same for outcomes, where only V and its inputs count: a sample's rows always have V summed out."""
+        context = self.problem.context
+        if isinstance(context, ContextSample) and _must_reweight(self.problem):
+            return _sample_law(self.problem, context, reweighted=False)
+        return self.law
 
     @cached_property
     def M(self) -> FloatArray:
         """M_kj = log E_k[exp r_kj], (K, K): row estimated, column pulled."""
-        law = self.law
+        law = self.outcome_law
         if law.shares is None:
             raise ProblemError(
                 f"The shares of the groups of '{self.problem.sensitive}' are not declared, and the divergence M averages over them. "
@@ -201,12 +209,15 @@ def decision_nodes(problem: Problem) -> tuple[NDArray[Any], FloatArray]:
     return ((edges[:-1, None] + half) + half * x).ravel(), (half * w).ravel()
 
 
-def _sample_law(problem: Problem, sample: ContextSample) -> Law:
-    """Empirical laws from natural rows: V summed out given each row, or rows reweighted by L[k, t]/L[j, t].
+def _must_reweight(problem: Problem) -> bool:
+    """An observed column besides V comes after V (or S → Y is an edge): V cannot be summed out of a row on its own."""
+    below = problem.roles.graph.descendants(problem.decision) - {problem.outcome.node}
+    return bool(below & set(problem.cell_columns)) or problem.outcome.node in problem.relevant_children
 
-    The second is needed where an observed variable other than V descends from V.
-    """
-    group = np.full(len(sample.columns[problem.sensitive]), -1, dtype=np.int64)
+
+def _sample_law(problem: Problem, sample: ContextSample, reweighted: bool) -> Law:
+    """Empirical laws from natural rows: V summed out given each row, or rows reweighted by L[k, t]/L[j, t]."""
+    group = np.full(sample.size, -1, dtype=np.int64)
     for t, code in enumerate(problem.group_codes):
         group[sample.columns[problem.sensitive] == code] = t
     counts = np.bincount(group, minlength=len(problem.groups))
@@ -215,11 +226,8 @@ def _sample_law(problem: Problem, sample: ContextSample) -> Law:
             f"The context sample has no row with {problem.sensitive} = {problem.groups[int(np.argmin(counts))]}."
         )
     shares = np.array(problem.shares) if problem.shares is not None else counts / counts.sum()
-    below = problem.roles.graph.descendants(problem.decision) - {problem.outcome.node}
-    if below & set(problem.cell_columns) or problem.outcome.node in problem.relevant_children:
-        values, probability = _reweighted(problem, sample, group, counts)
-    else:
-        values, probability = _summed_out(problem, sample, group, counts)
+    make = _reweighted if reweighted else _summed_out
+    values, probability = make(problem, sample, group, counts)
     return Law(values, probability / probability.sum(axis=2, keepdims=True), shares)
 
 
@@ -246,6 +254,7 @@ def _reweighted(
     _check_points(problem, len(group))
     values = likelihood(problem, sample.columns, len(group))
     logged = values.log_L[problem.arm_index(sample.arm)]
-    with np.errstate(invalid="ignore"):
-        ratio = np.where(np.isneginf(values.log_L), 0.0, np.exp(values.log_L - logged))
-    return values, ratio * _own_group(group, counts)
+    own = _own_group(group, counts)
+    with np.errstate(invalid="ignore", over="ignore"):
+        ratio = np.where(np.isneginf(values.log_L) | (own == 0), 0.0, np.exp(values.log_L - logged))
+    return values, ratio * own

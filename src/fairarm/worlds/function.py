@@ -30,8 +30,10 @@ class FunctionWorld:
         columns: dict[str, list[Any]] = {name: [] for name in ("arm", "regime", *self.problem.observed)}
         for pulls in plan:
             rows = self.simulate(pulls.arm, pulls.regime, pulls.count, rng)
+            if not isinstance(rows, Mapping):
+                raise DataError(f"The simulator must return columns by name; it returned {type(rows).__name__}.")
             for name in self.problem.observed:
-                if name not in rows or len(np.asarray(rows[name])) != pulls.count:
+                if name not in rows or np.shape(rows[name]) != (pulls.count,):
                     raise DataError(
                         f"The simulator was asked for {pulls.count} rows of arm '{pulls.arm}' ({pulls.regime}); its column '{name}' "
                         f"is missing or has another length."

@@ -14,6 +14,7 @@ import numpy as np
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import ProblemError
 from fairarm.problem.context import ContextLaw
+from fairarm.problem.graph import Graph, find_roles
 from fairarm.problem.inference import shared_factor
 from fairarm.problem.mechanism import Table
 from fairarm.problem.model import Problem
@@ -132,9 +133,22 @@ def check_agreement(problem: Problem, network: Network) -> None:
         raise ProblemError(
             f"The shares of the groups of '{problem.sensitive}' in the problem are not those of the world."
         )
+    _check_roles(problem, network)
     for child in problem.relevant_children:
         if sorted(network.tables[child].parents) != sorted(problem.roles.graph.parents(child)):
             raise ProblemError(f"Node '{child}' has other parents in the problem's graph than in the world.")
+
+
+def _check_roles(problem: Problem, network: Network) -> None:
+    """The world's own edges make the same nodes relevant and observed: no path from S that the problem's graph lacks."""
+    used = [parent for arm in problem.arms for parent in arm.parents]
+    world = Graph(tuple(network.variables), tuple(network.edges()))
+    roles = find_roles(world, problem.sensitive, problem.decision, problem.outcome.node, used, problem.hidden)
+    if other := sorted(set(roles.relevant_children) ^ set(problem.relevant_children)):
+        raise ProblemError(
+            f"Node '{other[0]}' is a child of '{problem.sensitive}' on the way to '{problem.outcome.node}' in the world or in the "
+            f"problem's graph, but not in both. Declare the same edges."
+        )
 
 
 def _same_law(first: Table, second: Table) -> bool:

@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 FOUR = ("csr-v1", "csr-v2", "two-stage-v1", "two-stage-v2")
+SRIS = ("sris-v1", "sris-v2")
 DEFAULT_READING = "default"
 
 READINGS = (
-    DEFAULT_READING,
     "phases=product",
     "clip_base=e",
     "programme=literal",
     "outcome_pulls=all",
     "final_arm=random",
 )
+"""Other readings than the default one, whose points are those of `synthetic` and `hepar2` at the same pulls."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ class Scale:
     hepar_reading_pulls: tuple[int, ...]
     sris_roots: tuple[int, ...]
     """T = 9 k² for these k."""
+    bound_pulls: tuple[int, ...]
+    """Far beyond any experiment: here the theorems' bounds begin to say something."""
 
 
 FULL = Scale(
@@ -65,6 +68,7 @@ FULL = Scale(
     reading_pulls=(1000, 10_000, 100_000),
     hepar_reading_pulls=(2000, 6000, 10_000),
     sris_roots=(1, 2, 3, 4, 5, 6, 8, 10, 15),
+    bound_pulls=(10**6, 10**8, 10**10, 10**12, 10**14, 10**15),
 )
 
 QUICK = Scale(
@@ -77,6 +81,7 @@ QUICK = Scale(
     reading_pulls=(10_000,),
     hepar_reading_pulls=(10_000,),
     sris_roots=(2, 5),
+    bound_pulls=(10**8, 10**15),
 )
 
 SYNTHETIC = ("none", "loose", "tight")
@@ -91,6 +96,8 @@ def paper_plan(quick: bool = False) -> list[PaperPoint]:
         for setting in settings:
             runs = scale.tight_runs if setting == "tight" else scale.runs
             points += _sweep(experiment, setting, _instances(f"synthetic-{setting}", scale), FOUR, scale.pulls, runs)
+    unconstrained = _instances("synthetic-none", scale)
+    points += _sweep("synthetic", "none", unconstrained, SRIS, scale.pulls, scale.runs)
     points += _sweep("hepar2", "hepar2", _instances("hepar2", scale), FOUR, scale.hepar_pulls, scale.runs)
     binding = _instances("hepar2-binding", scale)
     points += _sweep("hepar2", "hepar2-binding", binding, FOUR, scale.binding_pulls, scale.runs)
@@ -98,8 +105,10 @@ def paper_plan(quick: bool = False) -> list[PaperPoint]:
         points += _readings("tight", _instances("synthetic-tight", scale), scale.reading_pulls, scale, reading)
         points += _readings("hepar2", _instances("hepar2", scale), scale.hepar_reading_pulls, scale, reading)
     squares = tuple(9 * root * root for root in scale.sris_roots)
-    own = ("sris-v1", "sris-v2")
-    points += _sweep("sris", "sris", _instances("sris", scale), own, squares, scale.runs, "final_arm=random")
+    points += _sweep("sris", "sris", _instances("sris", scale), SRIS, squares, scale.runs, "final_arm=random")
+    for setting in (*SYNTHETIC, "no-fair-arm"):
+        instances = _instances(f"synthetic-{setting}", scale)
+        points += _sweep("bounds", setting, instances, FOUR[:1], scale.bound_pulls, scale.runs)
     return points
 
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fairarm.algorithms import make_procedure
-from fairarm.algorithms.state import Answer
+from fairarm.algorithms.state import Answer, Reason
 from fairarm.catalog import load_problem
 from fairarm.core.statistics import wilson_interval
 from fairarm.errors import OptionError
@@ -26,12 +26,16 @@ from fairarm.worlds.network import NetworkWorld
 
 Backend = Literal["loky", "dask"]
 
-POINT_SCHEMA = 1
+POINT_SCHEMA = 2
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """One finished point. ``dropped_best`` counts runs that rejected the best fair arm on the way."""
+    """One finished point.
+
+    ``dropped_best`` counts runs that rejected the best fair arm on the way, ``dropped_as_unfair`` those of them that
+    took it for unfair (in the two-stage baselines: in the first stage).
+    """
 
     point: PaperPoint
     runs: int
@@ -39,6 +43,7 @@ class Evidence:
     none: int
     undecided: int
     dropped_best: int
+    dropped_as_unfair: int
     mean_cost: float
     errors_by_instance: tuple[int, ...]
 
@@ -69,6 +74,7 @@ class Evidence:
             "none_rate": self.none / self.runs,
             "undecided_rate": self.undecided / self.runs,
             "dropped_best_rate": self.dropped_best / self.runs,
+            "dropped_as_unfair_rate": self.dropped_as_unfair / self.runs,
             "mean_cost": self.mean_cost,
             "lowest_instance_error": min(self._shares()),
             "highest_instance_error": max(self._shares()),
@@ -161,7 +167,7 @@ def run_point(point: PaperPoint, seed: int) -> Evidence:
     if point.runs % len(point.instances):
         raise OptionError(f"{point.runs} runs cannot be spread evenly over {len(point.instances)} instances.")
     each = point.runs // len(point.instances)
-    totals = np.zeros(4, dtype=np.int64)
+    totals = np.zeros(5, dtype=np.int64)
     by_instance: list[int] = []
     cost = 0.0
     for name in point.instances:
@@ -172,17 +178,20 @@ def run_point(point: PaperPoint, seed: int) -> Evidence:
         procedure = make_procedure(point.algorithm, world.problem, point.pulls, **point.options)
         state, costs = replicate(procedure, world, each, rng, int(rng.integers(1 << 62)))
         wrong = state.answer != (int(Answer.NONE) if best is None else best)
-        dropped = state.rejected[:, best] > 0 if best is not None else np.zeros(each, dtype=np.bool_)
+        reasons = state.reason[:, best] if best is not None else np.full(each, Reason.NOT_REJECTED)
         totals += [
             wrong.sum(),
             (state.answer == Answer.NONE).sum(),
             (state.answer == Answer.UNDECIDED).sum(),
-            dropped.sum(),
+            (reasons != Reason.NOT_REJECTED).sum(),
+            (reasons == Reason.UNFAIR).sum(),
         ]
         by_instance.append(int(wrong.sum()))
         cost += float(costs.sum())
-    errors, none, undecided, dropped_best = (int(x) for x in totals)
-    return Evidence(point, point.runs, errors, none, undecided, dropped_best, cost / point.runs, tuple(by_instance))
+    errors, none, undecided, dropped_best, as_unfair = (int(x) for x in totals)
+    return Evidence(
+        point, point.runs, errors, none, undecided, dropped_best, as_unfair, cost / point.runs, tuple(by_instance)
+    )
 
 
 # ---- keeping points ----

@@ -1,0 +1,112 @@
+"""The two theorems as curves: no simulation, only the truth of each instance and the linear programme.
+
+The simulated error of a setting is a mean over its instances, so what bounds it is the mean of the instances' bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairarm.algorithms import make_procedure
+from fairarm.algorithms.successive import SuccessiveRejection
+from fairarm.catalog import load_problem
+from fairarm.core.bounds import error_bound, no_fair_arm_bound
+from fairarm.errors import OptionError
+from fairarm.experiments.paper.plan import PaperPoint
+from fairarm.problem.model import Problem
+from fairarm.worlds.base import Truth
+
+GRID = tuple(round(10 ** (half / 2)) for half in range(4, 33))
+"""10^2 … 10^16, two a decade."""
+LEVEL = 0.1
+"""The bounds' usefulness is told by the pulls at which they leave an error of at most this."""
+FARTHEST = 10**20
+HALVINGS = 6
+
+
+@dataclass(frozen=True)
+class InstanceBound:
+    """The largest error that a theorem allows on one instance, at each number of pulls of the curve."""
+
+    instance: str
+    theorem: int
+    """1 where a fair arm exists (error of CSR-V1); 2 where none does (an arm is returned all the same)."""
+    errors: tuple[float, ...]
+    reaches: int | None
+    """The pulls from which the bound is at most `LEVEL`, to within a tenth; None beyond `FARTHEST`."""
+
+
+@dataclass(frozen=True)
+class BoundCurve:
+    """All instances of one setting."""
+
+    setting: str
+    pulls: tuple[int, ...]
+    instances: tuple[InstanceBound, ...]
+
+    @property
+    def theorem(self) -> int:
+        return self.instances[0].theorem
+
+    @property
+    def mean(self) -> tuple[float, ...]:
+        """The bound on the error averaged over the instances."""
+        return tuple(float(np.mean(values)) for values in zip(*(i.errors for i in self.instances), strict=True))
+
+    def at(self, pulls: int) -> float:
+        """The mean bound at one number of pulls of the curve."""
+        return self.mean[self.pulls.index(pulls)]
+
+
+def bound_curves(points: Sequence[PaperPoint]) -> list[BoundCurve]:
+    """A curve for every setting of the experiment `bounds`, also at the pulls that were simulated."""
+    settings = dict.fromkeys(p.setting for p in points if p.experiment == "bounds")
+    return [_curve(setting, points) for setting in settings]
+
+
+def _curve(setting: str, points: Sequence[PaperPoint]) -> BoundCurve:
+    mine = [p for p in points if p.setting == setting and p.algorithm == "csr-v1" and p.reading == "default"]
+    pulls = tuple(sorted({*GRID, *(p.pulls for p in mine)}))
+    names = dict.fromkeys(name for p in mine for name in p.instances)
+    return BoundCurve(setting, pulls, tuple(_instance(name, pulls) for name in names))
+
+
+def _instance(name: str, pulls: tuple[int, ...]) -> InstanceBound:
+    scenario = load_problem(name)
+    truth = scenario.world.truth() if scenario.world is not None else None
+    if truth is None:
+        raise OptionError(f"'{name}' has no known truth to compute a bound from.")
+
+    def bound(T: int) -> float:
+        return error_allowed(scenario.problem, truth, T)
+
+    theorem = 2 if truth.best_fair_arm is None else 1
+    return InstanceBound(name, theorem, tuple(bound(T) for T in pulls), reach(bound))
+
+
+def error_allowed(problem: Problem, truth: Truth, pulls: int) -> float:
+    """Theorem 1's bound, or 1 minus theorem 2's where no arm is fair."""
+    csr = make_procedure("csr-v1", problem, pulls)
+    if not isinstance(csr, SuccessiveRejection):
+        raise OptionError("The theorems are about CSR.")
+    gaps, tolerance = truth.gaps / problem.outcome.width, problem.scaled_tolerance
+    if truth.best_fair_arm is None:
+        everyone = np.ones(len(problem.arms), dtype=np.bool_)
+        return 1.0 - no_fair_arm_bound(gaps, tolerance, pulls, csr.value(everyone))
+    outcomes = problem.outcome.scale(truth.outcomes)
+    return error_bound(outcomes, gaps, tolerance, truth.best_fair_arm, pulls, csr.value)
+
+
+def reach(bound: Callable[[int], float], level: float = LEVEL) -> int | None:
+    """The pulls from which a falling bound is at most the level, by halving the interval in log T."""
+    low, high = 2.0, math.log10(FARTHEST)
+    if bound(FARTHEST) > level:
+        return None
+    while high - low > math.log10(FARTHEST / 100) / 2 ** (HALVINGS + 3):
+        middle = (low + high) / 2
+        low, high = (low, middle) if bound(round(10**middle)) <= level else (middle, high)
+    return round(10**high)
