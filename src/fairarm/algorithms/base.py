@@ -18,7 +18,7 @@ import numpy as np
 
 from fairarm.algorithms.evidence import CellEvidence, RowEvidence, empty_evidence
 from fairarm.algorithms.procedure import Procedure, verdict
-from fairarm.algorithms.state import State, Verdict
+from fairarm.algorithms.state import State, Verdict, checked_leaf
 from fairarm.core.types import IntArray
 from fairarm.errors import DataError
 from fairarm.problem.context import ContextLaw
@@ -52,7 +52,7 @@ class Algorithm:
     @property
     def phase(self) -> int:
         """The phase whose plan is out, counted from 1 over all stages; the last one once finished."""
-        return self._state.closed + (0 if self.finished else 1)
+        return int(self._state.closed[0]) + (0 if self.finished else 1)
 
     @property
     def state(self) -> State:
@@ -139,12 +139,12 @@ class Algorithm:
         """Take over a saved run of the same algorithm and problem."""
         if document.get("problem") != fingerprint(self.problem):
             raise DataError("The saved run belongs to another problem: arms, mechanisms, tolerance or costs differ.")
-        self._state = State.from_json(document["state"])
+        self._state = State.from_json(document["state"], len(self.problem.regimes), len(self.problem.arms))
         kind = type(self._evidence)
         self._evidence, self._before_phase, self._before_stage = (
             kind.from_json(self.problem, document[part]) for part in ("evidence", "before_phase", "before_stage")
         )
-        self._told = dict(document["told"])
+        self._told = {id: checked_leaf("told", digest, str) for id, digest in document["told"].items()}
 
 
 def fingerprint(problem: Problem) -> str:

@@ -15,7 +15,7 @@ from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import DataError
 from fairarm.problem.likelihood import Likelihood, likelihood
 from fairarm.problem.model import Problem
-from fairarm.problem.pulls import Batch
+from fairarm.problem.pulls import Batch, check_batch
 
 BLOCK = 1 << 22
 """Weights (K × observations) held at once: 32 MiB."""
@@ -109,7 +109,10 @@ class CellEvidence(Evidence):
     @classmethod
     def from_json(cls, problem: Problem, document: Any) -> CellEvidence:
         made = cls.empty(problem)
-        made.counts[0].reshape(-1)[np.array(document["cells"], dtype=np.int64)] = document["counts"]
+        cells, counts = (_whole_numbers(document[part]) for part in ("cells", "counts"))
+        if len(cells) != len(counts) or np.any(cells >= made.counts[0].size):
+            raise ValueError("cells and counts do not fit the problem")
+        made.counts[0].reshape(-1)[cells] = counts
         return made
 
     @property
@@ -190,9 +193,11 @@ class RowEvidence(Evidence):
 
     @classmethod
     def from_json(cls, problem: Problem, document: Any) -> RowEvidence:
-        arm, regime, count = (np.array(document[name], dtype=np.int64) for name in ("arm", "regime", "count"))
+        arm, regime, count = (_whole_numbers(document[name]) for name in ("arm", "regime", "count"))
         columns = {name: _typed_column(problem, name, values) for name, values in document["columns"].items()}
-        return cls.empty(problem).add(Batch(arm, regime, columns, count))
+        batch = Batch(arm, regime, columns, count)
+        check_batch(problem, batch)
+        return cls.empty(problem).add(batch)
 
     @property
     def likelihood(self) -> Likelihood:
@@ -221,9 +226,18 @@ def empty_evidence(problem: Problem) -> CellEvidence | RowEvidence:
     return CellEvidence.empty(problem) if problem.finite else RowEvidence.empty(problem)
 
 
+def _whole_numbers(values: Any) -> IntArray:
+    """A saved list of whole numbers, 0 or more."""
+    if not isinstance(values, list) or any(type(v) is not int or v < 0 for v in values):
+        raise TypeError("a list of whole numbers is needed")
+    return np.array(values, dtype=np.int64)
+
+
 def _typed_column(problem: Problem, name: str, values: Any) -> NDArray[Any]:
     """Codes as int64, real values as float64."""
     finite = name in problem.variables and problem.variables[name].finite
+    if any(type(v) is not int and (finite or type(v) is not float) for v in values):
+        raise TypeError(f"column '{name}' does not hold numbers")
     return np.array(values, dtype=np.int64 if finite else np.float64)
 
 

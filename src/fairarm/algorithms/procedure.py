@@ -49,7 +49,7 @@ def verdict(procedure: Procedure, state: State, replicate: int = 0) -> Verdict:
         status=status,
         arm=problem.arm_names[answer] if answer >= 0 else None,
         arms=arms,
-        phases=state.closed,
+        phases=int(state.closed[replicate]),
         finished=answer != Answer.PENDING,
         fairness_tested=fairness,
     )

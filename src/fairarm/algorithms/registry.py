@@ -9,9 +9,10 @@ from typing import Any, get_args, get_type_hints
 
 from fairarm.algorithms.base import STATE_SCHEMA, Algorithm
 from fairarm.algorithms.procedure import Procedure
+from fairarm.algorithms.state import checked_leaf
 from fairarm.algorithms.successive import Readings, successive
 from fairarm.algorithms.uniform import Uniform
-from fairarm.errors import DataError, OptionError
+from fairarm.errors import BudgetError, DataError, OptionError
 from fairarm.problem.model import Problem
 
 DESCRIPTIONS = {
@@ -29,6 +30,8 @@ def make_procedure(name: str, problem: Problem, pulls: int, **options: str) -> P
     """The procedure of a named algorithm; ``options`` are the fields of `Readings`."""
     if name not in DESCRIPTIONS:
         raise OptionError(f"There is no algorithm '{name}'. Algorithms: {', '.join(DESCRIPTIONS)}.")
+    if pulls < 1:
+        raise BudgetError(f"A run needs at least 1 pull; {pulls} arrived. Give a larger number of pulls.")
     if name == "uniform":
         if options:
             raise OptionError(f"'uniform' has no option '{next(iter(options))}'.")
@@ -64,9 +67,14 @@ def resume(problem: Problem, document: str) -> Algorithm:
     try:
         saved: dict[str, Any] = json.loads(document)
         if saved["schema"] != STATE_SCHEMA:
-            raise DataError(f"The saved run has schema {saved['schema']}; this version reads {STATE_SCHEMA}.")
-        made = algorithm(saved["algorithm"], problem, pulls=saved["pulls"], seed=saved["seed"], **saved["options"])
+            raise DataError(f"The saved run has schema {saved['schema']!r:.20}; this version reads {STATE_SCHEMA}.")
+        pulls, seed = (checked_leaf(key, saved[key], int) for key in ("pulls", "seed"))
+        made = algorithm(
+            checked_leaf("algorithm", saved["algorithm"], str), problem, pulls=pulls, seed=seed, **saved["options"]
+        )
         made.restore(saved)
-    except (json.JSONDecodeError, KeyError, TypeError, IndexError) as error:
+    except DataError:
+        raise
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError, OverflowError) as error:
         raise DataError(f"The saved run is damaged: {error}. Start again, or use an earlier copy.") from None
     return made

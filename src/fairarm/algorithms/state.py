@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 
 from fairarm.core.types import BoolArray, FloatArray, IntArray
-from fairarm.errors import DataError
+
+MOST_PHASES = 1 << 20
+"""More than any run has: n(T) is 29 at T = 10^15."""
 
 
 class Answer(IntEnum):
@@ -44,8 +46,8 @@ class State:
     stage: int
     phase: int
     """Within the stage, of the plan that is out now."""
-    closed: int
-    """Phases closed so far, over all stages."""
+    closed: IntArray
+    """(n,): phases closed so far, over all stages."""
     running: BoolArray
     """(n,): still pulling in this stage."""
     answer: IntArray
@@ -77,7 +79,7 @@ class State:
         return cls(
             stage=0,
             phase=0,
-            closed=0,
+            closed=np.zeros(n, dtype=whole),
             running=np.ones(n, dtype=np.bool_),
             answer=np.full(n, Answer.PENDING, dtype=whole),
             alive=np.ones((n, arms), dtype=np.bool_),
@@ -104,13 +106,10 @@ class State:
         return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
 
     @classmethod
-    def from_json(cls, document: dict[str, Any]) -> State:
-        """Back from `to_json`, bit for bit."""
-        shapes = cls.fresh(1, 1, 1)
-        try:
-            return cls(**{f.name: _restored(document[f.name], getattr(shapes, f.name)) for f in fields(cls)})
-        except (KeyError, TypeError, ValueError) as error:
-            raise DataError(f"The saved state is damaged or from another version: {error}") from None
+    def from_json(cls, document: Any, regimes: int, arms: int) -> State:
+        """One replicate back from `to_json`, bit for bit; a TypeError or ValueError where a field is not what it was."""
+        like = cls.fresh(1, regimes, arms)
+        return cls(**{f.name: _restored(f.name, document[f.name], getattr(like, f.name)) for f in fields(cls)})
 
 
 def _plain(value: Any) -> Any:
@@ -123,12 +122,33 @@ def _plain(value: Any) -> Any:
     return value.tolist()
 
 
-def _restored(value: Any, like: Any) -> Any:
+def _restored(name: str, value: Any, like: Any) -> Any:
     if not isinstance(like, np.ndarray):
-        return int(value)
-    if like.dtype.kind == "f":
-        return np.array(value, dtype=object).astype(np.float64)  # None becomes nan
-    return np.array(value, dtype=like.dtype)
+        if not 0 <= checked_leaf(name, value, int) < MOST_PHASES:
+            raise ValueError(f"'{name}' is {value}")
+        return value
+    kind = {"b": bool, "i": int, "f": float}[like.dtype.kind]
+    flat: list[Any] = []
+    _flatten(name, value, like.shape, kind, flat)
+    return np.array(flat, dtype=np.float64 if kind is float else like.dtype).reshape(like.shape)  # None becomes nan
+
+
+def _flatten(name: str, value: Any, shape: tuple[int, ...], kind: type, out: list[Any]) -> None:
+    if not shape:
+        out.append(None if value is None and kind is float else checked_leaf(name, value, kind))
+        return
+    if not isinstance(value, list) or len(value) != shape[0]:
+        raise TypeError(f"'{name}' needs a list of {shape[0]}")
+    for item in value:
+        _flatten(name, item, shape[1:], kind, out)
+
+
+def checked_leaf(name: str, value: Any, kind: type) -> Any:
+    """A JSON value of exactly this kind; whole numbers are numbers, true and false are not."""
+    fits = type(value) is kind or (kind is float and type(value) is int)
+    if not fits:
+        raise TypeError(f"'{name}' holds {value!r:.40}, not a value of type {kind.__name__}")
+    return value
 
 
 @dataclass(frozen=True)

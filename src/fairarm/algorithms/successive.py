@@ -146,7 +146,7 @@ class SuccessiveRejection:
         state = self._estimated(state, stage, in_stage if self.pooled else in_phase)
         before = state.alive
         state, ended = self._rejected(state, stage)
-        state = state.but(closed=state.closed + 1)
+        state = state.but(closed=state.closed + state.running)
         over = state.phase == self.phases(state.stage)
         ended |= state.running if over else False
         state = self._concluded(state, stage, ended, seed) if self._is_last(state) else self._screened(state)
@@ -191,7 +191,7 @@ class SuccessiveRejection:
             state.but(
                 alive=state.alive & ~out,
                 fair=np.where(state.running[:, None], fair, state.fair) if stage.gap else state.fair,
-                rejected=np.where(out, state.closed + 1, state.rejected),
+                rejected=np.where(out, state.closed[:, None] + 1, state.rejected),
                 reason=np.where(out, reason, state.reason),
             ),
             alone,
@@ -221,7 +221,7 @@ class SuccessiveRejection:
             blind = np.isnan(state.gaps[i][:, alive]).any(axis=0).all()
             return int(Answer.UNDECIDED if blind else Answer.NONE)
         if not stage.gap and self.readings.final_arm == "random":
-            return int(np.random.default_rng([seed, state.closed, i]).choice(alive))
+            return int(np.random.default_rng([seed, int(state.closed[i]), i]).choice(alive))
         if np.isneginf(highest(state.outcomes[i], candidates)):
             return int(Answer.UNDECIDED)
         return int(np.nanargmax(np.where(candidates, state.outcomes[i], -np.inf)))

@@ -13,7 +13,6 @@ from fairarm.core.allocation import require_affordable
 from fairarm.core.rejection import highest
 from fairarm.core.rounding import round_pulls
 from fairarm.core.types import FloatArray
-from fairarm.errors import BudgetError
 from fairarm.problem.model import Problem
 
 
@@ -29,8 +28,6 @@ class Uniform:
     pulls: int
 
     def __post_init__(self) -> None:
-        if self.pulls < 1:
-            raise BudgetError(f"A run needs at least 1 pull; {self.pulls} arrived. Give a larger number of pulls.")
         require_affordable(self.problem.cost_array[0], self.problem.average_cost_budget(self.pulls))
 
     @property
@@ -76,7 +73,7 @@ class Uniform:
         best = highest(outcomes, fair)
         answer = np.where(np.isneginf(best), Answer.NONE, np.argmax(np.where(fair, outcomes, -np.inf), axis=1))
         return state.but(
-            closed=1,
+            closed=state.closed + 1,
             running=np.zeros_like(state.running),
             answer=np.where(np.isnan(gap).all(axis=1), Answer.UNDECIDED, answer),
             fair=fair,

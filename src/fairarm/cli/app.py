@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from fairarm.cli.paper import paper
 from fairarm.errors import FairarmError, OptionError
 
 if TYPE_CHECKING:
@@ -240,3 +241,6 @@ def schema() -> None:
     from fairarm.readers.problem_file import problem_schema
 
     _print_json(problem_schema())
+
+
+app.command()(paper)

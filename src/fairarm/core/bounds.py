@@ -75,10 +75,10 @@ def error_bound(outcomes: FloatArray, gaps: FloatArray, tolerance: float, best: 
     logs = [fair_from_phase(tolerance, float(gaps[best]))]
     logs += [math.log2(20.0 / float(delta[worse].min()))] if worse.any() else []
     logs += [math.log2(12.0 / float(excess[unfair].min()))] if unfair.any() else []
-    values = [value(rho >= rho[k]) for k in range(K)]
-    if min(values) <= 0:
+    values = {k: value(rho >= rho[k]) for k in range(K) if k != best}
+    if min(values.values()) <= 0:
         return 1.0
-    hardness = max(rho[k] ** 3 * 2.0 ** (2 * rho[k]) / values[k] ** 2 for k in range(K) if k != best)
+    hardness = max(rho[k] ** 3 * 2.0 ** (2 * rho[k]) / v**2 for k, v in values.items())
     exponent = -pulls / (8.0 * hardness * log_bar(phase_count(pulls)))
     return float(min(1.0, 8.0 * K * K * max(logs) * math.exp(exponent)))
 

@@ -133,10 +133,10 @@ def check_agreement(problem: Problem, network: Network) -> None:
         raise ProblemError(
             f"The shares of the groups of '{problem.sensitive}' in the problem are not those of the world."
         )
-    _check_roles(problem, network)
     for child in problem.relevant_children:
         if sorted(network.tables[child].parents) != sorted(problem.roles.graph.parents(child)):
             raise ProblemError(f"Node '{child}' has other parents in the problem's graph than in the world.")
+    _check_roles(problem, network)
 
 
 def _check_roles(problem: Problem, network: Network) -> None:

@@ -24,8 +24,9 @@ GRID = tuple(round(10 ** (half / 2)) for half in range(4, 33))
 """10^2 … 10^16, two a decade."""
 LEVEL = 0.1
 """The bounds' usefulness is told by the pulls at which they leave an error of at most this."""
-FARTHEST = 10**20
-HALVINGS = 6
+BEYOND = (10**17, 10**18)
+"""Where to look on for that level when the curve ends above it."""
+HALVINGS = 4
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class InstanceBound:
     """1 where a fair arm exists (error of CSR-V1); 2 where none does (an arm is returned all the same)."""
     errors: tuple[float, ...]
     reaches: int | None
-    """The pulls from which the bound is at most `LEVEL`, to within a tenth; None beyond `FARTHEST`."""
+    """The pulls from which the bound is at most `LEVEL`, to within a tenth; None beyond `BEYOND`."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +85,8 @@ def _instance(name: str, pulls: tuple[int, ...]) -> InstanceBound:
     def bound(T: int) -> float:
         return error_allowed(scenario.problem, truth, T)
 
-    theorem = 2 if truth.best_fair_arm is None else 1
-    return InstanceBound(name, theorem, tuple(bound(T) for T in pulls), reach(bound))
+    errors = tuple(bound(T) for T in pulls)
+    return InstanceBound(name, 2 if truth.best_fair_arm is None else 1, errors, reach(bound, pulls, errors))
 
 
 def error_allowed(problem: Problem, truth: Truth, pulls: int) -> float:
@@ -101,12 +102,15 @@ def error_allowed(problem: Problem, truth: Truth, pulls: int) -> float:
     return error_bound(outcomes, gaps, tolerance, truth.best_fair_arm, pulls, csr.value)
 
 
-def reach(bound: Callable[[int], float], level: float = LEVEL) -> int | None:
-    """The pulls from which a falling bound is at most the level, by halving the interval in log T."""
-    low, high = 2.0, math.log10(FARTHEST)
-    if bound(FARTHEST) > level:
+def reach(bound: Callable[[int], float], pulls: Sequence[int], errors: Sequence[float]) -> int | None:
+    """The pulls from which a falling bound is at most `LEVEL`, by halving in log T between two points of its curve."""
+    beyond = [(T, bound(T)) for T in BEYOND] if errors[-1] > LEVEL else []
+    curve = [*zip(pulls, errors, strict=True), *beyond]
+    first = next((i for i, (_, error) in enumerate(curve) if error <= LEVEL), None)
+    if first is None:
         return None
-    while high - low > math.log10(FARTHEST / 100) / 2 ** (HALVINGS + 3):
+    low, high = math.log10(curve[max(first - 1, 0)][0]), math.log10(curve[first][0])
+    for _ in range(HALVINGS):
         middle = (low + high) / 2
-        low, high = (low, middle) if bound(round(10**middle)) <= level else (middle, high)
+        low, high = (low, middle) if bound(round(10**middle)) <= LEVEL else (middle, high)
     return round(10**high)

@@ -1,0 +1,66 @@
+"""``fairarm paper``: every experiment of the paper, resumably, and all that is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from fairarm.errors import OptionError
+
+if TYPE_CHECKING:
+    from fairarm.experiments.paper.run import Backend
+    from fairarm.reports.paper.judging import Section
+
+BACKENDS = ("loky", "dask")
+
+
+def paper(
+    quick: Annotated[bool, typer.Option("--quick", help="Few runs of few instances: a look in about a minute.")] = False,
+    jobs: Annotated[
+        int, typer.Option(min=1, max=1024, help="Worker processes; the result is the same for any number.")
+    ] = 1,
+    backend: Annotated[str, typer.Option(help="Where the workers run: loky or dask.")] = "loky",
+    out: Annotated[Path, typer.Option(help="Folder for everything; finished points are kept in it.")] = Path("out/paper"),
+    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")] = 0,
+) -> None:  # fmt: skip
+    """Run every experiment of the paper and write results, figures, claims and a report. Start it again to go on."""
+    if backend not in BACKENDS:
+        raise OptionError(f"The backend is one of {', '.join(BACKENDS)}; got '{backend}'.")
+    from fairarm.experiments.paper import paper_plan, run_paper
+    from fairarm.reports.paper import write_report
+
+    points = paper_plan(quick)
+    try:
+        with _bar(len(points)) as advance:
+            evidence = run_paper(
+                points, out / "points", seed=seed, jobs=jobs, backend=cast("Backend", backend), on_done=advance
+            )
+        sections = write_report(evidence, out, seed=seed, quick=quick)
+    except OSError as error:
+        raise OptionError(f"{error.filename or out} cannot be written: {error.strerror}.") from None
+    _tell(sections, out)
+
+
+@contextmanager
+def _bar(total: int) -> Iterator[Callable[[], None]]:
+    """One bar on standard error, where that is a terminal; kept points count at once."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
+
+    terminal = Console(stderr=True)
+    columns = ("points", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal) as bar:
+        task = bar.add_task("points", total=total)
+        yield lambda: bar.advance(task)
+
+
+def _tell(sections: list[Section], out: Path) -> None:
+    from fairarm.reports.paper.page import tally
+
+    for word, number in tally(sections).items():
+        typer.echo(f"{number:3d} {word}")
+    typer.echo(f"saved {out / 'report.html'}, {out / 'claims.md'}, {out / 'results.csv'}")

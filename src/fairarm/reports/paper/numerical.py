@@ -1,0 +1,190 @@
+"""The statements of the paper's section 5 and of its ablation study."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from fairarm.experiments.paper.plan import DEFAULT_READING, FOUR
+from fairarm.reports.paper import rules
+from fairarm.reports.paper.judging import ALL_READINGS, Finding, Material, Statement
+from fairarm.reports.paper.rules import NAMES, Curve, count_text, curve_text, duel_text, pulls_text
+
+NONE, LOOSE, TIGHT = "section 5.1, figure 2a", "section 5.2, figure 2b", "section 5.3, figure 2c"
+ABLATION = "appendix, ablation study"
+
+
+def none(m: Material) -> list[Statement]:
+    def pays(_: str) -> Finding:
+        curves = {n: m.results.curve("synthetic", "none", n) for n in ("csr-v1", "csr-v2", "sris-v1", "sris-v2")}
+        pairs = (("sris-v1", "csr-v1"), ("sris-v2", "csr-v2"))
+        holds = all(rules.better(curves[a], curves[b]) for a, b in pairs)
+        return Finding(holds, joined([*(duel_text(a, b, curves) for a, b in pairs), *ends(curves)]))
+
+    def baseline(_: str) -> Finding:
+        curves = m.four("synthetic", "none")
+        pairs = (("two-stage-v1", "csr-v1"), ("two-stage-v2", "csr-v2"))
+        holds = all(rules.better(curves[a], curves[b]) for a, b in pairs)
+        return Finding(holds, joined(duel_text(a, b, curves) for a, b in pairs))
+
+    def perfect(_: str) -> Finding:
+        curves = {n: m.results.curve("synthetic", "none", n) for n in ("csr-v2", "two-stage-v2")}
+        return Finding(all(rules.last(c).share <= rules.PERFECT for c in curves.values()), joined(ends(curves)))
+
+    def low(_: str) -> Finding:
+        curve = m.results.curve("synthetic", "none", "two-stage-v1")
+        return Finding(rules.last(curve).share <= rules.LOW_ERROR, curve_text(NAMES["two-stage-v1"], curve) + ".")
+
+    return [
+        Statement(NONE, "With tolerance 2 the constraint is always met, by every arm.", _fair_arms(m, "none", 30)),
+        Statement(
+            NONE, "CSR does worse than plain best-arm identification, as it spends pulls on fairness as well.", pays
+        ),
+        Statement(NONE, "In the same figure CSR does worse than the two-stage baselines.", baseline),
+        Statement(NONE, "CSR-V2 and two-stage V2 reach perfect answers easily.", perfect),
+        Statement(NONE, "Two-stage V1 has a low error, as half of its pulls go to finding the best arm.", low),
+    ]
+
+
+def loose(m: Material) -> list[Statement]:
+    def best(_: str) -> Finding:
+        return best_of(m.four("synthetic", "loose"), "csr-v2")
+
+    def like(_: str) -> Finding:
+        return _similar(m.four("synthetic", "loose"), "csr-v1", "two-stage-v1")
+
+    return [
+        Statement(LOOSE, "Eight of the thirty arms are not feasible.", _fair_arms(m, "loose", 22)),
+        Statement(LOOSE, "The problem gets harder than without a constraint.", _harder(m, "loose", "none")),
+        Statement(LOOSE, "CSR-V2 has the lowest error of the four.", best),
+        Statement(LOOSE, "CSR-V1 performs like two-stage V1.", like),
+    ]
+
+
+def tight(m: Material) -> list[Statement]:
+    def size(_: str) -> Finding:
+        gaps = [i.outcome_gap or 0.0 for i in m.of("tight")]
+        found = _fair_arms(m, "tight", 9)(DEFAULT_READING)
+        near = all(abs(gap - 0.06) <= 0.01 for gap in gaps) and all(i.tolerance == 0.03 for i in m.of("tight"))
+        return Finding(found.holds and near, f"{found.measured} Outcome gaps {min(gaps):.3f}–{max(gaps):.3f}.")
+
+    def similar(other: str) -> Callable[[str], Finding]:
+        return lambda reading: _similar(m.four("synthetic", "tight", reading), "csr-v1", other)
+
+    def much(reading: str) -> Finding:
+        curves = m.four("synthetic", "tight", reading)
+        rivals = [name for name in FOUR if name != "csr-v2"]
+        holds = all(rules.much_better(curves["csr-v2"], curves[name]) for name in rivals)
+        return Finding(holds, joined([*means(curves), *(duel_text("csr-v2", name, curves) for name in rivals)]))
+
+    def trend(reading: str) -> Finding:
+        curve = m.results.under(reading, "synthetic", "tight", "csr-v2")
+        errors = ", ".join(f"{count.share:.3f}" for count in curve.values())
+        pulls = ", ".join(map(pulls_text, curve))
+        until = f"the last significant fall is the one to T = {pulls_text(rules.falls_until(curve))}."
+        return Finding(rules.falls(curve), f"CSR-V2 at T = {pulls}: {errors}; {until}")
+
+    return [
+        Statement(TIGHT, "With E = 0.03 nine arms are feasible; the outcome gap is about 0.06.", size),
+        Statement(TIGHT, "This setting is harder than no constraint.", _harder(m, "tight", "none")),
+        Statement(TIGHT, "This setting is harder than the loose one.", _harder(m, "tight", "loose")),
+        Statement(TIGHT, "Two-stage V1 performs very much like CSR-V1.", similar("two-stage-v1"), ALL_READINGS),
+        Statement(TIGHT, "Two-stage V2 performs very much like CSR-V1.", similar("two-stage-v2"), ALL_READINGS),
+        Statement(TIGHT, "CSR-V2 does much better than the other three.", much, ALL_READINGS),
+        Statement(TIGHT, "CSR-V2's error clearly falls as the pulls grow.", trend, ALL_READINGS),
+    ]
+
+
+def ablation(m: Material) -> list[Statement]:
+    both, low_m, low_d = "high-m-high-d", "low-m-high-d", "high-m-low-d"
+
+    def high(_: str) -> Finding:
+        curves = m.four("ablation", both)
+        holds = all(rules.last(c).share >= rules.HIGH_ERROR for c in curves.values())
+        return Finding(holds, joined(ends(curves)))
+
+    def wins(_: str) -> Finding:
+        return best_of(m.four("ablation", both), "csr-v2")
+
+    def alike(_: str) -> Finding:
+        one, two = (m.results.curve("ablation", s, "csr-v2") for s in (low_m, low_d))
+        overlap = f"Limits of CSR-V2 overlap at {len(rules.overlapping(one, two))} of {len(rules.shared(one, two))} T; "
+        return Finding(rules.similar(one, two), overlap + joined([curve_text("low M", one), curve_text("low D", two)]))
+
+    return [
+        Statement(ABLATION, "Larger M makes it harder: high M and D against low M.", _harder(m, both, low_m)),
+        Statement(ABLATION, "Larger D makes it harder: high M and D against low D.", _harder(m, both, low_d)),
+        Statement(ABLATION, "With both high, all four algorithms err often.", high),
+        Statement(ABLATION, "With both high, CSR-V2 beats the others.", wins),
+        Statement(ABLATION, "With both high, CSR-V2's error comes down to about 0.85.", _about(m, both, 0.85)),
+        Statement(ABLATION, "With low M the error ends at about 0.75.", _about(m, low_m, 0.75)),
+        Statement(ABLATION, "With low D the error ends at about 0.75.", _about(m, low_d, 0.75)),
+        Statement(ABLATION, "D has an effect similar to that of M.", alike),
+    ]
+
+
+# ---- shared rules ----
+
+
+def joined(parts: Iterable[str]) -> str:
+    text = "; ".join(parts) + "."
+    return text[0].upper() + text[1:]
+
+
+def ends(curves: dict[str, Curve]) -> list[str]:
+    T = max(next(iter(curves.values())))
+    return [f"{NAMES[name]} {count_text(curve[T])} at T = {pulls_text(T)}" for name, curve in curves.items()]
+
+
+def means(curves: dict[str, Curve]) -> list[str]:
+    return ["averaged over T: " + ", ".join(f"{NAMES[name]} {rules.mean(c):.3f}" for name, c in curves.items())]
+
+
+def _fair_arms(m: Material, setting: str, number: int) -> Callable[[str], Finding]:
+    def rule(_: str) -> Finding:
+        found = sorted({(i.fair_arms, i.arms) for i in m.of(setting)})
+        texts = ", ".join(f"{fair} of {arms}" for fair, arms in found)
+        count = len(m.of(setting))
+        return Finding(
+            found == [(number, 30)], f"Fair arms: {texts}, in {count} instances made to this count (exact truth)."
+        )
+
+    return rule
+
+
+def best_of(curves: dict[str, Curve], name: str) -> Finding:
+    """Best by the rule, told with the strongest rival."""
+    rival = rules.lowest({other: curve for other, curve in curves.items() if other != name})
+    return Finding(rules.best(curves, name), joined([*means(curves), duel_text(name, rival, curves), *ends(curves)]))
+
+
+def _similar(curves: dict[str, Curve], a: str, b: str) -> Finding:
+    total, both = len(rules.shared(curves[a], curves[b])), len(rules.overlapping(curves[a], curves[b]))
+    text = f"limits of {NAMES[a]} and {NAMES[b]} overlap at {both} of {total} T"
+    two = {name: curves[name] for name in (a, b)}
+    return Finding(rules.similar(curves[a], curves[b]), joined([text, duel_text(a, b, curves), *means(two)]))
+
+
+def _harder(m: Material, hard: str, easy: str) -> Callable[[str], Finding]:
+    def rule(_: str) -> Finding:
+        experiment = "ablation" if "-m-" in hard else "synthetic"
+        one, two = (rules.pooled(m.four(experiment, s).values()) for s in (hard, easy))
+        total = len(rules.shared(one, two))
+        text = (
+            f"Four algorithms together, averaged over T: {hard} {rules.mean(one):.3f}, {easy} {rules.mean(two):.3f}; "
+            f"{easy} is significantly lower at {len(rules.wins(two, one))} of {total} T, "
+            f"{hard} at {len(rules.wins(one, two))}."
+        )
+        return Finding(rules.better(two, one), text)
+
+    return rule
+
+
+def _about(m: Material, setting: str, level: float) -> Callable[[str], Finding]:
+    def rule(_: str) -> Finding:
+        curve = m.results.curve("ablation", setting, "csr-v2")
+        T = rules.first_at_most(curve, level)
+        passed = f"It is at or below {level} from T = {pulls_text(T)} on." if T else f"It never comes down to {level}."
+        near = abs(rules.last(curve).share - level) <= rules.ABOUT
+        return Finding(near, f"{curve_text('CSR-V2', curve)}. {passed} The paper's T are not stated.")
+
+    return rule

@@ -1,0 +1,109 @@
+"""One page with everything, to be opened without a network: figures inline, no scripts, nothing fetched."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from fairarm.experiments.paper.instances import PROGRAMME_PULLS, Instance
+from fairarm.reports.paper.claims import INTRODUCTION, QUICK_NOTE
+from fairarm.reports.paper.judging import FAILS, HOLDS, UNKNOWN, Section
+from fairarm.reports.paper.rules import RULES, pulls_text
+
+_REFERENCE = re.compile(r'(\bid="|href="#|url\(#)')
+
+CAPTIONS = {
+    "synthetic": "Error against pulls on the synthetic settings, with 95 % limits (Wilson) as bands.",
+    "ablation": "Error against pulls for three combinations of divergences against the deployed arm.",
+    "hepar2": "HEPAR-II as printed, and at a tolerance half-way between the two middle gaps.",
+    "no-fair-arm": "How often an arm is returned although none is fair.",
+    "bounds": "The theorems' bounds next to the simulated error of CSR-V1. Bounds are clipped to 1.",
+    "readings": "What each reading of the paper's text changes, with 95 % limits.",
+    "sris": "SRIS in its own setting; crosses mark the published levels.",
+}
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the page says about the run."""
+
+    seed: int
+    version: str
+    quick: bool
+    points: int
+
+    @property
+    def command(self) -> str:
+        return f"fairarm paper{' --quick' if self.quick else ''} --seed {self.seed}"
+
+
+def write_page(
+    path: Path, facts: Facts, sections: Sequence[Section], instances: Sequence[Instance], figures: Path
+) -> None:
+    """report.html, from the figures already drawn into ``figures``."""
+    path.write_text(page_text(facts, sections, instances, figures), encoding="utf-8")
+
+
+def page_text(facts: Facts, sections: Sequence[Section], instances: Sequence[Instance], figures: Path) -> str:
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    source = (files("fairarm.reports") / "templates" / "paper.html.j2").read_text(encoding="utf-8")
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    drawn = {path.stem: Markup(inline(path)) for path in sorted(figures.glob("*.svg"))}
+    return environment.from_string(source).render(
+        facts=facts,
+        introduction=INTRODUCTION,
+        quick_note=QUICK_NOTE,
+        rules=RULES,
+        sections=sections,
+        tally=tally(sections),
+        kind=verdict_kind,
+        figures=drawn,
+        captions=CAPTIONS,
+        instances=[_instance_cells(i) for i in instances],
+        programme_pulls=pulls_text(PROGRAMME_PULLS),
+    )
+
+
+def inline(path: Path) -> str:
+    """An SVG file as an element of a page: no prolog, and ids that no other figure has."""
+    text = path.read_text(encoding="utf-8")
+    return _REFERENCE.sub(rf"\g<1>{path.stem}-", text[text.index("<svg") :])
+
+
+def verdict_kind(verdict: str) -> str:
+    """A class for the colour of a verdict."""
+    if verdict == HOLDS:
+        return "yes"
+    return {FAILS: "no", UNKNOWN: "unknown"}.get(verdict, "partly")
+
+
+def tally(sections: Sequence[Section]) -> dict[str, int]:
+    """Number of claims by verdict; those that hold under another reading together."""
+    found: dict[str, int] = {}
+    for section in sections:
+        for claim in section.claims:
+            word = "holds under another reading" if verdict_kind(claim.verdict) == "partly" else claim.verdict
+            found[word] = found.get(word, 0) + 1
+    return found
+
+
+def _instance_cells(i: Instance) -> dict[str, Any]:
+    return {
+        "instance": i.instance,
+        "E": f"{i.tolerance:.4g}",
+        "fair": f"{i.fair_arms} of {i.arms}",
+        "outcome gap": "" if i.outcome_gap is None else f"{i.outcome_gap:.4f}",
+        "fairness gap": f"{i.fairness_gap:.4f}",
+        "M": f"{i.M_low:.1f}–{i.M_high:.1f}",
+        "D (s, s')": f"{i.D_low:.1f}–{i.D_high:.1f}",
+        "D (s', s)": f"{i.D_back_low:.1f}–{i.D_back_high:.1f}",
+        "natural": f"{i.share_natural:.1%}",
+        "forced s": f"{i.share_s:.1%}",
+        "forced s'": f"{i.share_s_prime:.1%}",
+    }

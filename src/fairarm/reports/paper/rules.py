@@ -1,0 +1,243 @@
+"""What words like "best", "similar" and "much better" mean here: each is a rule on counts of errors, stated in `RULES`.
+
+A curve is what one algorithm did in one setting: its errors and runs at each number of pulls T.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from fairarm.core.statistics import wilson_interval
+from fairarm.experiments.paper.plan import DEFAULT_READING
+from fairarm.experiments.paper.run import Evidence
+
+CRITICAL = 1.959963984540054
+"""Of the two-sided test at 5 %."""
+MUCH, PERFECT, LOW_ERROR, HIGH_ERROR, ABOUT = 0.1, 0.05, 0.2, 0.5, 0.1
+
+RULES = (
+    ("error", "the share of runs whose answer is not the truth; limits are Wilson's, at 95 %."),
+    (
+        "significantly lower at T",
+        "a smaller error, and a two-proportion z-test on the runs at that T, two-sided at 5 %, rejects equality.",
+    ),
+    (
+        "A does better than B",
+        "A is significantly lower at a quarter of the T or more (at least one), B at fewer than a quarter.",
+    ),
+    ("A does much better than B", f"A does better than B, and its error, averaged over T, is lower by {MUCH} or more."),
+    (
+        "A is best",
+        "A has the lowest error averaged over T, and at more than half of the T no other is significantly lower.",
+    ),
+    ("A and B are similar", "their limits overlap at more than half of the T."),
+    (
+        "A falls with T",
+        "its error is significantly lower at the largest T than at the smallest, and rises significantly at no step.",
+    ),
+    ("nearly perfect, low, high", f"an error at the largest T of at most {PERFECT}, at most {LOW_ERROR}, at least {HIGH_ERROR}."),
+    ("about x", f"the error at the largest T is within {ABOUT} of x."),
+    (
+        "one setting is harder than another",
+        "with the four algorithms' runs put together, the easier setting does better than the harder one.",
+    ),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Count:
+    """Errors among runs."""
+
+    errors: int
+    runs: int
+
+    @property
+    def share(self) -> float:
+        return self.errors / self.runs
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        return wilson_interval(self.errors, self.runs)
+
+
+Curve = Mapping[int, Count]
+"""By number of pulls, rising."""
+
+
+class NotMeasuredError(Exception):
+    """The points that a rule needs are not among the results."""
+
+
+class Results:
+    """The evidence, found by what it is about."""
+
+    def __init__(self, evidence: Sequence[Evidence]) -> None:
+        self.evidence = sorted(evidence, key=lambda e: e.point.pulls)
+
+    def curve(self, experiment: str, setting: str, algorithm: str, reading: str = DEFAULT_READING) -> Curve:
+        key = (experiment, setting, algorithm, reading)
+        found = {e.point.pulls: Count(e.errors, e.runs) for e in self.points(*key)}
+        if not found:
+            raise NotMeasuredError(" ".join(key))
+        return found
+
+    def points(
+        self, experiment: str, setting: str, algorithm: str, reading: str = DEFAULT_READING
+    ) -> tuple[Evidence, ...]:
+        key = (experiment, setting, algorithm, reading)
+        return tuple(
+            e for e in self.evidence if (e.point.experiment, e.point.setting, e.point.algorithm, e.point.reading) == key
+        )
+
+    def under(self, reading: str, experiment: str, setting: str, algorithm: str) -> Curve:
+        """The curve under another reading; an algorithm that the reading does not touch keeps its default curve."""
+        default = self.curve(experiment, setting, algorithm)
+        if reading == DEFAULT_READING:
+            return default
+        pulls = {e.point.pulls for e in self.evidence if (e.point.setting, e.point.reading) == (setting, reading)}
+        if not pulls:
+            raise NotMeasuredError(reading)
+        try:
+            return self.curve("readings", setting, algorithm, reading)
+        except NotMeasuredError:
+            return {T: count for T, count in default.items() if T in pulls}
+
+
+# ---- rules ----
+
+
+def z_statistic(a: Count, b: Count) -> float:
+    """Of the two-proportion test with pooled variance; negative where a's share is smaller."""
+    pooled = (a.errors + b.errors) / (a.runs + b.runs)
+    deviation = math.sqrt(pooled * (1 - pooled) * (1 / a.runs + 1 / b.runs))
+    return (a.share - b.share) / deviation if deviation > 0 else 0.0
+
+
+def significantly_lower(a: Count, b: Count) -> bool:
+    return z_statistic(a, b) < -CRITICAL
+
+
+def shared(a: Curve, b: Curve) -> list[int]:
+    """The pulls at which both were run."""
+    both = [T for T in a if T in b]
+    if not both:
+        raise NotMeasuredError("no common number of pulls")
+    return both
+
+
+def wins(a: Curve, b: Curve) -> list[int]:
+    """The pulls at which a is significantly lower than b."""
+    return [T for T in shared(a, b) if significantly_lower(a[T], b[T])]
+
+
+def mean(curve: Curve) -> float:
+    """The error averaged over T."""
+    return sum(count.share for count in curve.values()) / len(curve)
+
+
+def better(a: Curve, b: Curve) -> bool:
+    quarter = len(shared(a, b)) / 4
+    return len(wins(a, b)) >= max(1.0, quarter) and len(wins(b, a)) < max(1.0, quarter)
+
+
+def much_better(a: Curve, b: Curve) -> bool:
+    return better(a, b) and mean(b) - mean(a) >= MUCH
+
+
+def best(curves: Mapping[str, Curve], name: str) -> bool:
+    mine = curves[name]
+    others = [curve for other, curve in curves.items() if other != name]
+    unbeaten = [T for T in mine if not any(T in o and significantly_lower(o[T], mine[T]) for o in others)]
+    return all(mean(mine) <= mean(o) for o in others) and 2 * len(unbeaten) > len(mine)
+
+
+def lowest(curves: Mapping[str, Curve]) -> str:
+    """The name with the lowest error averaged over T."""
+    return min(curves, key=lambda name: mean(curves[name]))
+
+
+def overlapping(a: Curve, b: Curve) -> list[int]:
+    """The pulls at which the limits overlap."""
+    return [
+        T
+        for T in shared(a, b)
+        if a[T].limits[0] <= b[T].limits[1] and b[T].limits[0] <= a[T].limits[1]
+    ]  # fmt: skip
+
+
+def similar(a: Curve, b: Curve) -> bool:
+    return 2 * len(overlapping(a, b)) > len(shared(a, b))
+
+
+def falls(curve: Curve) -> bool:
+    counts = list(curve.values())
+    rises = any(significantly_lower(a, b) for a, b in pairwise(counts))
+    return significantly_lower(counts[-1], counts[0]) and not rises
+
+
+def falls_until(curve: Curve) -> int:
+    """The last number of pulls at which the error is significantly below the one before."""
+    steps = list(curve)
+    return max((T for S, T in pairwise(steps) if significantly_lower(curve[T], curve[S])), default=steps[0])
+
+
+def last(curve: Curve) -> Count:
+    return curve[max(curve)]
+
+
+def first_at_most(curve: Curve, level: float) -> int | None:
+    """The smallest number of pulls with an error of at most the level."""
+    return next((T for T, count in curve.items() if count.share <= level), None)
+
+
+def pooled(curves: Iterable[Curve]) -> Curve:
+    """Runs of several curves put together."""
+    every = list(curves)
+    pulls = [T for T in every[0] if all(T in curve for curve in every)]
+    return {T: Count(sum(c[T].errors for c in every), sum(c[T].runs for c in every)) for T in pulls}
+
+
+# ---- words ----
+
+NAMES = {
+    "csr-v1": "CSR-V1",
+    "csr-v2": "CSR-V2",
+    "two-stage-v1": "two-stage V1",
+    "two-stage-v2": "two-stage V2",
+    "sris-v1": "SRIS-V1",
+    "sris-v2": "SRIS-V2",
+}
+
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def pulls_text(T: int) -> str:
+    """1 000, 31 623, 10⁸, 3.3·10¹⁴."""
+    if T < 10**6:
+        return f"{T:,}".replace(",", " ")
+    lead, _, power = f"{T:.1e}".partition("e+")
+    raised = "10" + str(int(power)).translate(_RAISED)
+    return raised if float(lead) == 1 else f"{lead}·{raised}"
+
+
+def count_text(count: Count) -> str:
+    low, high = count.limits
+    return f"{count.share:.3f} ({low:.3f}–{high:.3f})"
+
+
+def curve_text(name: str, curve: Curve) -> str:
+    """Averages and the last point, with limits."""
+    T = max(curve)
+    return f"{name}: mean {mean(curve):.3f}, at T = {pulls_text(T)} {count_text(curve[T])}"
+
+
+def duel_text(a: str, b: str, curves: Mapping[str, Curve]) -> str:
+    one, two = curves[a], curves[b]
+    total = len(shared(one, two))
+    return (
+        f"{NAMES[a]} is significantly lower than {NAMES[b]} at {len(wins(one, two))} of {total} T, "
+        f"higher at {len(wins(two, one))}"
+    )

@@ -1,0 +1,34 @@
+"""Everything the command leaves behind, from the finished points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from fairarm.experiments.paper.bounds import bound_curves
+from fairarm.experiments.paper.instances import describe_instances, save_instances
+from fairarm.experiments.paper.run import Evidence
+from fairarm.reports.paper.claims import claim_sections, claims_text
+from fairarm.reports.paper.figures import draw_figures
+from fairarm.reports.paper.judging import Material, Section
+from fairarm.reports.paper.page import Facts, write_page
+from fairarm.reports.paper.rules import Results
+from fairarm.reports.paper.tables import write_instances, write_results
+
+
+def write_report(evidence: Sequence[Evidence], out: Path, *, seed: int, quick: bool) -> list[Section]:
+    """Tables, instances, figures, claims.md and report.html in ``out``; the claims by section."""
+    out.mkdir(parents=True, exist_ok=True)
+    points = [found.point for found in evidence]
+    instances = describe_instances(points)
+    write_results(evidence, out)
+    write_instances(instances, out)
+    save_instances(instances, out / "instances")
+    material = Material(Results(evidence), instances, bound_curves(points))
+    draw_figures(material, out / "figures")
+    sections = claim_sections(material)
+    facts = Facts(seed, version("fairarm"), quick, len(points))
+    (out / "claims.md").write_text(claims_text(sections, seed, facts.version, quick), encoding="utf-8")
+    write_page(out / "report.html", facts, sections, instances, out / "figures")
+    return sections
