@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from fairarm.problem.context import ContextLaw, ContextSample
     from fairarm.problem.inference import context_law
     from fairarm.problem.mechanism import Arm, Code, Table, table
-    from fairarm.problem.model import Constraint, Outcome, Problem
+    from fairarm.problem.model import Problem
     from fairarm.problem.network import Network
+    from fairarm.problem.outcome import Constraint, Outcome
     from fairarm.problem.pulls import Batch, Plan, batch
     from fairarm.problem.variables import Variable
     from fairarm.readers.networks import read_network
@@ -38,8 +39,9 @@ _HOME = {
     "fairarm.problem.context": ("ContextLaw", "ContextSample"),
     "fairarm.problem.inference": ("context_law",),
     "fairarm.problem.mechanism": ("Arm", "Code", "Table", "table"),
-    "fairarm.problem.model": ("Constraint", "Outcome", "Problem"),
+    "fairarm.problem.model": ("Problem",),
     "fairarm.problem.network": ("Network",),
+    "fairarm.problem.outcome": ("Constraint", "Outcome"),
     "fairarm.problem.pulls": ("Batch", "Plan", "batch"),
     "fairarm.problem.variables": ("Variable",),
     "fairarm.readers.networks": ("read_network",),

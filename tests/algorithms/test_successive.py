@@ -21,8 +21,9 @@ from fairarm.algorithms.procedure import Procedure, verdict
 from fairarm.algorithms.state import Answer, State
 from fairarm.errors import BudgetError, OptionError, OverlapError
 from fairarm.problem.mechanism import Arm, table
-from fairarm.problem.model import Outcome, Problem
+from fairarm.problem.model import Problem
 from fairarm.problem.network import Network
+from fairarm.problem.outcome import Outcome
 from fairarm.problem.pulls import Batch
 from fairarm.problem.variables import Variable
 from fairarm.worlds import NetworkWorld, context_law

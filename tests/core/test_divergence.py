@@ -14,7 +14,8 @@ from fairarm.core import divergence
 from fairarm.core.divergence import exponential_divergence, no_overlap
 from fairarm.problem.context import ContextLaw, ContextSample
 from fairarm.problem.mechanism import Arm, Code, Columns, Table, table
-from fairarm.problem.model import Outcome, Problem
+from fairarm.problem.model import Problem
+from fairarm.problem.outcome import Outcome
 from fairarm.problem.variables import Variable
 
 COIN = [Variable("S", ("a", "b")), Variable("V", ("heads", "tails")), Variable("Y", ("lose", "win"))]

@@ -11,7 +11,8 @@ import pytest
 from fairarm.algorithms.evidence import CellEvidence
 from fairarm.core.estimators import Terms, drop_threshold, dropped_mean, gap_weights, outcome_weights
 from fairarm.problem.mechanism import Arm, Code, table
-from fairarm.problem.model import Outcome, Problem
+from fairarm.problem.model import Problem
+from fairarm.problem.outcome import Outcome
 from fairarm.problem.variables import Variable
 
 LOG = np.log

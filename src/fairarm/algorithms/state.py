@@ -160,7 +160,7 @@ class ArmReport:
     gaps: dict[str, float | None]
     """ζ̂ keyed "s|s'" and "s'|s"."""
     fair: bool
-    """Shown fair in the last phase in which it was tested (in F)."""
+    """In F, the arms shown to be fair, as of the last phase that tested; False once rejected."""
     rejected_in_phase: int | None
     reason: str
 

@@ -15,6 +15,7 @@ from fairarm.errors import ProblemError
 from fairarm.problem.context import ContextLaw, ContextSample
 from fairarm.problem.graph import Graph, Roles, find_roles
 from fairarm.problem.mechanism import Arm, Code, Table
+from fairarm.problem.outcome import Constraint, Outcome
 from fairarm.problem.space import CellSpace
 from fairarm.problem.tables import Tables, build_tables
 from fairarm.problem.variables import Variable
@@ -22,62 +23,6 @@ from fairarm.problem.variables import Variable
 NATURAL = "natural"
 ROOT_BUDGET: Literal["1/sqrt(pulls)"] = "1/sqrt(pulls)"
 Budget = float | Literal["1/sqrt(pulls)"] | None
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The outcome node and its numbers: the value of each state, or, for a real outcome, its range."""
-
-    node: str
-    values: tuple[float, ...] | None = None
-    low: float | None = None
-    high: float | None = None
-
-    def __post_init__(self) -> None:
-        if self.values is not None:
-            values = tuple(float(v) for v in self.values)
-            object.__setattr__(self, "values", values)
-            object.__setattr__(self, "low", min(values) if self.low is None else float(self.low))
-            object.__setattr__(self, "high", max(values) if self.high is None else float(self.high))
-        if self.low is None or self.high is None:
-            raise ProblemError(f"The outcome '{self.node}' has neither a value for each state nor a range. Give one.")
-        inside = all(self.low <= v <= self.high for v in self.values or ())
-        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high and inside):
-            raise ProblemError(
-                f"The outcome '{self.node}' has values {list(self.values or ())} and the range [{self.low}, {self.high}]. "
-                f"A range is finite, low < high, and holds every value; give one if all states have the same value."
-            )
-
-    @property
-    def width(self) -> float:
-        return (self.high or 0.0) - (self.low or 0.0)
-
-    def scale(self, raw: FloatArray) -> FloatArray:
-        """Y' = (Y − lo) / (hi − lo)."""
-        return (raw - (self.low or 0.0)) / self.width
-
-    def unscale(self, scaled: FloatArray) -> FloatArray:
-        """μ = lo + (hi − lo) μ'."""
-        return (self.low or 0.0) + self.width * scaled
-
-
-@dataclass(frozen=True)
-class Constraint:
-    """|Σ_g weight_g · μ_k(g)| < tolerance: a linear functional of the group means, in the outcome's own units."""
-
-    weights: tuple[tuple[str, float], ...]
-    tolerance: float
-
-    @classmethod
-    def gap(cls, first: str, second: str, tolerance: float) -> Constraint:
-        """μ_k(first) − μ_k(second), the gap between two groups."""
-        return cls(((first, 1.0), (second, -1.0)), tolerance)
-
-    def __post_init__(self) -> None:
-        if not (isinstance(self.tolerance, int | float) and math.isfinite(self.tolerance) and self.tolerance > 0):
-            raise ProblemError(
-                f"The tolerance is {self.tolerance}. It must be a finite number above 0, in the outcome's units."
-            )
 
 
 @dataclass(frozen=True, init=False)

@@ -21,8 +21,9 @@ from fairarm.problem.context import ContextLaw
 from fairarm.problem.graph import Graph
 from fairarm.problem.inference import context_law
 from fairarm.problem.mechanism import Arm, Table, check_size
-from fairarm.problem.model import NATURAL, Constraint, Outcome, Problem
+from fairarm.problem.model import NATURAL, Problem
 from fairarm.problem.network import Network
+from fairarm.problem.outcome import Constraint, Outcome
 from fairarm.problem.variables import Variable
 from fairarm.readers.networks import read_network
 from fairarm.readers.text import read_text
