@@ -93,7 +93,7 @@ class CellEvidence(Evidence):
         """The evidence with a checked batch added to its only replicate."""
         group, cell = _group_of(self.problem, batch), self.problem.row_space.number(batch.columns)
         at = cell if self._outcome_in_likelihood else cell // len(self.problem.outcome.values or ())
-        _require_possible(self.problem, batch, self.likelihood.arms[batch.arm, group, at])
+        _require_possible(self.problem, batch, self.likelihood.own(batch.arm, group, at))
         counts = self.counts.copy()
         np.add.at(counts[0], (batch.regime, batch.arm, group, cell), batch.count)
         return CellEvidence(self.problem, counts)
@@ -164,7 +164,7 @@ class RowEvidence(Evidence):
         """The evidence with the rows of a checked batch at its end."""
         fresh = likelihood(self.problem, batch.columns, batch.size)
         group = _group_of(self.problem, batch)
-        _require_possible(self.problem, batch, fresh.arms[batch.arm, group, np.arange(batch.size)])
+        _require_possible(self.problem, batch, fresh.own(batch.arm, group, np.arange(batch.size)))
         joined = Batch(
             np.append(self.batch.arm, batch.arm),
             np.append(self.batch.regime, batch.regime),
@@ -255,11 +255,18 @@ def _group_of(problem: Problem, batch: Batch) -> IntArray:
 
 
 def _require_possible(problem: Problem, batch: Batch, own: FloatArray) -> None:
-    """An error if an arm did what its mechanism gives probability 0; ``own`` is log P_j(v | pa(V)) of each line."""
+    """An error if a row has probability 0 under its own arm and group; ``own`` is its log-likelihood."""
     impossible = np.isneginf(own) & (batch.count > 0)
     if np.any(impossible):
-        arm = problem.arm_names[int(batch.arm[np.argmax(impossible)])]
+        row = int(np.argmax(impossible))
+        names = (problem.decision, *problem.relevant_children)
+        values = ", ".join(f"{name}='{_label(problem, name, batch.columns[name][row])}'" for name in names)
         raise DataError(
-            f"A row of arm '{arm}' has a '{problem.decision}' that its declared mechanism gives probability 0. "
-            f"The row is from another arm, or the declared mechanism is not the one that ran."
+            f"A row of arm '{problem.arm_names[int(batch.arm[row])]}' has {values}, which the declared mechanisms give "
+            f"probability 0. The row is from another arm, or a declared mechanism is not the one that ran."
         )
+
+
+def _label(problem: Problem, name: str, value: Any) -> str:
+    states = problem.variables[name].states if name in problem.variables else None
+    return str(value) if states is None else states[int(value)]

@@ -59,6 +59,8 @@ def _readings(options: dict[str, str]) -> Readings:
 
 def algorithm(name: str, problem: Problem, *, pulls: int, seed: int = 0, **options: str) -> Algorithm:
     """A new run of a named algorithm, to be asked and told."""
+    if seed < 0:
+        raise OptionError(f"The seed must be 0 or more; got {seed}.")
     return Algorithm(name, make_procedure(name, problem, pulls, **options), seed)
 
 

@@ -146,7 +146,6 @@ class SuccessiveRejection:
         state = self._estimated(state, stage, in_stage if self.pooled else in_phase)
         before = state.alive
         state, ended = self._rejected(state, stage)
-        state = state.but(closed=state.closed + state.running)
         over = state.phase == self.phases(state.stage)
         ended |= state.running if over else False
         state = self._concluded(state, stage, ended, seed) if self._is_last(state) else self._screened(state)
@@ -191,6 +190,7 @@ class SuccessiveRejection:
             state.but(
                 alive=state.alive & ~out,
                 fair=np.where(state.running[:, None], fair, state.fair) if stage.gap else state.fair,
+                closed=state.closed + state.running,
                 rejected=np.where(out, state.closed[:, None] + 1, state.rejected),
                 reason=np.where(out, reason, state.reason),
             ),

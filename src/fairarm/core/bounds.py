@@ -86,8 +86,11 @@ def error_bound(outcomes: FloatArray, gaps: FloatArray, tolerance: float, best: 
 def no_fair_arm_bound(gaps: FloatArray, tolerance: float, pulls: int, value: float) -> float:
     """Theorem 2: where no arm is fair, P(declare none) ≥ 1 − 4 K n exp(−ξ*² T v*² / (32 n³ loḡ(n))), clipped to [0, 1].
 
-    ξ* = min_k ||ζ_k| − E|, n = n(T), and ``value`` = v*(B, all arms), the smallest over subsets since v* falls as R grows.
+    ξ* = min_k ||ζ_k| − E|, n = n(T), and ``value`` = v*(B, all arms), the smallest over subsets since v* falls as R grows. 0 where
+    some arm is fair: the theorem says nothing then.
     """
+    if np.any(np.abs(gaps) < tolerance):
+        return 0.0
     n = phase_count(pulls)
     xi = float(np.min(np.abs(np.abs(gaps) - tolerance)))
     exponent = -(xi**2) * pulls * value**2 / (32.0 * n**3 * log_bar(n))

@@ -27,7 +27,10 @@ def outcome_weights(log_L_own: FloatArray, log_L_pulled: FloatArray) -> FloatArr
     """
     with np.errstate(over="ignore", invalid="ignore"):
         ratio = np.exp(log_L_own - log_L_pulled)
-    return np.where(np.isneginf(log_L_own) | np.isneginf(log_L_pulled), 0.0, ratio)
+    impossible = np.isneginf(log_L_pulled)
+    if impossible.any():
+        ratio[:, impossible] = 0.0
+    return ratio
 
 
 def gap_weights(log_L_to: FloatArray, log_L_from: FloatArray, log_L_pulled: FloatArray) -> FloatArray:
@@ -37,10 +40,13 @@ def gap_weights(log_L_to: FloatArray, log_L_from: FloatArray, log_L_pulled: Floa
     Right also where V is a child of S, unlike (P_k/P_j)(P_s/P_s' − 1).
     """
     to, given = outcome_weights(log_L_to, log_L_pulled), outcome_weights(log_L_from, log_L_pulled)
-    beyond = np.isinf(to) & np.isinf(given)  # both ratios are past 1e308: only their order is known
     with np.errstate(invalid="ignore"):
-        order = np.where(log_L_to == log_L_from, 0.0, np.where(log_L_to > log_L_from, np.inf, -np.inf))
-        return np.where(beyond, order, to - given)
+        weight = to - given
+    beyond = np.isnan(weight)
+    if beyond.any():  # both ratios are past 1e308: only their order is known
+        order = np.where(log_L_to > log_L_from, np.inf, -np.inf)
+        weight[beyond] = np.where(log_L_to == log_L_from, 0.0, order)[beyond]
+    return weight
 
 
 def drop_threshold(divergence: FloatArray, phase: int, base: ClipBase = "2") -> FloatArray:
@@ -71,12 +77,11 @@ def dropped_mean(
     ``divergence`` (K, K). Returns (..., K); nan where Z_k = 0: an estimate that is *undefined*, never 0.
     """
     leakage = 1.0 / divergence
-    threshold = drop_threshold(divergence, phase, base)
+    threshold = np.where(leakage > 0, drop_threshold(divergence, phase, base), 0.0)  # pairs without overlap are skipped
     total = np.zeros((*pulls.shape[:-1], len(divergence)))
     for block in blocks:
-        rate = leakage[:, block.arm]
-        kept = (np.abs(block.weight) <= threshold[:, block.arm]) & (rate > 0)
-        terms = np.where(kept, block.weight, 0.0) * rate
+        kept = np.abs(block.weight) <= threshold[:, block.arm]
+        terms = np.where(kept, block.weight, 0.0) * leakage[:, block.arm]
         total += block.outcome_sum @ terms.T
     size = pulls @ leakage.T
     with np.errstate(invalid="ignore", divide="ignore"):

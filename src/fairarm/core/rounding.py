@@ -8,7 +8,7 @@ import numpy as np
 
 from fairarm.core.types import FloatArray, IntArray
 
-_SLACK = 1e-9
+_SLACK, _ROUNDING = 1e-9, 1e-12
 
 
 def round_pulls(
@@ -27,7 +27,7 @@ def round_pulls(
     usable = np.isfinite(costs)
     cheapest = float(costs[usable].min())
     extra = np.where(usable, costs - cheapest, 0.0)
-    room = np.inf if budget is None else (budget - cheapest) * length * (1 + _SLACK) + _SLACK
+    room = np.inf if budget is None else (budget - cheapest) * length * (1 + _ROUNDING) + _SLACK
     whole = math.floor(length + _SLACK)
     pulls = np.maximum(given, np.floor(target + _SLACK).astype(np.int64))
     _take_back(pulls, given, target, extra, room, whole)

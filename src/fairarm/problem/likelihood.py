@@ -39,6 +39,11 @@ class Likelihood:
             raise ProblemError(self.children)
         return self.arms + self.children
 
+    def own(self, arm: IntArray, group: IntArray, at: IntArray) -> FloatArray:
+        """The log-likelihood of observations under the arm and group that made them, as far as it is declared."""
+        children = 0.0 if isinstance(self.children, str) else self.children[group, at]
+        return np.asarray(self.arms[arm, group, at] + children)
+
     def of(self, rows: IntArray) -> Likelihood:
         """The given observations only."""
         children = self.children if isinstance(self.children, str) else self.children[:, rows]

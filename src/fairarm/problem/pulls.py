@@ -160,7 +160,7 @@ def _check_column(problem: Problem, name: str, values: NDArray[Any], size: int) 
 
 def _within(name: str, codes: NDArray[Any], size: int, length: int) -> None:
     valid = codes.shape == (length,) and np.issubdtype(codes.dtype, np.integer)
-    if not valid or np.any(codes < 0) or np.any(codes >= size):
+    if not valid or (length and (codes.min() < 0 or codes.max() >= size)):
         raise DataError(
             f"Column '{name}' must hold {length} codes from 0 to {size - 1}; use `batch` to give names instead."
         )

@@ -91,9 +91,7 @@ class NetworkWorld:
         by_group[..., 0, :, :] = rng.multinomial(counts[..., 0, :], self.shares)
         for t in range(G):
             by_group[..., 1 + t, :, t] = counts[..., 1 + t, :]
-        r, k, t = (
-            axis[by_group.reshape(-1, *by_group.shape[-3:]).any(axis=0)] for axis in np.indices(by_group.shape[-3:])
-        )
+        r, k, t = np.nonzero(by_group.reshape(-1, *by_group.shape[-3:]).any(axis=0))
         out[..., r, k, t, :] = rng.multinomial(by_group[..., r, k, t], self.law[k, t])
         return out
 

@@ -8,11 +8,11 @@ from collections.abc import Callable
 from fairarm.experiments.paper.bounds import LEVEL
 from fairarm.experiments.paper.plan import DEFAULT_READING, FOUR, READINGS, SYNTHETIC
 from fairarm.reports.paper import rules
-from fairarm.reports.paper.judging import ALL_READINGS, Finding, Material, Statement, Table
+from fairarm.reports.paper.judging import Finding, Material, Statement, Table
 from fairarm.reports.paper.numerical import best_of, ends, joined, means
 from fairarm.reports.paper.rules import NAMES, Count, Curve, count_text, duel_text, pulls_text
 
-HEPAR = "section 6, figure 4"
+HEPAR = "section 6, figure 5"
 THEOREM_1, THEOREM_2 = "section 4.2, theorem 1", "section 4.2, theorem 2"
 SRIS = "Sen et al. 2017, whose algorithm the second stage is"
 
@@ -55,21 +55,19 @@ def hepar2(m: Material) -> list[Statement]:
         return Finding(2 * dropped >= errors > 0, text)
 
     def consistent(reading: str) -> Finding:
-        here = rules.lowest(m.four("hepar2", "hepar2", reading))
-        there = {s: rules.lowest(m.four("synthetic", s)) for s in ("loose", "tight")}
-        text = f"Lowest error averaged over T: {NAMES[here]} here, " + ", ".join(
-            f"{NAMES[name]} in {setting}" for setting, name in there.items()
-        )
-        return Finding(set(there.values()) == {here}, text + ".")
+        found = {"here": rules.lowest(m.four("hepar2", "hepar2", reading))}
+        found |= {f"in {s}": rules.lowest(m.four("synthetic", s)) for s in ("loose", "tight")}
+        text = "Lowest error averaged over T: " + ", ".join(f"{NAMES[name]} {where}" for where, name in found.items())
+        return Finding(set(found.values()) == {"csr-v2"}, text + ".")
 
     return [
         Statement(HEPAR, "Six nodes of seventy, 8.6 %, have to be observed.", partial),
         Statement(HEPAR, "The fairness constraint E = 0.2 has to be met by the choice of an arm.", binds),
-        Statement(HEPAR, "CSR-V2 is (with CSR-V1) the best of the four.", v2_best, ALL_READINGS),
-        Statement(HEPAR, "CSR-V1 does better than both two-stage baselines.", v1_next, ALL_READINGS),
-        Statement(HEPAR, "Two-stage V2 does badly: worse than CSR-V1 and CSR-V2.", poor, ALL_READINGS),
-        Statement(HEPAR, "Presumably its first stage drops the best arm by mistake: half of its errors or more come from that.", screened, ALL_READINGS),
-        Statement(HEPAR, "The result agrees with the numerical section: the same algorithm is lowest.", consistent, ALL_READINGS),
+        Statement(HEPAR, "CSR-V2 is (with CSR-V1) the best of the four.", v2_best, READINGS),
+        Statement(HEPAR, "CSR-V1 does better than both two-stage baselines.", v1_next, READINGS),
+        Statement(HEPAR, "Two-stage V2 does badly: worse than CSR-V1 and CSR-V2.", poor, READINGS),
+        Statement(HEPAR, "Presumably its first stage drops the best arm by mistake: half of its errors or more come from that.", screened, READINGS),
+        Statement(HEPAR, "The conclusion is that of the numerical section: CSR-V2 is lowest here as in loose and tight.", consistent, READINGS),
     ]  # fmt: skip
 
 
@@ -171,8 +169,10 @@ def _declares(m: Material) -> Callable[[str], Finding]:
         for name, curve in curves.items():
             T, top = rules.first_at_most(curve, rules.PERFECT), rules.last(curve)
             declared = Count(top.runs - top.errors, top.runs)
+            half = max((t for t, count in curve.items() if count.share >= rules.HIGH_ERROR / 2), default=None)
+            still = f" (at T = {pulls_text(half)} still {1 - curve[half].share:.3f})" if half else ""
             since = f"at least 0.95 from T = {pulls_text(T)} on" if T else "never 0.95"
-            texts.append(f"{NAMES[name]}: {count_text(declared)} at T = {pulls_text(max(curve))}, {since}")
+            texts.append(f"{NAMES[name]}: {count_text(declared)} at T = {pulls_text(max(curve))}, {since}{still}")
         holds = all(rules.last(c).share <= rules.PERFECT for c in curves.values())
         return Finding(holds, f"Probability of declaring none: {'; '.join(texts)}.")
 
@@ -212,23 +212,25 @@ DEFAULTS = {"tight": "synthetic", "hepar2": "hepar2"}
 
 
 def reading_tables(m: Material) -> list[Table]:
-    """Errors under every reading at the largest number of pulls that all of them were run with."""
+    """Errors under every reading at the largest number of pulls that they were run with."""
     tables = []
-    for setting, experiment in DEFAULTS.items():
-        pulls = [
-            e.point.pulls for e in m.results.evidence if (e.point.experiment, e.point.setting) == ("readings", setting)
-        ]
-        if not pulls:
-            continue
-        T, rows = max(pulls), []
-        for reading in (DEFAULT_READING, *READINGS):
-            at = {name: m.results.under(reading, experiment, setting, name)[T] for name in FOUR}
-            lowest = min(at, key=lambda name: at[name].share)
-            rows.append((reading, *(count_text(at[name]) for name in FOUR), NAMES[lowest]))
-        tables.append(
-            Table(f"{setting}, T = {pulls_text(T)}", ("reading", *(NAMES[n] for n in FOUR), "lowest"), tuple(rows))
-        )
-    return tables  # fmt: skip
+    for setting in DEFAULTS:
+        points = [e.point for e in m.results.evidence if (e.point.experiment, e.point.setting) == ("readings", setting)]
+        if points:
+            T = max(point.pulls for point in points)
+            run = {point.reading for point in points}
+            rows = [
+                _reading_row(m, setting, r, T) for r in (DEFAULT_READING, *READINGS) if r in {*run, DEFAULT_READING}
+            ]
+            columns = ("reading", *(NAMES[name] for name in FOUR), "lowest")
+            tables.append(Table(f"{setting}, T = {pulls_text(T)}", columns, tuple(rows)))
+    return tables
+
+
+def _reading_row(m: Material, setting: str, reading: str, T: int) -> tuple[str, ...]:
+    at = {name: m.results.under(reading, DEFAULTS[setting], setting, name)[T] for name in FOUR}
+    lowest = min(at, key=lambda name: at[name].share)
+    return (reading, *(count_text(at[name]) for name in FOUR), NAMES[lowest])
 
 
 def reading_note(m: Material) -> str:

@@ -8,7 +8,7 @@ from itertools import count
 from fairarm.experiments.paper.plan import ABLATION, FOUR, SRIS, SYNTHETIC
 from fairarm.reports.paper import beyond, numerical
 from fairarm.reports.paper.judging import Claim, Material, Section, Statement, Table, judge
-from fairarm.reports.paper.rules import NAMES, RULES, NotMeasuredError, count_text, pulls_text
+from fairarm.reports.paper.rules import HINDSIGHT, NAMES, RULES, NotMeasuredError, count_text, pulls_text
 
 QUICK_NOTE = (
     "This is a quick look: few runs of few instances at few numbers of pulls, to see that everything works. "
@@ -83,6 +83,7 @@ def claims_text(sections: list[Section], seed: int, version: str, quick: bool) -
         lines += [f"**{QUICK_NOTE}**", ""]
     lines += [INTRODUCTION, "", f"fairarm {version}, seed {seed}{', --quick' if quick else ''}.", "", "## Rules", ""]
     lines += [f"- **{word}**: {meaning}" for word, meaning in RULES]
+    lines += ["", HINDSIGHT]
     lines += ["", "## Summary", "", *summary_lines(sections)]
     for section in sections:
         lines += ["", f"## {section.title}", "", *_section_lines(section)]

@@ -76,7 +76,8 @@ def _dress(axes: Axes, title: str, pulls: Sequence[int]) -> None:
     axes.set_xlabel("pulls T")
     axes.grid(alpha=0.3)
     if max(pulls) < 10 * min(pulls):  # within a decade a logarithmic axis has too few labels of its own
-        axes.set_xticks(list(pulls), [pulls_text(T) for T in pulls])
+        crowded = {T for T in pulls if T < max(pulls) < 1.4 * T}
+        axes.set_xticks(list(pulls), ["" if T in crowded else pulls_text(T) for T in pulls])
         axes.minorticks_off()
 
 

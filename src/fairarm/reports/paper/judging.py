@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from fairarm.experiments.paper.bounds import BoundCurve
 from fairarm.experiments.paper.instances import Instance
-from fairarm.experiments.paper.plan import DEFAULT_READING, FOUR, READINGS
+from fairarm.experiments.paper.plan import DEFAULT_READING, FOUR
 from fairarm.reports.paper.rules import Curve, NotMeasuredError, Results
 
 HOLDS = "holds"
@@ -21,6 +21,8 @@ class Finding:
 
     holds: bool
     measured: str
+    condition: str = ""
+    """Under what it holds, where that is more than the rule."""
 
 
 Rule = Callable[[str], Finding]
@@ -101,12 +103,12 @@ class Material:
 
 
 def judge(number: int, statement: Statement) -> Claim:
-    """The verdict: holds; holds under other readings, which are named; does not hold; not measured."""
+    """The verdict: holds, perhaps on a condition or under other readings, which are named; does not hold; not measured."""
     try:
         found = statement.rule(DEFAULT_READING)
     except NotMeasuredError:
         return Claim(number, statement.place, statement.says, "Not among these results.", UNKNOWN)
-    verdict, measured = HOLDS if found.holds else FAILS, found.measured
+    verdict, measured = f"{HOLDS} {found.condition}".rstrip() if found.holds else FAILS, found.measured
     if not found.holds:
         under = _under(statement)
         if under:
@@ -126,6 +128,3 @@ def _under(statement: Statement) -> dict[str, str]:
         if finding.holds:
             found[reading] = finding.measured
     return found
-
-
-ALL_READINGS = READINGS

@@ -12,7 +12,7 @@ from typing import Any
 from fairarm.experiments.paper.instances import PROGRAMME_PULLS, Instance
 from fairarm.reports.paper.claims import INTRODUCTION, QUICK_NOTE
 from fairarm.reports.paper.judging import FAILS, HOLDS, UNKNOWN, Section
-from fairarm.reports.paper.rules import RULES, pulls_text
+from fairarm.reports.paper.rules import HINDSIGHT, RULES, pulls_text
 
 _REFERENCE = re.compile(r'(\bid="|href="#|url\(#)')
 
@@ -60,6 +60,7 @@ def page_text(facts: Facts, sections: Sequence[Section], instances: Sequence[Ins
         introduction=INTRODUCTION,
         quick_note=QUICK_NOTE,
         rules=RULES,
+        hindsight=HINDSIGHT,
         sections=sections,
         tally=tally(sections),
         kind=verdict_kind,
@@ -84,11 +85,11 @@ def verdict_kind(verdict: str) -> str:
 
 
 def tally(sections: Sequence[Section]) -> dict[str, int]:
-    """Number of claims by verdict; those that hold under another reading together."""
+    """Number of claims by verdict; those that hold under a reading or condition of their own together."""
     found: dict[str, int] = {}
     for section in sections:
         for claim in section.claims:
-            word = "holds under another reading" if verdict_kind(claim.verdict) == "partly" else claim.verdict
+            word = "holds on a condition" if verdict_kind(claim.verdict) == "partly" else claim.verdict
             found[word] = found.get(word, 0) + 1
     return found
 
