@@ -38,6 +38,7 @@ class Algorithm:
         self._state = procedure.start(1)
         self._evidence = empty_evidence(procedure.problem)
         self._before_phase = self._before_stage = self._evidence
+        self._arrived = self._evidence.pulls()[0]
         self._told: dict[str, str] = {}
         self._close_met_phases()
 
@@ -61,8 +62,7 @@ class Algorithm:
 
     def ask(self) -> Plan:
         """The pulls that are missing of this phase's plan; empty once finished. Changes nothing."""
-        arrived = self._since(self._before_phase).pulls()[0]
-        missing = np.maximum(self._state.plan[0] - arrived, 0)
+        missing = np.maximum(self._state.plan[0] - self._arrived, 0)
         return Plan(self.problem.arm_names, self.problem.regimes, missing)
 
     def tell(self, batch: Batch, id: str) -> None:
@@ -79,6 +79,7 @@ class Algorithm:
             raise DataError("The run is finished: nothing more can be told. Start a new one to use more pulls.")
         check_batch(self.problem, batch)
         self._evidence = self._evidence.add(batch)
+        np.add.at(self._arrived, (batch.regime, batch.arm), batch.count)
         self._told[id] = digest
         self._close_met_phases()
 
@@ -111,6 +112,7 @@ class Algorithm:
         in_phase, in_stage = self._since(self._before_phase), self._since(self._before_stage)
         self._state = self.procedure.step(self._state, in_phase, in_stage, self.seed)
         self._before_phase = self._evidence
+        self._arrived = np.zeros_like(self._arrived)
         if self._state.stage != stage:
             self._before_stage = self._evidence
 
@@ -144,6 +146,7 @@ class Algorithm:
         self._evidence, self._before_phase, self._before_stage = (
             kind.from_json(self.problem, document[part]) for part in ("evidence", "before_phase", "before_stage")
         )
+        self._arrived = self._since(self._before_phase).pulls()[0]
         self._told = {id: checked_leaf("told", digest, str) for id, digest in document["told"].items()}
 
 

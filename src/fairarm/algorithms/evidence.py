@@ -63,18 +63,21 @@ class Evidence(ABC):
 
     def outcome_terms(self, regimes: tuple[int, ...]) -> Iterator[Terms]:
         """Weights r_kj of the pulls in these regimes."""
-        arms = self.likelihood.arms
-        for seen in self.observations(regimes).blocks(len(arms)):
-            weight = outcome_weights(arms[:, seen.group, seen.at], arms[seen.arm, seen.group, seen.at])
-            yield Terms(weight, seen.arm, seen.outcome_sum)
+        for seen in self.observations(regimes).blocks(len(self.problem.arms)):
+            yield Terms(self._outcome_weight(seen), seen.arm, seen.outcome_sum)
 
     def gap_terms(self, direction: int) -> Iterator[Terms]:
         """Weights g_kj: direction 0 is ζ^{s,s'} from pulls forced to s', 1 is ζ^{s',s} from pulls forced to s."""
-        to, given = direction, 1 - direction
-        log_L = self.likelihood.log_L
-        for seen in self.observations((1 + given,)).blocks(len(log_L)):
-            weight = gap_weights(log_L[:, to, seen.at], log_L[:, given, seen.at], log_L[seen.arm, given, seen.at])
-            yield Terms(weight, seen.arm, seen.outcome_sum)
+        for seen in self.observations((2 - direction,)).blocks(len(self.problem.arms)):
+            yield Terms(self._gap_weight(seen, direction), seen.arm, seen.outcome_sum)
+
+    def _outcome_weight(self, seen: Observations) -> FloatArray:
+        arms = self.likelihood.arms
+        return outcome_weights(arms[:, seen.group, seen.at], arms[seen.arm, seen.group, seen.at])
+
+    def _gap_weight(self, seen: Observations, direction: int) -> FloatArray:
+        log_L, to, given = self.likelihood.log_L, direction, 1 - direction
+        return gap_weights(log_L[:, to, seen.at], log_L[:, given, seen.at], log_L[seen.arm, given, seen.at])
 
 
 @dataclass(frozen=True)
@@ -129,7 +132,7 @@ class CellEvidence(Evidence):
 
     def _sums(self, regimes: tuple[int, ...]) -> FloatArray:
         """Scaled outcome sums by arm, group and cell of L, (n, K, G, C)."""
-        values = self.problem.outcome.scale(np.array(self.problem.outcome.values))
+        values = self.problem.outcome.scaled_values
         chosen = self.counts[:, regimes[0]] if len(regimes) == 1 else self.counts[:, regimes].sum(axis=1)
         split = chosen.reshape(*chosen.shape[:3], -1, len(values))
         if self._outcome_in_likelihood:
@@ -141,6 +144,14 @@ class CellEvidence(Evidence):
         sums = self._sums(regimes)
         arm, group, cell = np.nonzero(sums.any(axis=0))
         return Observations(arm, group, cell, sums[:, arm, group, cell])
+
+    def _outcome_weight(self, seen: Observations) -> FloatArray:
+        kept = self.problem.tables.outcome_weights
+        return super()._outcome_weight(seen) if kept is None else kept[:, seen.arm, seen.group, seen.at]
+
+    def _gap_weight(self, seen: Observations, direction: int) -> FloatArray:
+        kept = self.problem.tables.gap_weights
+        return super()._gap_weight(seen, direction) if kept is None else kept[direction][:, seen.arm, seen.at]
 
     def group_sums(self) -> tuple[IntArray, FloatArray]:
         return self.counts[:, 0].sum(axis=-1), self._sums((0,)).sum(axis=-1)
@@ -244,8 +255,9 @@ def _typed_column(problem: Problem, name: str, values: Any) -> NDArray[Any]:
 def _scaled_outcomes(problem: Problem, batch: Batch) -> FloatArray:
     """Y' of each line."""
     raw = batch.columns[problem.outcome.node]
-    values = raw if problem.outcome.values is None else np.array(problem.outcome.values)[raw]
-    return problem.outcome.scale(np.asarray(values, dtype=np.float64))
+    if problem.outcome.values is not None:
+        return np.asarray(problem.outcome.scaled_values[raw])
+    return problem.outcome.scale(np.asarray(raw, dtype=np.float64))
 
 
 def _group_of(problem: Problem, batch: Batch) -> IntArray:

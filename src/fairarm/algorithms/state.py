@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from enum import IntEnum, StrEnum
 from functools import cached_property
 from typing import Any
@@ -99,17 +99,20 @@ class State:
         return bool(np.all(self.answer != Answer.PENDING))
 
     def but(self, **changes: Any) -> State:
-        return replace(self, **changes)
+        return State(**{**{name: getattr(self, name) for name in _FIELDS}, **changes})
 
     def to_json(self) -> dict[str, Any]:
         """Plain lists; nan becomes null."""
-        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+        return {name: _plain(getattr(self, name)) for name in _FIELDS}
 
     @classmethod
     def from_json(cls, document: Any, regimes: int, arms: int) -> State:
         """One replicate back from `to_json`, bit for bit; a TypeError or ValueError where a field is not what it was."""
         like = cls.fresh(1, regimes, arms)
-        return cls(**{f.name: _restored(f.name, document[f.name], getattr(like, f.name)) for f in fields(cls)})
+        return cls(**{name: _restored(name, document[name], getattr(like, name)) for name in _FIELDS})
+
+
+_FIELDS = tuple(f.name for f in fields(State))
 
 
 def _plain(value: Any) -> Any:

@@ -27,10 +27,9 @@ def outcome_weights(log_L_own: FloatArray, log_L_pulled: FloatArray) -> FloatArr
     """
     with np.errstate(over="ignore", invalid="ignore"):
         ratio = np.exp(log_L_own - log_L_pulled)
-    impossible = np.isneginf(log_L_pulled)
-    if impossible.any():
-        ratio[:, impossible] = 0.0
-    return ratio
+    if np.isneginf(log_L_pulled).any():
+        ratio = np.where(np.isneginf(log_L_pulled), 0.0, ratio)
+    return np.asarray(ratio)
 
 
 def gap_weights(log_L_to: FloatArray, log_L_from: FloatArray, log_L_pulled: FloatArray) -> FloatArray:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
 
 from fairarm.core.types import FloatArray
 from fairarm.errors import ProblemError
@@ -32,6 +35,11 @@ class Outcome:
                 f"The outcome '{self.node}' has values {list(self.values or ())} and the range [{self.low}, {self.high}]. "
                 f"A range is finite, low < high, and holds every value; give one if all states have the same value."
             )
+
+    @cached_property
+    def scaled_values(self) -> FloatArray:
+        """Y' of each state, (states of Y,)."""
+        return self.scale(np.array(self.values or ()))
 
     @property
     def width(self) -> float:

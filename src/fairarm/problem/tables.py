@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairarm.core.divergence import exponential_divergence
+from fairarm.core.estimators import gap_weights, outcome_weights
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import OverlapError, ProblemError
 from fairarm.problem.context import ContextLaw, ContextSample
@@ -24,6 +25,9 @@ LAW_TOLERANCE = 1e-6
 
 QUADRATURE_TOLERANCE = 1e-3
 PANELS, NODES_A_PANEL = 64, 8
+KEPT_WEIGHTS = 1 << 21
+"""Most weights (K × K × G × C) kept: 16 MiB."""
+
 MAX_POINTS = 1 << 26
 """Most likelihood values (K × G × points) held at once: 512 MiB."""
 
@@ -97,6 +101,25 @@ class Tables:
         both = self.law.probability.sum(axis=1)
         difference = L[:, 0] - L[:, 1]
         return np.stack([exponential_divergence(both, difference, L[:, other]) for other in (1, 0)])
+
+    @cached_property
+    def outcome_weights(self) -> FloatArray | None:
+        """r_kj of every cell, (K, K, G, C), kept for all phases and runs; None where that is too much to keep."""
+        arms = self.likelihood.arms
+        return None if self._too_many_weights else outcome_weights(arms[:, None], arms)
+
+    @cached_property
+    def gap_weights(self) -> FloatArray | None:
+        """g_kj of every cell, (2, K, K, C), direction 0 for pulls with S = s', 1 for S = s; or None."""
+        log_L = self.likelihood.log_L
+        if self._too_many_weights:
+            return None
+        return np.stack([gap_weights(log_L[:, None, to], log_L[:, None, 1 - to], log_L[:, 1 - to]) for to in (0, 1)])
+
+    @property
+    def _too_many_weights(self) -> bool:
+        K, G, C = self.likelihood.arms.shape
+        return bool(K * K * G * C > KEPT_WEIGHTS)
 
     def require_overlap(self) -> None:
         """Every arm's gap can be learned from some arm; else an error that names arm and cell."""

@@ -91,8 +91,9 @@ class NetworkWorld:
         by_group[..., 0, :, :] = rng.multinomial(counts[..., 0, :], self.shares)
         for t in range(G):
             by_group[..., 1 + t, :, t] = counts[..., 1 + t, :]
-        r, k, t = np.nonzero(by_group.reshape(-1, *by_group.shape[-3:]).any(axis=0))
-        out[..., r, k, t, :] = rng.multinomial(by_group[..., r, k, t], self.law[k, t])
+        regime, arm, group = np.nonzero(by_group.reshape(-1, *by_group.shape[-3:]).any(axis=0))
+        drawn = rng.multinomial(by_group[..., regime, arm, group], self.law[arm, group])
+        out[..., regime, arm, group, :] = drawn
         return out
 
     def pull(self, plan: Plan, rng: np.random.Generator) -> Batch:

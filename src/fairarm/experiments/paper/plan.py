@@ -74,8 +74,8 @@ FULL = Scale(
 
 QUICK = Scale(
     instances=2,
-    runs=40,
-    tight_runs=40,
+    runs=20,
+    tight_runs=20,
     pulls=(1000, 10_000),
     hepar_pulls=(2000, 10_000),
     binding_pulls=(10**6, 10**8),

@@ -47,6 +47,7 @@ def draw_figures(m: Material, folder: Path) -> list[str]:
             except NotMeasuredError:
                 continue
             figure.savefig(folder / f"{name}.svg", metadata=NO_METADATA)
+            figure.set_layout_engine("none")  # keep what was laid out: half the time
             figure.savefig(folder / f"{name}.png", metadata={"Software": None}, dpi=110)
             drawn.append(name)
     return drawn
