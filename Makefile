@@ -9,6 +9,7 @@ JOBS ?= 2
 .PHONY: demo test lint types layers unit benchmarks docs-figures clean constraints
 
 $(STAMP): pyproject.toml constraints.txt
+	@echo 'Setting up $(VENV); this takes a minute or two, once.'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt hatchling editables
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --no-build-isolation --editable '.[dev]'

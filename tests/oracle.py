@@ -470,8 +470,8 @@ def as_fairarm(case: Case, **options: Any) -> tuple[Problem, Network]:
     """The case as a Problem (without context law) and its Network. ``options`` replace arguments of Problem."""
     from fairarm.problem.mechanism import Arm, Table
     from fairarm.problem.model import Problem
-    from fairarm.problem.outcome import Outcome
     from fairarm.problem.network import Network
+    from fairarm.problem.outcome import Outcome
     from fairarm.problem.variables import Variable
 
     variables = [Variable(n, tuple(state(n, i) for i in range(case.sizes[n]))) for n in case.nodes]

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +163,8 @@ def test_plot_is_the_same_for_the_same_seed(capsys: Any, tmp_path: Path) -> None
     ("arguments", "expected"),
     [
         (("inspect", "coyn"), "Did you mean 'coin'"),
+        (("inspect", ""), "is empty"),
+        (("problems", "--out", "x.toml"), "--save"),
         (("inspect", "nowhere.toml"), "nowhere.toml: no such file"),
         (("inspect", "synthetic-tight:Q=3"), "no parameter 'Q'"),
         (("inspect", "synthetic-tight:K=3,K=4"), "twice"),
@@ -186,9 +191,62 @@ def test_a_mistake_is_one_line_and_exit_code_2(arguments: tuple[str, ...], expec
     assert expected in err
 
 
-def test_usage_errors_exit_with_2(capsys: Any) -> None:
-    assert run("identify", capsys=capsys)[0] == 2
-    assert run("simulate", "coin", "--runs", "0", capsys=capsys)[0] == 2
+@pytest.mark.parametrize(
+    "arguments",
+    [("identify",), ("simulate", "coin", "--runs", "0"), ("simulate", "coin", "--job", "2"), ("find", "coin")],
+)
+def test_usage_errors_are_one_line_and_exit_code_2(arguments: tuple[str, ...], capsys: Any) -> None:
+    code, out, err = run(*arguments, capsys=capsys)
+    assert code == 2 and out == ""
+    assert err.startswith("fairarm: ") and err.count("\n") == 1 and "--help" in err
+
+
+def test_without_arguments_the_help_is_shown(capsys: Any) -> None:
+    code, out, _ = run(capsys=capsys)
+    assert code == 0 and "identify" in out
+
+
+def command(script: str) -> subprocess.CompletedProcess[str]:
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return subprocess.run(["bash", "-c", script], capture_output=True, text=True, env={**os.environ, "PATH": path})
+
+
+def test_a_reader_that_leaves_is_no_error() -> None:
+    done = command("set -o pipefail; fairarm inspect hepar2 --json | head -1")
+    assert done.returncode == 0 and done.stderr == ""
+
+
+def test_output_that_cannot_be_written_is_one_line() -> None:
+    done = command("fairarm inspect coin > /dev/full")
+    assert done.returncode == 2 and done.stderr.startswith("fairarm: ") and done.stderr.count("\n") == 1
+
+
+def test_a_terminal_without_unicode_is_served() -> None:
+    done = command("PYTHONIOENCODING=ascii fairarm inspect ad-marketplace")
+    assert done.returncode == 0 and done.stderr == ""
+
+
+def test_interruption_is_one_line_and_exit_code_130() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fairarm", "simulate", "hepar2", "--runs", "1000000"],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(4)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert out == "" and err == "fairarm: interrupted.\n"
+
+
+def test_a_pipe_gets_whole_names_and_numbers() -> None:
+    done = command("fairarm inspect ad-marketplace | cat")
+    assert "electronics-first" in done.stdout and "…" not in done.stdout
+
+
+def test_a_tolerance_that_no_phase_can_reach_is_said(capsys: Any) -> None:
+    assert "can show no arm" in " ".join(run("inspect", "hepar2-binding", "--pulls", "10", capsys=capsys)[1].split())
 
 
 def test_saving_never_overwrites(capsys: Any, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import pandas
 import pytest
 
 from fairarm import Arm, Code, Constraint, ContextLaw, Outcome, Problem, Variable, batch, load_problem, table
@@ -76,10 +77,13 @@ def test_pgmpy_graph_is_a_graph() -> None:
     ("changes", "expected"),
     [
         ({"graph": [("U", "S"), ("S", "X"), ("V", "Y"), ("X", "Y"), ("Z", "X")]}, "has parents"),
-        ({"graph": [("S", "X"), ("Z", "X"), ("X", "Y"), ("V", "W")]}, "not an ancestor"),
+        ({"hidden": [], "graph": [("S", "X"), ("Z", "X"), ("X", "Y"), ("V", "W")]}, "not an ancestor"),
         ({"hidden": ["Z"]}, "Node 'Z' is declared hidden but must be observed: it is a parent of 'X'"),
         ({"hidden": ["X"]}, "Node 'X' is declared hidden"),
         ({"hidden": ["Y"]}, "Node 'Y' is declared hidden"),
+        ({"hidden": ["luck"]}, "'luck' is declared hidden but is not a node"),
+        ({"name": "a\x1b[31m"}, "control characters"),
+        ({"costs": [[1, 1, 1e308], [1, 1, 1]]}, "A cost is a finite number"),
         ({"sensitive": "Q"}, "'Q' has no declared states"),
         ({"decision": "Y"}, "not of the decision"),
         ({"outcome": Outcome("V", values=(0, 1))}, "three nodes"),
@@ -181,6 +185,11 @@ def test_batch_takes_names_and_gives_them_back() -> None:
     made = batch(coin, rows)
     assert made.total == 2 and made.arm.tolist() == [0, 1] and made.regime.tolist() == [0, 2]
     assert batch(coin, made.labels(coin)).digest() == made.digest()
+    assert batch(coin, pandas.DataFrame(rows)).digest() == made.digest()
+    with pytest.raises(DataError, match="list of records"):
+        batch(coin, ["even"])
+    with pytest.raises(DataError, match="a list with it"):
+        batch(coin, rows[0])
 
 
 @pytest.mark.parametrize(

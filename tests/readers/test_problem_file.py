@@ -105,7 +105,7 @@ MALFORMED: dict[str, tuple[str | bytes, str]] = {
     "not toml": (swap("budget =", "budget"), ":13: not valid TOML"),
     "truncated": (BASE[: BASE.index("0.9], [0.2")], ": not valid TOML"),
     "duplicate key": (swap("tolerance = 1.5", "tolerance = 1.5\ntolerance = 1.6"), ": not valid TOML"),
-    "empty": ("", "problem: Field required"),
+    "empty": ("", "problem: the file is empty"),
     "unknown key": (swap("tolerance = 1.5", "tolerence = 1.5"), "problem.tolerence"),
     "tolerance text": (swap("tolerance = 1.5", 'tolerance = "1.5"'), "problem.tolerance"),
     "tolerance nan": (swap("tolerance = 1.5", "tolerance = nan"), "problem.tolerance"),

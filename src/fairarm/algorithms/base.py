@@ -42,6 +42,10 @@ class Algorithm:
         self._told: dict[str, str] = {}
         self._close_met_phases()
 
+    def __repr__(self) -> str:
+        stand = self.verdict().status if self.finished else f"phase {self.phase}"
+        return f"Algorithm({self.name!r}, {self.problem.name!r}, pulls={self.procedure.pulls}, {stand})"
+
     @property
     def problem(self) -> Problem:
         return self.procedure.problem
@@ -70,6 +74,10 @@ class Algorithm:
 
         Rows beyond the plan count in the phase they arrive in; after the last phase they are an error.
         """
+        if not isinstance(batch, Batch):
+            raise DataError(
+                f"tell takes a batch; got {type(batch).__name__}. Make one of your rows: tell(batch(problem, rows), id=...)."
+            )
         digest = batch.digest()
         if id in self._told:
             if self._told[id] != digest:

@@ -7,6 +7,8 @@ from dataclasses import fields
 from functools import cache
 from typing import Any, get_args, get_type_hints
 
+import numpy as np
+
 from fairarm.algorithms.base import STATE_SCHEMA, Algorithm
 from fairarm.algorithms.procedure import Procedure
 from fairarm.algorithms.state import checked_leaf
@@ -30,6 +32,10 @@ def make_procedure(name: str, problem: Problem, pulls: int, **options: str) -> P
     """The procedure of a named algorithm; ``options`` are the fields of `Readings`."""
     if name not in DESCRIPTIONS:
         raise OptionError(f"There is no algorithm '{name}'. Algorithms: {', '.join(DESCRIPTIONS)}.")
+    if not isinstance(problem, Problem):
+        raise OptionError(f"A problem is needed; got {type(problem).__name__}. Of a scenario, pass scenario.problem.")
+    if not isinstance(pulls, int | np.integer):
+        raise OptionError(f"The number of pulls must be a whole number; got {pulls!r}.")
     if pulls < 1:
         raise BudgetError(f"A run needs at least 1 pull; {pulls} arrived. Give a larger number of pulls.")
     if name == "uniform":
@@ -59,13 +65,15 @@ def _readings(options: dict[str, str]) -> Readings:
 
 def algorithm(name: str, problem: Problem, *, pulls: int, seed: int = 0, **options: str) -> Algorithm:
     """A new run of a named algorithm, to be asked and told."""
-    if seed < 0:
-        raise OptionError(f"The seed must be 0 or more; got {seed}.")
+    if not isinstance(seed, int | np.integer) or seed < 0:
+        raise OptionError(f"The seed must be a whole number, 0 or more; got {seed!r}.")
     return Algorithm(name, make_procedure(name, problem, pulls, **options), seed)
 
 
 def resume(problem: Problem, document: str) -> Algorithm:
     """The run that `Algorithm.to_json` saved, on the same problem."""
+    if not isinstance(document, str):
+        raise DataError(f"resume takes the text that to_json gave; got {type(document).__name__}. Read the file first.")
     try:
         saved: dict[str, Any] = json.loads(document)
         if saved["schema"] != STATE_SCHEMA:
@@ -78,5 +86,6 @@ def resume(problem: Problem, document: str) -> Algorithm:
     except DataError:
         raise
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError, OverflowError) as error:
-        raise DataError(f"The saved run is damaged: {error}. Start again, or use an earlier copy.") from None
+        what = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+        raise DataError(f"The saved run is damaged: {what}. Start again, or use an earlier copy.") from None
     return made

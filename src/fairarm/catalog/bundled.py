@@ -13,7 +13,7 @@ from pathlib import Path
 from fairarm.catalog.hepar2 import hepar2, hepar2_binding
 from fairarm.catalog.sris import sris
 from fairarm.catalog.synthetic import settings, synthetic
-from fairarm.errors import OptionError
+from fairarm.errors import OptionError, ProblemError, ReadError
 from fairarm.problem.model import Problem
 from fairarm.problem.network import Network
 from fairarm.readers.problem_file import read_problem
@@ -63,7 +63,10 @@ def bundled_problems() -> dict[str, str]:
 def load_problem(name: str | Path) -> Scenario:
     """A bundled problem by name, with parameters after a colon, or a problem file by path."""
     problem, network = _load(str(name))
-    return Scenario(problem, None if network is None else NetworkWorld(problem, network))
+    try:
+        return Scenario(problem, None if network is None else NetworkWorld(problem, network))
+    except ProblemError as error:
+        raise ReadError(f"{name}: world: {error}") from None
 
 
 def _load(name: str) -> Loaded:

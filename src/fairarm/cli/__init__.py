@@ -1,10 +1,16 @@
-"""The command line: ``fairarm problems | inspect | identify | simulate | schema``."""
+"""The command line: ``fairarm problems | inspect | identify | simulate | paper | schema``."""
 
 from __future__ import annotations
+
+import sys
 
 
 def main() -> None:
     """Run the command; a user's mistake is one line on standard error and exit code 2, never a traceback."""
-    from fairarm.cli.app import run
+    try:
+        from fairarm.cli.app import run
 
-    run()
+        sys.exit(run())
+    except KeyboardInterrupt:
+        sys.stderr.write("fairarm: interrupted.\n")
+        sys.exit(130)

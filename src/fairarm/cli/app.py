@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,10 +19,10 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     help="Find the candidate decision rule with the best outcome among the fair ones.",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 ProblemName = Annotated[
@@ -36,22 +38,48 @@ Options = Annotated[
 ]
 
 MOST_RUNS = 10_000_000
+INTERRUPTED = 130
+
+UsageError: Any = typer.BadParameter.__bases__[0]
+"""What typer raises for a wrong command line; it carries its own copy of the class."""
 
 
-def run() -> None:
-    """The entry point: errors that the user can put right become one line and exit code 2."""
+def run() -> int:
+    """The exit code: 0, or 2 after one line about what the user can put right, or what the system refused."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without Unicode shows ? instead of failing
     try:
-        app()
+        code = app(standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader of a pipe has gone: nothing is wrong
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except UsageError as error:
+        command = error.ctx.command_path if error.ctx else "fairarm"
+        return _refused(f"{error.format_message().rstrip('.')}. See `{command} --help`.")
     except FairarmError as error:
-        typer.echo(f"fairarm: {' '.join(str(error).split())}", err=True)
-        sys.exit(2)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
+        return _refused(str(error))
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _refused(f"{error.filename or 'The output'} cannot be written or read: {error.strerror}.")
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    if code == INTERRUPTED:  # typer has caught the signal
+        raise KeyboardInterrupt
+    return code if isinstance(code, int) else 0
+
+
+def _refused(message: str) -> int:
+    typer.echo(f"fairarm: {' '.join(message.split())}", err=True)
+    return 2
 
 
 def _load(name: str) -> Scenario:
     from fairarm.catalog import load_problem
+
+    if not name:
+        raise OptionError("The name of the problem is empty. `fairarm problems` lists the bundled ones.")
 
     return load_problem(name)
 
@@ -86,7 +114,13 @@ def _whole(text: str, what: str) -> int:
 
 
 @app.callback(invoke_without_command=True)
-def _version(version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False) -> None:
+def _version(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    if context.invoked_subcommand is None and not version:
+        typer.echo(context.get_help())
+        raise typer.Exit
     if version:
         from importlib.metadata import version as installed
 
@@ -126,7 +160,7 @@ def _saved(name: str, out: Path | None) -> Path:
     from fairarm.worlds.network import NetworkWorld
 
     scenario = _load(name)
-    path = out or Path(f"{name.partition(':')[0]}.toml")
+    path = out or Path(f"{Path(name.replace(':', '-').replace(',', '-')).name.removesuffix('.toml')}.toml")
     if path.exists():
         raise OptionError(f"{path} exists. Choose another name with --out; nothing was written.")
     network = scenario.world.network if isinstance(scenario.world, NetworkWorld) else None
@@ -212,7 +246,7 @@ def simulate(
     scenario = _load(problem)
     names = list(dict.fromkeys(name.strip() for name in algorithms.split(",")))
     counts = list(dict.fromkeys(_pull_counts(pulls)))
-    with show.progress(len(names) * len(counts) * runs, hidden=as_json) as advance:
+    with show.progress(len(names) * len(counts) * runs, "runs") as advance:
         found = repeat(
             scenario.problem,
             scenario.world,

@@ -68,6 +68,7 @@ def inspection(found: Inspection) -> dict[str, Any]:
         "pulls": found.pulls,
         "budget": number(problem.average_cost_budget(found.pulls)),
         "phases": found.phases,
+        "fair_from_phase": found.fair_from_phase,
         "M": None if found.M is None else numbers(found.M),
         "D": None if found.D is None else {f"{s}|{other}": numbers(found.D[0]), f"{other}|{s}": numbers(found.D[1])},
         "v_star": number(found.v_star),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -30,32 +28,25 @@ def paper(
     """Run every experiment of the paper and write results, figures, claims and a report. Start it again to go on."""
     if backend not in BACKENDS:
         raise OptionError(f"The backend is one of {', '.join(BACKENDS)}; got '{backend}'.")
+    from fairarm.cli import show
     from fairarm.experiments.paper import paper_plan, run_paper
     from fairarm.reports.paper import write_report
 
     points = paper_plan(quick)
     try:
-        with _bar(len(points)) as advance:
+        with show.progress(len(points), "points") as advance:
             evidence = run_paper(
-                points, out / "points", seed=seed, jobs=jobs, backend=cast("Backend", backend), on_done=advance
+                points,
+                out / "points",
+                seed=seed,
+                jobs=jobs,
+                backend=cast("Backend", backend),
+                on_done=lambda: advance(1),
             )
         sections = write_report(evidence, out, seed=seed, quick=quick)
     except OSError as error:
         raise OptionError(f"{error.filename or out} cannot be written: {error.strerror}.") from None
     _tell(sections, out)
-
-
-@contextmanager
-def _bar(total: int) -> Iterator[Callable[[], None]]:
-    """One bar on standard error, where that is a terminal; kept points count at once."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
-
-    terminal = Console(stderr=True)
-    columns = ("points", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal) as bar:
-        task = bar.add_task("points", total=total)
-        yield lambda: bar.advance(task)
 
 
 def _tell(sections: list[Section], out: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -15,12 +17,28 @@ from fairarm.experiments.identify import PhaseStory
 from fairarm.problem.model import Problem
 from fairarm.problem.pulls import Pulls
 
-console = Console(highlight=False)
+WIDE = 160
+console = Console(highlight=False, width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDE)
+"""A pipe or a log has no width of its own: there, nothing is cut or broken to fit one."""
+
 MOST_ARMS = 40
+LARGE = 1000.0
+TEXTS = ("what it is", "why")
+
+
+def _table(first: str, *columns: str) -> Table:
+    """A plain table: names may be folded, numbers are right-aligned and never cut."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column(first, overflow="fold")
+    for column in columns:
+        table.add_column(
+            column, justify="left" if column in TEXTS else "right", no_wrap=column not in TEXTS, overflow="fold"
+        )
+    return table
 
 
 def problems(listed: dict[str, str]) -> None:
-    table = Table("problem", "what it is", box=None, pad_edge=False)
+    table = _table("problem", "what it is")
     for name, text in listed.items():
         table.add_row(f"[bold]{escape(name)}[/]", escape(text))
     console.print(table)
@@ -38,7 +56,9 @@ def _names(names: tuple[str, ...] | list[str], most: int = 8) -> str:
 def _value(x: float | None, digits: str = ".4f") -> str:
     if x is None or np.isnan(x):
         return "?"
-    return "inf" if np.isinf(x) else format(x, digits)
+    if np.isinf(x):
+        return "inf"
+    return format(x, digits if abs(x) < LARGE else digits.replace(".4f", ".6g"))
 
 
 def inspection(found: Inspection) -> None:
@@ -71,9 +91,14 @@ def inspection(found: Inspection) -> None:
         )
     if lost := found.unreached():
         console.print(f"[yellow]The deployed arm's pulls say nothing about: {_names(lost)}.[/]")
-    if found.error_bound is not None:
+    if found.fair_from_phase is not None and found.phases is not None and found.fair_from_phase > found.phases:
+        console.print(
+            f"[yellow]The tolerance is small against the outcome's range: the paper's algorithms can show no arm to be fair before "
+            f"phase {found.fair_from_phase}, and {found.pulls} pulls give {found.phases} phases. Use more pulls.[/]"
+        )
+    if found.error_bound is not None and found.error_bound < 1:
         console.print(f"Theorem 1 bounds the error of csr-v1 by {found.error_bound:.3g} (it is very loose).")
-    if found.none_bound is not None:
+    if found.none_bound is not None and found.none_bound > 0:
         console.print(f"Theorem 2: csr says so with probability at least {found.none_bound:.3g} (it is very loose).")
     for note in found.notes:
         console.print(f"[yellow]Not available:[/] {escape(note)}")
@@ -83,19 +108,7 @@ def _arm_table(found: Inspection) -> None:
     problem, truth = found.problem, found.truth
     s, other = problem.groups
     j = problem.arm_index(problem.deployed) if problem.deployed else 0
-    table = Table(
-        "arm",
-        "outcome",
-        f"gap {s} - {other}",
-        "fair",
-        "M",
-        f"D {s}|{other}",
-        f"D {other}|{s}",
-        box=None,
-        pad_edge=False,
-    )
-    for column in table.columns[1:]:
-        column.justify = "right"
+    table = _table("arm", "outcome", f"gap {s} - {other}", "fair", "M", f"D {s}|{other}", f"D {other}|{s}")
     for k, name in enumerate(problem.arm_names[:MOST_ARMS]):
         known = truth is not None
         table.add_row(
@@ -142,9 +155,7 @@ class Storyteller:
     def end(self, found: Identification) -> None:
         s, other = self.problem.groups
         verdict = found.verdict
-        table = Table(
-            "arm", "outcome", f"gap {s}|{other}", f"gap {other}|{s}", "phase", "why", box=None, pad_edge=False
-        )
+        table = _table("arm", "outcome", f"gap {s}|{other}", f"gap {other}|{s}", "phase", "why")
         for report in verdict.arms[:MOST_ARMS]:
             gaps = [_value(g, "+.4f") for g in report.gaps.values()]
             phase = str(report.rejected_in_phase or "")
@@ -160,7 +171,7 @@ class Storyteller:
             console.print("[yellow]This algorithm does not test fairness: the arm may be unfair.[/]")
         if verdict.status == "UNDECIDED":
             console.print("There is no usable estimate. Give more pulls.")
-        if found.correct is not None:
+        if found.correct is not None and verdict.status != "UNDECIDED":
             console.print(
                 "[green]That is the truth in this world.[/]"
                 if found.correct
@@ -172,20 +183,7 @@ def simulation(found: Simulation) -> None:
     best = found.best_fair_arm
     truth = "no arm is fair" if best is None else f"the best fair arm is {escape(best)}"
     console.print(f"[bold]{escape(found.problem)}[/]: {truth}. Share of runs with a wrong answer:")
-    table = Table(
-        "algorithm",
-        "pulls",
-        "runs",
-        "error",
-        "95 % limits",
-        "none",
-        "undecided",
-        "cost",
-        box=None,
-        pad_edge=False,
-    )
-    for column in table.columns[1:]:
-        column.justify = "right"
+    table = _table("algorithm", "pulls", "runs", "error", "95 % limits", "none", "undecided", "cost")
     for p in found.results:
         limits = f"{p.error_low:.3f}-{p.error_high:.3f}"
         table.add_row(
@@ -196,12 +194,12 @@ def simulation(found: Simulation) -> None:
 
 
 @contextmanager
-def progress(total: int, hidden: bool) -> Iterator[Callable[[int], None]]:
-    """A progress bar on standard error; yields a function that advances it."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+def progress(total: int, what: str) -> Iterator[Callable[[int], None]]:
+    """A progress bar on standard error, where that is a terminal; yields a function that advances it."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
 
-    columns = ("runs", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (what, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     terminal = Console(stderr=True)
-    with Progress(*columns, console=terminal, transient=True, disable=hidden or not terminal.is_terminal) as bar:
-        task = bar.add_task("runs", total=total)
+    with Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal) as bar:
+        task = bar.add_task(what, total=total)
         yield lambda count: bar.advance(task, count)

@@ -17,6 +17,14 @@ def gap_radius(phase: int) -> float:
     return 3.0 / 2.0**phase
 
 
+def first_phase_below(tolerance: float) -> int:
+    """The smallest l with 3/2^l < E: an arm whose estimated gap is 0 is in F from this phase on."""
+    phase = 1
+    while gap_radius(phase) >= tolerance:
+        phase += 1
+    return phase
+
+
 def outcome_radius(phase: int) -> float:
     """5 / 2^l."""
     return 5.0 / 2.0**phase

@@ -93,7 +93,7 @@ make = algorithm
 def require_world(problem: Problem, world: World | None) -> World:
     if world is None:
         raise ProblemError(
-            f"Problem '{problem.name}' has no world to pull. Add a [world] to its file, or pass one in Python."
+            f"Problem '{problem.name}' has no world to pull. Add a [world] to its file, or run it on your own system with algorithm(...).ask and .tell."
         )
     return world
 

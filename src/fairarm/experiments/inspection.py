@@ -11,6 +11,7 @@ import numpy as np
 from fairarm.algorithms import make_procedure
 from fairarm.algorithms.successive import SuccessiveRejection
 from fairarm.core.bounds import error_bound, no_fair_arm_bound
+from fairarm.core.rejection import first_phase_below
 from fairarm.core.types import BoolArray, FloatArray
 from fairarm.errors import FairarmError
 from fairarm.problem.model import Problem
@@ -35,6 +36,8 @@ class Inspection:
     v_star: float | None
     first_plan: tuple[Pulls, ...]
     phases: int | None
+    fair_from_phase: int | None
+    """The first phase l with 3/2^l below the tolerance: before it no arm can be shown to be fair."""
     error_bound: float | None
     """Theorem 1: largest error of CSR-V1 at this number of pulls, where a fair arm exists and the truth is known."""
     none_bound: float | None
@@ -71,6 +74,7 @@ def inspect(problem: Problem, world: World | None = None, *, pulls: int = DEFAUL
         v_star=csr.value(everyone) if csr else None,
         first_plan=tuple(Plan(problem.arm_names, problem.regimes, csr.start(1).plan[0])) if csr else (),
         phases=csr.phases(0) if csr else None,
+        fair_from_phase=first_phase_below(problem.scaled_tolerance),
         error_bound=error,
         none_bound=none,
         notes=tuple(dict.fromkeys(notes)),

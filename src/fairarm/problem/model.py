@@ -21,6 +21,7 @@ from fairarm.problem.tables import Tables, build_tables
 from fairarm.problem.variables import Variable
 
 NATURAL = "natural"
+MAX_COST = 1e9
 ROOT_BUDGET: Literal["1/sqrt(pulls)"] = "1/sqrt(pulls)"
 Budget = float | Literal["1/sqrt(pulls)"] | None
 
@@ -108,6 +109,7 @@ class Problem:
         put("costs", self._checked_costs(tuple(tuple(float(c) for c in row) for row in costs)))
         put("shares", self._checked_shares(shares))
         self._check_budget()
+        self._check_names()
         self._check_nodes()
         if isinstance(context, ContextLaw):
             self._check_context(context)
@@ -260,8 +262,10 @@ class Problem:
                 f"Costs need one row an arm ({len(self.arms)}) and one number a regime ({', '.join(self.regimes)})."
             )
         for arm, row in zip(self.arm_names, rows, strict=True):
-            if any(not math.isfinite(c) or c < 0 for c in row):
-                raise ProblemError(f"Arm '{arm}' has costs {list(row)}. A cost is a finite number, 0 or more.")
+            if any(not 0 <= c <= MAX_COST for c in row):
+                raise ProblemError(
+                    f"Arm '{arm}' has costs {list(row)}. A cost is a finite number from 0 to {MAX_COST:g}."
+                )
         return rows
 
     def _checked_shares(self, given: Mapping[str, float] | Iterable[float] | None) -> tuple[float, ...] | None:
@@ -286,6 +290,15 @@ class Problem:
             raise ProblemError(
                 f"The budget is {self.budget!r}. It is an average cost a pull: a number, 0 or more, or '{ROOT_BUDGET}'."
             )
+
+    def _check_names(self) -> None:
+        """Names are shown on terminals: no control characters."""
+        states = (state for variable in self.variables.values() for state in variable.states or ())
+        for name in (self.name, *self.graph.nodes, *self.variables, *self.arm_names, *states):
+            if not name.isprintable() or not name:
+                raise ProblemError(f"The name {name!r} is empty or has control characters. Use printable characters.")
+        if unknown := [name for name in self.hidden if name not in self.graph.nodes]:
+            raise ProblemError(f"'{unknown[0]}' is declared hidden but is not a node of the graph. Is it misspelt?")
 
     def _check_nodes(self) -> None:
         for node in self.observed:

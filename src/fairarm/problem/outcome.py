@@ -30,7 +30,13 @@ class Outcome:
         if self.low is None or self.high is None:
             raise ProblemError(f"The outcome '{self.node}' has neither a value for each state nor a range. Give one.")
         inside = all(self.low <= v <= self.high for v in self.values or ())
-        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high and inside):
+        if not (
+            math.isfinite(self.low)
+            and math.isfinite(self.high)
+            and self.low < self.high
+            and math.isfinite(self.width)
+            and inside
+        ):
             raise ProblemError(
                 f"The outcome '{self.node}' has values {list(self.values or ())} and the range [{self.low}, {self.high}]. "
                 f"A range is finite, low < high, and holds every value; give one if all states have the same value."

@@ -7,7 +7,7 @@ one line a row (count 1) or a line a cell (count 1 or more).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -96,8 +96,8 @@ class Batch:
         return {**out, "count": self.count.tolist()}
 
 
-def batch(problem: Problem, rows: Mapping[str, ArrayLike] | Iterable[Mapping[str, Any]]) -> Batch:
-    """A checked batch from columns or a list of rows, with the names of arms, regimes and states.
+def batch(problem: Problem, rows: Any) -> Batch:
+    """A checked batch from a data frame, columns by name or a list of records, with the names of arms, regimes and states.
 
     Columns: ``arm``, ``regime`` ("natural" or a group; natural if absent), every observed node, and ``count`` (1 if
     absent). The outcome may be given as its state or, for a real outcome, as a number.
@@ -106,6 +106,8 @@ def batch(problem: Problem, rows: Mapping[str, ArrayLike] | Iterable[Mapping[str
     needed = ("arm", *problem.observed)
     if missing := [name for name in needed if name not in table]:
         raise DataError(f"The rows have no column '{missing[0]}'. They need: {', '.join(needed)}.")
+    if table["arm"].ndim != 1:
+        raise DataError("Each column holds one value a row; for a single record give a list with it.")
     length = len(table["arm"])
     table.setdefault("regime", np.full(length, problem.regimes[0]))
     table.setdefault("count", np.ones(length, dtype=np.int64))
@@ -141,7 +143,7 @@ def check_batch(problem: Problem, made: Batch) -> None:
         regime = problem.regimes[int(made.regime[np.argmax(wrong)])]
         raise DataError(
             f"A row of regime '{regime}' has another {problem.sensitive}. A forced pull must return the group it was forced to; "
-            f"give such rows the regime '{problem.regimes[0]}'."
+            f"drop such rows, or correct the group."
         )
 
 
@@ -166,10 +168,16 @@ def _within(name: str, codes: NDArray[Any], size: int, length: int) -> None:
         )
 
 
-def _as_columns(rows: Mapping[str, ArrayLike] | Iterable[Mapping[str, Any]]) -> dict[str, ArrayLike]:
+def _as_columns(rows: Any) -> dict[str, ArrayLike]:
     if isinstance(rows, Mapping):
         return dict(rows)
+    if hasattr(rows, "columns") and hasattr(rows, "__getitem__"):  # a pandas or polars frame, a pyarrow table by name
+        return {str(name): rows[name] for name in rows.columns}
     listed = list(rows)
+    if any(not isinstance(row, Mapping) for row in listed):
+        raise DataError(
+            f"Rows are a frame, columns by name, or a list of records; got {type(rows).__name__} of {type(listed[0]).__name__}."
+        )
     if not listed:
         raise DataError("There are no rows.")
     if any(row.keys() != listed[0].keys() for row in listed):

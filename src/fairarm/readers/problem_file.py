@@ -9,6 +9,7 @@ import math
 import re
 import tomllib
 from collections.abc import Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,7 +27,7 @@ from fairarm.problem.network import Network
 from fairarm.problem.outcome import Constraint, Outcome
 from fairarm.problem.variables import Variable
 from fairarm.readers.networks import read_network
-from fairarm.readers.text import read_text
+from fairarm.readers.text import one_line, read_text
 
 MAX_BYTES = 16 * 1024 * 1024
 
@@ -127,11 +128,16 @@ def read_problem(path: Path) -> tuple[Problem, Network | None]:
 
 def parse_problem(text: str, source: str, folder: Path) -> tuple[Problem, Network | None]:
     """`read_problem` from text; ``folder`` is where a world's network file is looked for."""
+    if not text.strip():
+        raise ReadError(
+            f"{source}: problem: the file is empty. `fairarm problems --save coin` writes one to start from."
+        )
     try:
         entry = ProblemFile.model_validate(_parsed_toml(text, source))
     except ValidationError as error:
-        raise ReadError(f"{source}: {_first_error(error)}") from None
+        raise ReadError(one_line(f"{source}: {_first_error(error)}")) from None
     try:
+        _check_roles(entry.problem)
         network = _network(entry, folder)
         return _problem(entry.problem, network), network
     except ReadError:
@@ -153,14 +159,41 @@ def _parsed_toml(text: str, source: str) -> dict[str, Any]:
 
 
 def _first_error(error: ValidationError) -> str:
-    """One line: key, rule, what arrived."""
-    first = error.errors(include_url=False)[0]
-    key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"] if not _is_branch(part))
-    arrived = repr(first.get("input"))
-    more = error.error_count() - 1
-    extra = f" (and {more} more)" if more else ""
-    got = "" if first["type"] == "missing" else f"; got {arrived[:60]}"
-    return f"{key.lstrip('.')}: {first['msg']}{got}{extra}"
+    """One line: key, rule, what arrived, the way out."""
+    errors = error.errors(include_url=False)
+    first = errors[0]
+    key = _key(first["loc"])
+    if first["type"] == "missing":
+        keys = ", ".join(_key(e["loc"]) for e in errors if e["type"] == "missing")
+        return f"{keys}: not given, but needed."
+    if first["type"] == "extra_forbidden":
+        return f"{key}: there is no such key.{_nearest(str(first['loc'][-1]))}"
+    rules = dict.fromkeys(e["msg"].removeprefix("Input should be ") for e in errors if _key(e["loc"]) == key)
+    others = len({_key(e["loc"]) for e in errors}) - 1
+    extra = f" ({others} more keys are wrong)" if others else ""
+    return f"{key}: should be {', or '.join(rules)}; got {repr(first.get('input'))[:60]}.{extra}"
+
+
+def _key(location: tuple[int | str, ...]) -> str:
+    """problem.arms[1].table"""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in location if not _is_branch(part))
+    return "".join(parts).lstrip(".")
+
+
+def _nearest(word: str) -> str:
+    models = (
+        ProblemFile,
+        ProblemEntry,
+        WorldEntry,
+        ArmEntry,
+        MechanismEntry,
+        OutcomeEntry,
+        ConstraintEntry,
+        ContextEntry,
+    )
+    known = sorted({name for model in models for name in model.model_fields})
+    near = get_close_matches(word, known, n=1)
+    return f" Did you mean '{near[0]}'?" if near else " `fairarm schema` lists the keys."
 
 
 def _is_branch(part: int | str) -> bool:
@@ -210,6 +243,19 @@ def _variables(states: Mapping[str, list[str]], ranges: Mapping[str, list[float]
             )
         found[name] = Variable(name, low=limits[0], high=limits[1])
     return found
+
+
+def _check_roles(entry: ProblemEntry) -> None:
+    """The mistakes whose consequences would be reported as something else further on."""
+    if len({entry.sensitive, entry.decision, entry.outcome.node}) < 3:
+        raise ProblemError("problem.sensitive, .decision and .outcome.node must be three different nodes.")
+    states = entry.states.get(entry.sensitive)
+    if states is not None and len(states) != 2:
+        raise ProblemError(
+            f"problem.states.{entry.sensitive}: {len(states)} groups; only two are supported so far. Merge states."
+        )
+    if states is not None and entry.groups and sorted(entry.groups) != sorted(states):
+        raise ProblemError(f"problem.groups: {entry.groups} are not the states of '{entry.sensitive}': {states}.")
 
 
 def _network(entry: ProblemFile, folder: Path) -> Network | None:

@@ -106,9 +106,9 @@ class NetworkWorld:
 
 def check_agreement(problem: Problem, network: Network) -> None:
     """The problem's states, edges and known mechanisms are those of the network."""
+    if missing := [node for node in problem.graph.nodes if node not in network.variables]:
+        raise ProblemError(f"The world has no node '{missing[0]}', which is in the problem's graph. Is it misspelt?")
     for node in problem.observed:
-        if node not in network.variables:
-            raise ProblemError(f"The world has no node '{node}', which the problem observes.")
         declared = problem.variables.get(node)
         if declared is None or declared.states != network.variables[node].states:
             raise ProblemError(f"Node '{node}' has other states in the problem than in the world.")
@@ -120,7 +120,10 @@ def check_agreement(problem: Problem, network: Network) -> None:
         if name not in network.tables:
             raise ProblemError(f"The world has no node '{name}', whose mechanism the problem declares.")
         if isinstance(mechanism, Table) and not _same_law(mechanism, network.tables[name]):
-            raise ProblemError(f"The mechanism of '{name}' in the problem is not the one of the world.")
+            raise ProblemError(
+                f"The mechanism of '{name}' in the problem is not the one of the world: other parents, or entries that differ by "
+                f"more than 1e-6. Make the two tables equal, or take it from the world (from_world)."
+            )
     sensitive = network.tables[problem.sensitive]
     if sensitive.parents:
         raise ProblemError(

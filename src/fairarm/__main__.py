@@ -1,0 +1,5 @@
+"""``python -m fairarm``: the command."""
+
+from fairarm.cli import main
+
+main()
