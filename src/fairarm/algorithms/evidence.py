@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -130,19 +131,19 @@ class CellEvidence(Evidence):
     def pulls(self) -> IntArray:
         return np.asarray(self.counts.sum(axis=(3, 4)))
 
-    def _sums(self, regimes: tuple[int, ...]) -> FloatArray:
-        """Scaled outcome sums by arm, group and cell of L, (n, K, G, C)."""
+    @cached_property
+    def _sums(self) -> FloatArray:
+        """Scaled outcome sums by regime, arm, group and cell of L, (n, R, K, G, C)."""
         values = self.problem.outcome.scaled_values
-        chosen = self.counts[:, regimes[0]] if len(regimes) == 1 else self.counts[:, regimes].sum(axis=1)
-        split = chosen.reshape(*chosen.shape[:3], -1, len(values))
+        split = self.counts.reshape(*self.counts.shape[:4], -1, len(values))
         if self._outcome_in_likelihood:
-            return np.asarray((split * values).reshape(chosen.shape))
+            return np.asarray((split * values).reshape(self.counts.shape))
         return np.asarray(split @ values)
 
     def observations(self, regimes: tuple[int, ...]) -> Observations:
         """Only cells with a positive sum of outcomes: the others add nothing to any estimate."""
-        sums = self._sums(regimes)
-        arm, group, cell = np.nonzero(sums.any(axis=0))
+        sums = self._sums[:, regimes[0]] if len(regimes) == 1 else self._sums[:, regimes].sum(axis=1)
+        arm, group, cell = np.nonzero(sums[0] if len(sums) == 1 else sums.any(axis=0))
         return Observations(arm, group, cell, sums[:, arm, group, cell])
 
     def _outcome_weight(self, seen: Observations) -> FloatArray:
@@ -154,7 +155,7 @@ class CellEvidence(Evidence):
         return super()._gap_weight(seen, direction) if kept is None else kept[direction][:, seen.arm, seen.at]
 
     def group_sums(self) -> tuple[IntArray, FloatArray]:
-        return self.counts[:, 0].sum(axis=-1), self._sums((0,)).sum(axis=-1)
+        return self.counts[:, 0].sum(axis=-1), self._sums[:, 0].sum(axis=-1)
 
 
 @dataclass(frozen=True)

@@ -179,11 +179,10 @@ class SuccessiveRejection:
         E, phase = self.problem.scaled_tolerance, state.phase
         single = len(self.problem.arms) == 1 and stage.gap
         alone = state.running & (state.alive.sum(axis=1) == 1) & (not single)
-        none = np.zeros_like(state.alive)
         fair = state.alive & safely_fair(state.gaps, phase, E) if stage.gap else state.alive
         ready = state.running & ~alone & (fair.any(axis=1) | (not stage.outcome))
-        worse = surely_worse(state.outcomes, fair, phase) if stage.outcome else none
-        unfair = surely_unfair(state.gaps, phase, E) if stage.gap else none
+        worse = surely_worse(state.outcomes, fair, phase) if stage.outcome else np.False_
+        unfair = surely_unfair(state.gaps, phase, E) if stage.gap else np.False_
         out = state.alive & (worse | unfair) & ready[:, None]
         reason = np.where(unfair, Reason.UNFAIR, Reason.WORSE)
         return (

@@ -31,11 +31,14 @@ def round_pulls(
     whole = math.floor(length + _SLACK)
     pulls = np.maximum(given, np.floor(target + _SLACK).astype(np.int64))
     _take_back(pulls, given, target, extra, room, whole)
+    rest = whole - int(pulls.sum())
+    if rest == 0:
+        return pulls
     spare = np.where(usable, target - pulls, -np.inf)
     left = room - float(np.sum(pulls * extra))
     default = int(np.argmin(np.where(usable, extra, np.inf)))
-    for _ in range(whole - int(pulls.sum())):
-        unit = int(np.argmax(np.where(extra <= left, spare, -np.inf)))
+    for _ in range(rest):
+        unit = int(np.argmax(spare if left >= extra.max() else np.where(extra <= left, spare, -np.inf)))
         if spare.flat[unit] <= 0:
             unit = default
         pulls.flat[unit] += 1

@@ -136,10 +136,9 @@ def check_batch(problem: Problem, made: Batch) -> None:
         raise DataError("The column 'count' must hold one whole number, 0 or more, for each line.")
     for name in problem.observed:
         _check_column(problem, name, np.asarray(made.columns[name]), made.size)
-    forced = made.regime > 0
     expected = np.array((-1, *problem.group_codes))[made.regime]
-    wrong = forced & (made.columns[problem.sensitive] != expected)
-    if np.any(wrong):
+    wrong = (made.regime > 0) & (made.columns[problem.sensitive] != expected)
+    if wrong.any():
         regime = problem.regimes[int(made.regime[np.argmax(wrong)])]
         raise DataError(
             f"A row of regime '{regime}' has another {problem.sensitive}. A forced pull must return the group it was forced to; "
@@ -161,7 +160,7 @@ def _check_column(problem: Problem, name: str, values: NDArray[Any], size: int) 
 
 
 def _within(name: str, codes: NDArray[Any], size: int, length: int) -> None:
-    valid = codes.shape == (length,) and np.issubdtype(codes.dtype, np.integer)
+    valid = codes.shape == (length,) and codes.dtype.kind in "iu"
     if not valid or (length and (codes.min() < 0 or codes.max() >= size)):
         raise DataError(
             f"Column '{name}' must hold {length} codes from 0 to {size - 1}; use `batch` to give names instead."

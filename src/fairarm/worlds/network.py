@@ -84,24 +84,28 @@ class NetworkWorld:
         return Truth(means @ self.shares, means, self.problem.gap_tolerance)
 
     def draw(self, counts: IntArray, rng: np.random.Generator) -> IntArray:
-        """Counts of (S, cell, y) for pulls (..., R, K): (..., R, K, G, O). Natural pulls draw S first."""
-        _, G, cells = self.law.shape
-        out = np.zeros((*counts.shape, G, cells), dtype=np.int64)
-        by_group = np.zeros((*counts.shape, G), dtype=np.int64)
-        by_group[..., 0, :, :] = rng.multinomial(counts[..., 0, :], self.shares)
-        for t in range(G):
-            by_group[..., 1 + t, :, t] = counts[..., 1 + t, :]
-        regime, arm, group = np.nonzero(by_group.reshape(-1, *by_group.shape[-3:]).any(axis=0))
-        drawn = rng.multinomial(by_group[..., regime, arm, group], self.law[arm, group])
+        """Counts of (S, cell, y) for pulls (..., R, K): (..., R, K, G, O)."""
+        regime, arm, group, drawn = self._draw_units(counts, rng)
+        out = np.zeros((*counts.shape, *self.law.shape[1:]), dtype=np.int64)
         out[..., regime, arm, group, :] = drawn
         return out
 
+    def _draw_units(self, counts: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """Only the (regime, arm, group) that were pulled, U of them, and their counts (..., U, O). Natural pulls draw S first."""
+        groups = self.law.shape[1]
+        by_group = np.zeros((*counts.shape, groups), dtype=np.int64)
+        by_group[..., 0, :, :] = rng.multinomial(counts[..., 0, :], self.shares)
+        for t in range(groups):
+            by_group[..., 1 + t, :, t] = counts[..., 1 + t, :]
+        regime, arm, group = np.nonzero(by_group.reshape(-1, *by_group.shape[-3:]).any(axis=0))
+        return regime, arm, group, rng.multinomial(by_group[..., regime, arm, group], self.law[arm, group])
+
     def pull(self, plan: Plan, rng: np.random.Generator) -> Batch:
-        counts = self.draw(plan.counts, rng)
-        regime, arm, group, cell = np.nonzero(counts)
+        regime, arm, group, drawn = self._draw_units(plan.counts, rng)
+        unit, cell = np.nonzero(drawn)
         columns: dict[str, Any] = dict(self.problem.row_space.codes(cell))
-        columns[self.problem.sensitive] = np.array(self.problem.group_codes)[group]
-        return Batch(arm, regime, columns, counts[regime, arm, group, cell])
+        columns[self.problem.sensitive] = np.array(self.problem.group_codes)[group[unit]]
+        return Batch(arm[unit], regime[unit], columns, drawn[unit, cell])
 
 
 def check_agreement(problem: Problem, network: Network) -> None:
