@@ -168,7 +168,7 @@ def main() -> None:
         measured("likelihoods", "cells C (20 arms)", (2_000, 8_000, 32_000, 128_000), lambda C: likelihoods(20, C)),
         measured("divergences", "arms K (100 cells)", (25, 50, 100, 200, 400), lambda K: divergences(K, 100)),
         measured("divergences", "cells C (20 arms)", (500, 2_000, 8_000, 32_000), lambda C: divergences(20, C)),
-        measured("one programme", "arms K", (30, 75, 150, 300), programme),
+        measured("one programme", "arms K", (30, 100, 300, 1000), programme),
         measured("50 runs of csr-v2", "pulls T (10 arms)", (10**4, 10**6, 10**8, 10**10), lambda T: runs(pulls=T)),
         measured("50 runs of csr-v2", "cells C (10 arms)", (200, 400, 800, 1_600), lambda C: runs(m=C)),
         measured("runs of csr-v2", "replicates n (10 arms)", (25, 50, 100, 200), lambda n: runs(n=n)),
