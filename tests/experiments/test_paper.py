@@ -78,7 +78,6 @@ def test_two_loky_workers_give_the_same_files(alone: dict[str, bytes], tmp_path:
 
 
 def test_two_dask_workers_give_the_same_files(alone: dict[str, bytes], tmp_path: Path) -> None:
-    pytest.importorskip("distributed")
     assert finished(tmp_path, jobs=2, backend="dask") == alone
 
 
