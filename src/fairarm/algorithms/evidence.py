@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -96,8 +95,7 @@ class CellEvidence(Evidence):
     def add(self, batch: Batch) -> CellEvidence:
         """The evidence with a checked batch added to its only replicate."""
         group, cell = _group_of(self.problem, batch), self.problem.row_space.number(batch.columns)
-        at = cell if self._outcome_in_likelihood else cell // len(self.problem.outcome.values or ())
-        _require_possible(self.problem, batch, self.likelihood.own(batch.arm, group, at))
+        _require_possible(self.problem, batch, self.likelihood.own(batch.arm, group, self._at(cell)))
         counts = self.counts.copy()
         np.add.at(counts[0], (batch.regime, batch.arm, group, cell), batch.count)
         return CellEvidence(self.problem, counts)
@@ -123,28 +121,24 @@ class CellEvidence(Evidence):
     def likelihood(self) -> Likelihood:
         return self.problem.tables.likelihood
 
-    @property
-    def _outcome_in_likelihood(self) -> bool:
-        """S → Y is an edge, so that cells of L carry y."""
-        return self.problem.outcome.node in self.problem.relevant_children
-
     def pulls(self) -> IntArray:
         return np.asarray(self.counts.sum(axis=(3, 4)))
 
-    @cached_property
-    def _sums(self) -> FloatArray:
-        """Scaled outcome sums by regime, arm, group and cell of L, (n, R, K, G, C)."""
-        values = self.problem.outcome.scaled_values
-        split = self.counts.reshape(*self.counts.shape[:4], -1, len(values))
-        if self._outcome_in_likelihood:
-            return np.asarray((split * values).reshape(self.counts.shape))
-        return np.asarray(split @ values)
-
     def observations(self, regimes: tuple[int, ...]) -> Observations:
-        """Only cells with a positive sum of outcomes: the others add nothing to any estimate."""
-        sums = self._sums[:, regimes[0]] if len(regimes) == 1 else self._sums[:, regimes].sum(axis=1)
-        arm, group, cell = np.nonzero(sums[0] if len(sums) == 1 else sums.any(axis=0))
-        return Observations(arm, group, cell, sums[:, arm, group, cell])
+        """Only what was seen with an outcome above its lowest: the rest adds nothing to any estimate."""
+        chosen = self.counts[:, regimes[0]] if len(regimes) == 1 else self.counts[:, regimes].sum(axis=1)
+        arm, group, row = np.nonzero(chosen[0] if len(chosen) == 1 else chosen.any(axis=0))
+        outcome = self.problem.row_outcomes[row]
+        if not outcome.all():
+            above = np.flatnonzero(outcome)
+            arm, group, row, outcome = arm[above], group[above], row[above], outcome[above]
+        return Observations(arm, group, self._at(row), chosen[:, arm, group, row] * outcome)
+
+    def _at(self, row: IntArray) -> IntArray:
+        """The cell of L: without the outcome, unless S → Y is an edge."""
+        if self.problem.outcome.node in self.problem.relevant_children:
+            return row
+        return row // len(self.problem.outcome.values or ())
 
     def _outcome_weight(self, seen: Observations) -> FloatArray:
         kept = self.problem.tables.outcome_weights
@@ -155,7 +149,7 @@ class CellEvidence(Evidence):
         return super()._gap_weight(seen, direction) if kept is None else kept[direction][:, seen.arm, seen.at]
 
     def group_sums(self) -> tuple[IntArray, FloatArray]:
-        return self.counts[:, 0].sum(axis=-1), self._sums[:, 0].sum(axis=-1)
+        return self.counts[:, 0].sum(axis=-1), self.counts[:, 0] @ self.problem.row_outcomes
 
 
 @dataclass(frozen=True)

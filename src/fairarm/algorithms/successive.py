@@ -163,9 +163,9 @@ class SuccessiveRejection:
         outcomes, gaps = state.outcomes.copy(), state.gaps.copy()
         fresh = state.alive & state.running[:, None]
         if stage.outcome:
-            regimes = (0,) if self.readings.outcome_pulls == "natural" else tuple(range(pulls.shape[1]))
-            terms = evidence.outcome_terms(regimes)
-            found = dropped_mean(terms, pulls[:, regimes].sum(axis=1), tables.M, state.phase, base)
+            natural = self.readings.outcome_pulls == "natural"
+            terms = evidence.outcome_terms((0,) if natural else tuple(range(pulls.shape[1])))
+            found = dropped_mean(terms, pulls[:, 0] if natural else pulls.sum(axis=1), tables.M, state.phase, base)
             outcomes = np.where(fresh, found, outcomes)
         if stage.gap:
             for direction, regime in ((0, 2), (1, 1)):

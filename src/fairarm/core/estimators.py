@@ -75,13 +75,12 @@ def dropped_mean(
     Weights beyond the threshold are dropped, not capped. ``pulls`` (..., K) counts every pull, usable or not;
     ``divergence`` (K, K). Returns (..., K); nan where Z_k = 0: an estimate that is *undefined*, never 0.
     """
-    leakage = 1.0 / divergence
-    threshold = np.where(leakage > 0, drop_threshold(divergence, phase, base), 0.0)  # pairs without overlap are skipped
     total = np.zeros((*pulls.shape[:-1], len(divergence)))
     for block in blocks:
-        kept = np.abs(block.weight) <= threshold[:, block.arm]
-        terms = np.where(kept, block.weight, 0.0) * leakage[:, block.arm]
-        total += block.outcome_sum @ terms.T
-    size = pulls @ leakage.T
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(size > 0, total / size, np.nan)
+        pair = divergence[:, block.arm]
+        kept = np.abs(block.weight) <= drop_threshold(pair, phase, base)
+        if np.isinf(pair).any():  # pairs without overlap are skipped
+            kept &= np.isfinite(pair)
+        total += block.outcome_sum @ (np.where(kept, block.weight, 0.0) / pair).T
+    size = pulls @ (1.0 / divergence).T
+    return np.divide(total, size, out=np.full_like(total, np.nan), where=size > 0)

@@ -154,6 +154,11 @@ class Problem:
         return CellSpace.of((*self.cell_columns, self.outcome.node), self.variables)
 
     @cached_property
+    def row_outcomes(self) -> FloatArray:
+        """Y' of each cell of the row space, (O,)."""
+        return np.asarray(self.outcome.scaled_values[self.row_space.codes()[self.outcome.node]])
+
+    @cached_property
     def finite(self) -> bool:
         """Every observed column has states: rows can be counted instead of kept."""
         return all(node in self.variables and self.variables[node].finite for node in self.observed)
