@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,21 +22,6 @@ ROW_TOLERANCE = 1e-6
 _ROUNDING = 1e-12
 MAX_ENTRIES = 1 << 24
 """Largest table, in entries (128 MiB of float64), checked before memory is taken."""
-
-
-@runtime_checkable
-class Mechanism(Protocol):
-    """The law of a node given its parents."""
-
-    @property
-    def node(self) -> str: ...
-
-    @property
-    def parents(self) -> tuple[str, ...]: ...
-
-    def log_prob(self, columns: Columns) -> FloatArray:
-        """log P(x | pa(x)), or log density, of every observation."""
-        ...
 
 
 def checked_rows(table: FloatArray, where: str) -> tuple[FloatArray, int]:
