@@ -57,25 +57,28 @@ class Likelihood:
         return Likelihood(arms, np.concatenate([self.children, later.children], axis=1))
 
 
-def likelihood(problem: Problem, columns: Columns, length: int) -> Likelihood:
+def likelihood(problem: Problem, columns: Columns, length: int, without_outcome: bool = False) -> Likelihood:
     """log L of ``length`` observations given by their columns (codes for finite nodes; S itself is not needed).
 
-    Where S → Y is an edge, Y is a relevant child: its factor is included and the columns must hold it.
+    Where S → Y is an edge, Y is a relevant child: its factor is included and the columns must hold it, unless
+    ``without_outcome`` leaves it out.
     """
     arms = np.empty((len(problem.arms), len(problem.groups), length))
     children = np.zeros((len(problem.groups), length))
-    known = [problem.mechanisms[x] for x in problem.relevant_children if x in problem.mechanisms]
+    left_out = problem.outcome.node if without_outcome else None
+    known = [problem.mechanisms[x] for x in problem.relevant_children if x in problem.mechanisms and x != left_out]
+    missing = [x for x in problem.missing_mechanisms if x != left_out]
     for t, code in enumerate(problem.group_codes):
         given = {**columns, problem.sensitive: np.full(length, code, dtype=np.int64)}
         for k, arm in enumerate(problem.arms):
             arms[k, t] = arm.mechanism.log_prob(given)
         for mechanism in known:
             children[t] += mechanism.log_prob(given)
-    if problem.missing_mechanisms:
+    if missing:
         return Likelihood(
             arms,
-            f"The mechanisms of {', '.join(problem.missing_mechanisms)} are not declared: they are children of "
+            f"The mechanisms of {', '.join(missing)} are not declared: they are children of "
             f"'{problem.sensitive}' on the way to '{problem.outcome.node}', and the paper's algorithms need "
-            f"P(node | parents) of each. Declare them, or use `uniform`.",
+            f"P(node | parents) of each. Declare them, or use `pool` or `uniform`.",
         )
     return Likelihood(arms, children)

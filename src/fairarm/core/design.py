@@ -1,0 +1,157 @@
+"""Which pulls would settle the question: a convex design by Frank–Wolfe.
+
+Over non-negative pulls x of the units u = (regime, arm), within the pulls and the cost left,
+
+    minimise  log Σ_e exp( −Γ_e(n + Σ_u x_u p_u) )
+
+where e runs over the events that would overturn the answer (`Alternatives`), Γ_e is the evidence against e that
+counts n in the cells would give on average, concave in n, and p_u is the law of the cells under the unit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairarm.core.projection import project
+from fairarm.core.types import FloatArray, IntArray
+
+NO_ARM = -1
+
+
+@dataclass(frozen=True)
+class Alternatives:
+    """For each replicate and draw of the truth, the answer b, and for each arm k what k would need to overturn it.
+
+    ``outcome`` g1 and ``gap`` g2, (N, D, K): k overturns b by δ with (w_k − w_b)·δ ≥ g1 and sign · d_k·δ ≥ g2; the
+    entry of b itself is its own becoming unfair. A need ≤ 0 is met already; +inf can never be met.
+    """
+
+    best: IntArray
+    """(N, D); NO_ARM where no arm is fair."""
+    outcome: FloatArray
+    gap: FloatArray
+    sign: FloatArray
+    """(N, D, K): the direction in which d_k·θ must move."""
+
+
+def best_fair_arm(outcomes: FloatArray, gaps: FloatArray, tolerance: float) -> IntArray:
+    """The fair arm with the highest outcome over the last axis, NO_ARM where none is fair."""
+    fair = np.abs(gaps) < tolerance
+    best = np.argmax(np.where(fair, outcomes, -np.inf), axis=-1)
+    return np.where(fair.any(axis=-1), best, NO_ARM)
+
+
+def alternatives(outcomes: FloatArray, gaps: FloatArray, tolerance: float) -> Alternatives:
+    """The answer in each draw, (N, D, K) outcomes and gaps, and what would overturn it."""
+    best = best_fair_arm(outcomes, gaps, tolerance)
+    top = np.take_along_axis(outcomes, np.maximum(best, 0)[..., None], axis=-1)
+    none = (best == NO_ARM)[..., None]
+    own = np.arange(outcomes.shape[-1]) == best[..., None]
+    size = np.abs(gaps)
+    lower = np.where(none | own, 0.0, np.maximum(top - outcomes, 0.0))
+    outside = np.where(own, tolerance - size, np.maximum(size - tolerance, 0.0))
+    toward = np.where(gaps >= 0, -1.0, 1.0)
+    return Alternatives(best, lower, outside, np.where(own, -toward, toward))
+
+
+@dataclass(frozen=True)
+class Laws:
+    """The cells' laws, (N or 1, K, C) each: natural w_k, and p_{k,s}, p_{k,s'}, stacked as ``units`` (N, R, K, C)."""
+
+    units: FloatArray
+
+    @property
+    def natural(self) -> FloatArray:
+        return self.units[:, 0]
+
+    @property
+    def difference(self) -> FloatArray:
+        """d_k = p_{k,s} − p_{k,s'}."""
+        return np.asarray(self.units[:, 1] - self.units[:, 2])
+
+
+def affordable_mix(gain: FloatArray, costs: FloatArray, average: FloatArray) -> FloatArray:
+    """Shares x ≥ 0, Σ x = 1, Σ cost·x ≤ average, with the highest Σ gain·x: (N, U) for gains (N, U), costs (U,).
+
+    At most two units: the two ends of the upper hull of (cost, gain) above the average. A unit of cost +inf is never
+    taken; where even the cheapest costs more than the average, it is taken alone.
+    """
+    rows = np.arange(len(gain))
+    usable = np.where(np.isfinite(costs), gain, -np.inf)
+    cost = np.where(np.isfinite(costs), costs, 0.0)
+    average = np.maximum(average, costs.min())
+    low = np.argmax(np.where(costs <= average[:, None], usable, -np.inf), axis=1)
+    high = np.argmax(usable, axis=1)
+    high = np.where(cost[high] <= average, low, high)
+    for _ in range(len(costs)):
+        width = cost[high] - cost[low]
+        slope = np.where(width > 0, (gain[rows, high] - gain[rows, low]) / np.where(width > 0, width, 1.0), 0.0)
+        tilted = usable - slope[:, None] * cost
+        top = np.argmax(tilted, axis=1)
+        better = (width > 0) & (tilted[rows, top] > tilted[rows, low] + 1e-12 * np.abs(tilted[rows, low]))
+        if not better.any():
+            break
+        cheap = cost[top] <= average
+        low, high = np.where(better & cheap, top, low), np.where(better & ~cheap, top, high)
+    width = cost[high] - cost[low]
+    share = np.where(width > 0, (average - cost[low]) / np.where(width > 0, width, 1.0), 0.0)
+    mix = np.zeros_like(gain)
+    mix[rows, low] += 1.0 - share
+    mix[rows, high] += share
+    return mix
+
+
+def evidence_gradient(
+    counts: FloatArray, noise: FloatArray, laws: Laws, events: Alternatives
+) -> tuple[FloatArray, FloatArray]:
+    """Γ_e(counts), (N, D, K), and the gradient of −log Σ_e exp(−Γ_e) with respect to the counts, (N, C).
+
+    Γ_e = min ½ Σ_c n_c δ_c²/v_c over the δ of the event; its derivative is ½ δ_c²/v_c at the minimum.
+    """
+    w, d = laws.natural, laws.difference
+    spread = noise / counts
+    ws, ds = w * spread[:, None], d * spread[:, None]
+    chosen = np.maximum(events.best, 0)
+    wb = np.where((events.best == NO_ARM)[..., None], 0.0, np.broadcast_to(w, (len(counts), *w.shape[1:]))[np.arange(len(counts))[:, None], chosen])
+    G11 = (ws * w).sum(axis=2)[:, None] - 2.0 * wb @ ws.transpose(0, 2, 1) + ((wb * spread[:, None]) * wb).sum(axis=2)[:, :, None]
+    G12 = events.sign * ((ws * d).sum(axis=2)[:, None] - wb @ ds.transpose(0, 2, 1))
+    value, lam1, lam2 = project(G11, G12, np.broadcast_to((ds * d).sum(axis=2)[:, None], G11.shape), events.outcome, events.gap)
+    lam2 = lam2 * events.sign
+    flat = value.reshape(len(value), -1)
+    weight = np.exp(flat.min(axis=1, keepdims=True) - flat)
+    weight = (weight / weight.sum(axis=1, keepdims=True)).reshape(value.shape)
+    both, square1 = weight * lam1 * lam2, weight * lam1**2
+    # Σ_e weight (lam1 (w_k − w_b) + lam2 d_k)²
+    total = np.einsum("nk,nkc->nc", square1.sum(axis=1), w * w) + np.einsum("nk,nkc->nc", (weight * lam2**2).sum(axis=1), d * d)
+    total += 2.0 * np.einsum("nk,nkc->nc", both.sum(axis=1), w * d)
+    total += np.einsum("ndc,ndc->nc", wb, wb * square1.sum(axis=2)[..., None] - 2.0 * (square1 @ w + both @ d))
+    return value, 0.5 * np.maximum(total, 0.0) * spread**2 / noise
+
+
+def plan_pulls(
+    counts: FloatArray,
+    noise: FloatArray,
+    laws: Laws,
+    events: Alternatives,
+    pulls: FloatArray,
+    costs: FloatArray,
+    average: FloatArray,
+    steps: int = 40,
+) -> FloatArray:
+    """The remaining ``pulls`` (N,) divided among the units, (N, R, K), at an average cost of at most ``average`` (N,).
+
+    ``counts`` (N, C) are the rows so far plus the prior's; ``costs`` (R, K).
+    """
+    units = laws.units.reshape(laws.units.shape[0], -1, laws.units.shape[-1])
+    flat = costs.ravel()
+    x = np.zeros((len(counts), len(flat)))
+    expected = np.zeros_like(counts)
+    for step in range(steps):
+        _, gradient = evidence_gradient(counts + pulls[:, None] * expected, noise, laws, events)
+        vertex = affordable_mix((units @ gradient[:, :, None])[:, :, 0], flat, average)
+        move = 2.0 / (step + 2.0)
+        x = (1.0 - move) * x + move * vertex
+        expected = (1.0 - move) * expected + move * np.matmul(vertex[:, None], units)[:, 0]
+    return np.asarray((x * pulls[:, None]).reshape(len(counts), *costs.shape))

@@ -1,0 +1,109 @@
+"""One shared unknown: the cells in which every arm, group and regime informs the same θ_c = E[Y | c].
+
+    μ_{k,t} = Σ_i L[k, t](i) h(z(i)) θ(c(i)) / Σ_i L[k, t](i) h(z(i))
+
+A *point* i is what a row can be besides Y, as far as it has a likelihood; c(i) its cell, z(i) the part of it that the
+shared law h depends on. Where S → Y is an edge, S belongs to the cell. Where a child's mechanism is not declared, h
+differs between the groups and S belongs to z, so that gaps rest on S-labelled rows alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairarm.core.types import FloatArray, IntArray
+from fairarm.problem.context import ContextLaw
+from fairarm.problem.likelihood import likelihood
+from fairarm.problem.space import CellSpace
+
+if TYPE_CHECKING:
+    from fairarm.problem.model import Problem
+
+
+@dataclass(frozen=True)
+class SharedCells:
+    """The points of a finite problem: L (K, G, I), and for each the cell (C of them) and the context (Z of them)."""
+
+    likelihood: FloatArray
+    cell: IntArray
+    context: IntArray
+    cells: int
+    contexts: int
+    law: FloatArray | None
+    """h at the contexts, (Z,), where declared; else it is estimated."""
+    cell_of: IntArray
+    context_of: IntArray
+    """Where a row of group t with observed columns x belongs, (G, X)."""
+
+    @cached_property
+    def exposure(self) -> FloatArray:
+        """Σ_{i in z} L[k, t](i), (K, G, Z): h(z) times this is the chance that a row of arm k and group t lies in z."""
+        out = np.zeros((*self.likelihood.shape[:2], self.contexts))
+        np.add.at(out, (slice(None), slice(None), self.context), self.likelihood)
+        return out
+
+    def law_of_cells(self, h: FloatArray) -> FloatArray:
+        """p_{k,t}(c) of laws h (N, Z), normalised for each arm and group: (N, K, G, C)."""
+        weighted = self.likelihood * h[:, None, None, self.context]
+        if self.cells == len(self.cell) and np.array_equal(self.cell, np.arange(self.cells)):
+            by_cell = weighted
+        else:
+            by_cell = np.zeros((*weighted.shape[:3], self.cells))
+            np.add.at(by_cell, (slice(None), slice(None), slice(None), self.cell), weighted)
+        total = by_cell.sum(axis=3, keepdims=True)
+        return np.divide(by_cell, total, out=np.zeros_like(by_cell), where=total > 0)
+
+
+def free_columns(problem: Problem) -> tuple[str, ...]:
+    """The columns that h can depend on: the cell without V and the children where nothing observed descends from them,
+    without V alone where that holds of V, else the whole cell."""
+    children = tuple(x for x in problem.relevant_children if x != problem.outcome.node)
+    graph = problem.roles.graph
+    tries = [(problem.decision,)] if _missing(problem) else [(problem.decision, *children), (problem.decision,)]
+    for summed in tries:
+        rest = tuple(name for name in problem.cell_columns if name not in summed)
+        if not any(set(rest) & graph.descendants(name) for name in summed):
+            return rest
+    return problem.cell_columns
+
+
+def shared_cells(problem: Problem) -> SharedCells:
+    """The points of a problem whose columns other than Y are finite."""
+    space = CellSpace.of(problem.cell_columns, problem.variables)
+    codes = space.codes()
+    values = likelihood(problem, codes, space.count, without_outcome=True)
+    G, C = len(problem.groups), space.count
+    own_law = bool(_missing(problem))
+    own_cells = problem.outcome.node in problem.relevant_children
+    L = np.exp(values.arms if isinstance(values.children, str) else values.log_L)
+    declared = problem.context if isinstance(problem.context, ContextLaw) and not own_law else None
+    free = CellSpace.of(declared.variables if declared else free_columns(problem), problem.variables)
+    law = declared.weights.ravel() if declared else None if own_law or free.columns else np.ones(1)
+    context = free.number(codes) if free.columns else np.zeros(C, dtype=np.int64)
+    cell = np.arange(C)
+    cell_of = cell + (C * np.arange(G)[:, None] if own_cells else np.zeros((G, 1), dtype=np.int64))
+    context_of = context + (free.count * np.arange(G)[:, None] if own_law else np.zeros((G, 1), dtype=np.int64))
+    if not (own_law or own_cells):
+        return SharedCells(L, cell, context, C, free.count, law, cell_of, context_of)
+    apart = np.zeros((*L.shape[:2], G, C))
+    for t in range(G):
+        apart[:, t, t] = L[:, t]
+    return SharedCells(
+        apart.reshape(*L.shape[:2], G * C),
+        cell_of.ravel(),
+        context_of.ravel(),
+        C * (G if own_cells else 1),
+        free.count * (G if own_law else 1),
+        law,
+        cell_of,
+        context_of,
+    )
+
+
+def _missing(problem: Problem) -> tuple[str, ...]:
+    """Children whose mechanism is needed and not declared; Y's own never is."""
+    return tuple(x for x in problem.missing_mechanisms if x != problem.outcome.node)
