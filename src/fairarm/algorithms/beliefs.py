@@ -1,0 +1,56 @@
+"""What the pulls so far say about every arm, pooled over arms, groups and regimes: the estimation that Pool, its
+competitors, its stopping rules and the mixture share.
+
+Two kinds, chosen by the data: *cell means* where the columns are finite and the cells are seen often enough, *doubly
+robust* where the decision is real-valued or the cells are too many (`fairarm.algorithms.doubly_robust`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from fairarm.core.design import Laws
+from fairarm.core.types import FloatArray
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """How well the rows speak for each arm, (N, K) each.
+
+    Weights are the balance heuristic's, w_k(row) = P(row | arm k) / P(row | the mixture of all pulls made): mean 1.
+    """
+
+    effective: FloatArray
+    """Effective sample size (Σ w)² / Σ w² of the arm's outcome."""
+    largest_weight: FloatArray
+    overlap: FloatArray
+    """Σ_c min(P(c | arm), P(c | mixture)): 1 is the same law, 0 none in common."""
+    unseen: FloatArray
+    """The share of the arm's mass in cells without a row."""
+
+
+@dataclass(frozen=True)
+class DesignBasis:
+    """What planning needs: rows in each cell with the prior's (N, C), Var(Y | c) (N, C), and the units' laws."""
+
+    counts: FloatArray
+    noise: FloatArray
+    laws: Laws
+
+
+class Beliefs(Protocol):
+    """Beliefs of N replicates about K arms; outcomes on the scale [0, 1]."""
+
+    method: str
+    """Said in the output: "cell means" or "doubly robust"."""
+
+    def draw(self, rng: np.random.Generator, draws: int) -> tuple[FloatArray, FloatArray]:
+        """Joint draws of every arm's outcome and gap μ(s) − μ(s'), (N, draws, K) each."""
+        ...
+
+    def design(self) -> DesignBasis: ...
+
+    def diagnostics(self) -> Diagnostics: ...

@@ -1,0 +1,164 @@
+"""The joint confidence region for the cell means θ, from counts alone (docs/certified.md, part 2).
+
+One mixture likelihood ratio for all cells together, so that no error probability is split over cells or arms:
+
+    Θ = { θ : log N(n, y) − ℓ(θ) < log(1/δ) },    ℓ(θ) = Σ_c y_c log θ_c + (n_c − y_c) log(1 − θ_c)
+
+Θ contains the truth at all times at once with probability ≥ 1 − δ, whatever rule chose the pulls. Its projections
+are the certified intervals. Counts have a leading axis of N replicates and C cells last.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betaln, logsumexp, xlogy
+
+from fairarm.core.types import FloatArray
+
+NEAR = (0.005, 0.02, 0.08, 0.25, 0.5)
+STRENGTH = (1.0, 5.0, 25.0, 125.0)
+"""The fixed grid of priors, all of one weight: each θ_c is Beta(εs, (1−ε)s) or its mirror image, by a fair coin."""
+
+HALVINGS = 60
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """``log_evidence`` log N(n, y), (N,), and ``mean`` E[θ | n, y] under the same mixture, (N, C)."""
+
+    log_evidence: FloatArray
+    mean: FloatArray
+
+
+def mixture(n: FloatArray, y: FloatArray) -> Mixture:
+    """N(n, y) = (1/|grid|) Σ_{ε,s} Π_c ½ [ BB(y_c, n_c; εs, (1−ε)s) + BB(y_c, n_c; (1−ε)s, εs) ],
+
+    BB(y, n; α, β) = B(y+α, n−y+β) / B(α, β). ``n``, ``y`` (N, C): rows, and sums of outcomes in [0, 1], which need
+    not be whole numbers.
+    """
+    log_weight, mean = [], []
+    for near in NEAR:
+        for strength in STRENGTH:
+            alpha, beta = near * strength, (1 - near) * strength
+            low, high = betaln(y + alpha, n - y + beta), betaln(y + beta, n - y + alpha)
+            either = np.logaddexp(low, high)
+            log_weight.append((either - betaln(alpha, beta) - math.log(2)).sum(axis=-1))
+            mean.append((y + beta + np.exp(low - either) * (alpha - beta)) / (n + strength))
+    total = np.asarray(logsumexp(log_weight, axis=0))
+    weight = np.exp(np.asarray(log_weight) - total)
+    return Mixture(total - math.log(len(log_weight)), np.einsum("gn,gnc->nc", weight, np.asarray(mean)))
+
+
+def tilted(up: FloatArray, down: FloatArray, slope: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """θ and 1 − θ where u log θ + v log(1 − θ) + s θ is largest over [0, 1]: the root of s θ² + (u+v−s) θ − u = 0.
+
+    R² = (u+v−s)² + 4su is written as (s+u−v)² + 4uv, which cannot cancel. Of the two forms of the root,
+    2u / (u+v−s+R) and (s−u−v+R) / 2s, the one without cancellation is used, for 1 − θ likewise. Zeros are legal.
+    """
+    n = up + down
+    root = np.hypot(slope + up - down, 2 * np.sqrt(up * down))
+
+    def one_side(u: FloatArray, s: FloatArray) -> FloatArray:
+        below = s <= n
+        top, bottom = np.where(below, 2 * u, s - n + root), np.where(below, n - s + root, 2 * s)
+        return np.where(bottom > 0, top / np.where(bottom > 0, bottom, 1.0), 0.5)
+
+    return one_side(up, slope), one_side(down, -slope)
+
+
+def tilted_maximum(up: FloatArray, down: FloatArray, slope: FloatArray) -> FloatArray:
+    """max over θ in [0, 1]^C of Σ_c u log θ + v log(1 − θ) + s θ, (..., C) -> (...,)."""
+    theta, rest = tilted(up, down, slope)
+    return np.asarray((xlogy(up, theta) + xlogy(down, rest) + slope * theta).sum(axis=-1))
+
+
+def highest_in_region(n: FloatArray, y: FloatArray, weight: FloatArray, delta: float) -> FloatArray:
+    """The largest Σ_c f_c θ_c over the region Θ, by its Lagrange dual: never too small.
+
+        sup_Θ f·θ ≤ (1/λ) [ max_θ { ℓ(θ) + λ f·θ } − log N + log(1/δ) ]    for every λ > 0
+
+    ``weight`` f (N or 1, F, C); returns (N, F). The best λ puts the maximiser on the region's border: found by
+    halving on a log scale. A λ that is not the best gives a wider interval, not a wrong one.
+    """
+    level = (mixture(n, y).log_evidence - math.log(1 / delta))[:, None]
+    up, down = y[:, None, :], (n - y)[:, None, :]
+    size = np.maximum(np.abs(weight).max(axis=-1), 1e-300)
+    low, high = np.log(1e-6 / size) + 0 * level, np.log(1e6 * (1 + n.sum(axis=-1))[:, None] / size)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        theta, rest = tilted(up, down, np.exp(middle)[..., None] * weight)
+        inside = (xlogy(up, theta) + xlogy(down, rest)).sum(axis=-1) >= level
+        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+    scale = np.exp(low)
+    bound = (tilted_maximum(up, down, scale[..., None] * weight) - level) / scale
+    return np.asarray(np.minimum(bound, np.maximum(weight, 0).sum(axis=-1)))
+
+
+def share_interval(first: FloatArray, second: FloatArray, delta: float) -> FloatArray:
+    """Time-uniform interval for the share of the first group, from group counts of natural rows (N,) each -> (N, 2).
+
+    { π : log B(a+½, b+½)/B(½, ½) − a log π − b log(1−π) < log(1/δ) } for counts a, b; ends are rounded outwards.
+    """
+    level = betaln(first + 0.5, second + 0.5) - betaln(0.5, 0.5) - math.log(1 / delta)
+    centre = np.where(first + second > 0, first / np.maximum(first + second, 1.0), 0.5)
+    ends = []
+    for edge in (np.zeros_like(centre), np.ones_like(centre)):
+        outer, inner = edge, centre
+        for _ in range(HALVINGS):
+            middle = (outer + inner) / 2
+            inside = xlogy(first, middle) + xlogy(second, 1 - middle) > level
+            inner, outer = np.where(inside, middle, inner), np.where(inside, outer, middle)
+        ends.append(outer)
+    return np.stack(ends, axis=-1)
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Certified intervals, all at once with probability ≥ 1 − δ: ``outcomes`` μ_k and ``gaps`` ζ_k, (N, K, 2) each."""
+
+    outcomes: FloatArray
+    gaps: FloatArray
+
+
+SHARE_OF_DELTA = 0.1
+"""The part of δ that the interval for P(S) takes where P(S) is unknown."""
+
+
+def intervals(
+    n: FloatArray,
+    y: FloatArray,
+    law: FloatArray,
+    delta: float,
+    shares: FloatArray | None = None,
+    natural: FloatArray | None = None,
+) -> Intervals:
+    """Projections of the joint region on every μ_k and ζ_k; the law of the cells is known.
+
+    ``law`` p_{k,t}(c) (K, 2, C); ``shares`` P(S) (2,), or None and ``natural`` (N, 2) the group counts of natural
+    rows. μ_k is linear in P(S), so over an interval of shares its extremes are at the ends.
+    """
+    gap = law[:, 0] - law[:, 1]
+    if shares is None:
+        if natural is None:
+            natural = np.zeros((len(n), 2))
+        share = share_interval(natural[:, 0], natural[:, 1], SHARE_OF_DELTA * delta)
+        delta = (1 - SHARE_OF_DELTA) * delta
+    else:
+        share = np.full((1, 1), float(shares[0]))
+    outcomes = []
+    for end in share.T:
+        weight = end[:, None, None] * law[:, 0] + (1 - end)[:, None, None] * law[:, 1]
+        outcomes.append(_both_ends(n, y, weight, delta))
+    pair = np.stack(outcomes)
+    widest = np.stack([pair[..., 0].min(axis=0), pair[..., 1].max(axis=0)], axis=-1)
+    return Intervals(widest, _both_ends(n, y, gap[None], delta))
+
+
+def _both_ends(n: FloatArray, y: FloatArray, weight: FloatArray, delta: float) -> FloatArray:
+    return np.stack(
+        [-highest_in_region(n, y, -weight, delta), highest_in_region(n, y, weight, delta)],
+        axis=-1,
+    )

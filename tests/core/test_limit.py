@@ -1,0 +1,517 @@
+"""T* against closed forms, brute force over shares, a general solver for the moves, and its symmetries.
+
+Nothing here uses the projection or the cuts of the source. The inner minimum is found from the primal side: of all points
+where some set of at most two rows is met exactly at least cost, those that meet every row, the cheapest (three rows an arm, both
+sides of the tolerance at once). The outer maximum is a grid: T* depends on q_ν alone, a point of C − 1 dimensions, which C units
+reach (C + 1 with a cost), so all sets of so many units are tried on a grid of their weights.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from fairarm.core.limit import Limit, limit
+from fairarm.errors import BudgetError
+
+INF = math.inf
+HALF = np.array([0.5, 0.5])
+
+
+# ---- the page, alternative by alternative ----
+
+
+def page_rows(law, shares, theta, E) -> tuple[int | None, dict[int, tuple[np.ndarray, np.ndarray]]]:
+    """best, {arm: (rows (m, C), bounds (m,))} with rows·δ ≥ bounds."""
+    K = len(law)
+    w = [shares[0] * law[k, 0] + shares[1] * law[k, 1] for k in range(K)]
+    d = [law[k, 0] - law[k, 1] for k in range(K)]
+    mu, zeta = [x @ theta for x in w], [x @ theta for x in d]
+    fair = [k for k in range(K) if abs(zeta[k]) < E]
+    if not fair:
+        return None, {k: (-np.sign(zeta[k]) * d[k][None], np.array([abs(zeta[k]) - E])) for k in range(K)}
+    best = max(fair, key=lambda k: mu[k])
+    out = {best: (np.sign(zeta[best]) * d[best][None], np.array([E - abs(zeta[best])]))}
+    for k in range(K):
+        if k != best:
+            rows = np.array([w[k] - w[best], -d[k], d[k]])
+            out[k] = rows, np.array([mu[best] - mu[k], zeta[k] - E, -E - zeta[k]])
+    return best, out
+
+
+def page_value(rows: np.ndarray, bounds: np.ndarray, q: np.ndarray, variance: np.ndarray) -> np.ndarray:
+    """min ½ Σ q δ²/σ² s.t. rows·δ ≥ bounds, for many q (n, C) -> (n,)."""
+    best = np.where(np.all(bounds <= 0), 0.0, np.full(len(q), INF))
+    for size in (1, 2):
+        for active in combinations(range(len(rows)), size):
+            r = rows[list(active)]
+            gram = np.einsum("ic,jc,nc->nij", r, r, variance / q)
+            usable = np.linalg.det(gram) > 1e-13 * np.prod(np.diagonal(gram, axis1=1, axis2=2), axis=1)
+            gram[~usable] = np.eye(size)
+            lam = np.linalg.solve(gram, np.tile(bounds[list(active)], (len(q), 1))[:, :, None])[:, :, 0]
+            move = (lam @ r) * variance / q
+            met = np.all(move @ rows.T >= bounds - 1e-9 * np.abs(bounds) - 1e-12, axis=1)
+            cost = 0.5 * np.sum((lam @ r) * move, axis=1)
+            best = np.where(usable & met, np.minimum(best, cost), best)
+    return best
+
+
+def units(law: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    return np.concatenate([shares[0] * law[:, 0] + shares[1] * law[:, 1], law[:, 0], law[:, 1]])
+
+
+def worst(alternatives, q: np.ndarray, variance: np.ndarray) -> np.ndarray:
+    return np.min([page_value(rows, bounds, q, variance) for rows, bounds in alternatives.values()], axis=0)
+
+
+def grid(n: int, steps: int) -> np.ndarray:
+    """All weights of n units in multiples of 1/steps."""
+    if n == 1:
+        return np.ones((1, 1))
+    axes = np.meshgrid(*[np.arange(steps + 1)] * (n - 1), indexing="ij")
+    inner = np.stack([a.ravel() for a in axes], axis=1)
+    inner = inner[inner.sum(axis=1) <= steps]
+    return np.hstack([inner, steps - inner.sum(axis=1, keepdims=True)]) / steps
+
+
+def brute_force(law, shares, theta, variance, E, costs=None, budget=None, steps=40) -> float:
+    """The largest value on the grid: a lower bound of 1/T*, low by the grid's coarseness alone."""
+    _, alternatives = page_rows(law, shares, theta, E)
+    P, found = units(law, shares), 0.0
+    size = P.shape[1] + (costs is not None)
+    weights = grid(size, steps)
+    for chosen in combinations(range(len(P)), size):
+        nu = weights if costs is None else weights[weights @ costs.ravel()[list(chosen)] <= budget + 1e-12]
+        q = nu @ P[list(chosen)]
+        q = q[q.min(axis=1) > 1e-9]
+        if len(q):
+            found = max(found, float(worst(alternatives, q, variance).max()))
+    return found
+
+
+def instance(rng: np.random.Generator, K: int, C: int, spread: float = 0.5):
+    """Laws Dirichlet, half common to the two groups; θ uniform; binary outcomes' variances."""
+    common = rng.dirichlet(np.ones(C), (K, 1))
+    law = (1 - spread) * common + spread * rng.dirichlet(np.ones(C), (K, 2))
+    theta, p = rng.uniform(0.05, 0.95, C), rng.uniform(0.2, 0.8)
+    return law, np.array([p, 1 - p]), theta, theta * (1 - theta)
+
+
+def tolerance_for(rng: np.random.Generator, law, theta) -> float:
+    """Often between the arms' gaps, so that every kind of alternative occurs."""
+    gaps = np.abs((law[:, 0] - law[:, 1]) @ theta)
+    return float(rng.choice([gaps.min() * 0.8, rng.uniform(gaps.min(), gaps.max()), gaps.max() * 1.3]))
+
+
+def check_shares(found: Limit, costs=None, budget=None) -> None:
+    assert np.all(found.shares >= 0)
+    assert found.shares.sum() == pytest.approx(1, abs=1e-12)
+    if costs is not None:
+        assert np.sum(costs * found.shares) <= budget * (1 + 1e-12)
+
+
+# ---- brute force ----
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_two_cells_against_a_grid(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    law, shares, theta, variance = instance(rng, 2 + seed % 2, 2)
+    E = tolerance_for(rng, law, theta)
+    found = limit(law, shares, theta, variance, E)
+    reached = brute_force(law, shares, theta, variance, E, steps=400)
+    assert reached <= found.upper * (1 + 1e-9)
+    assert found.lower == pytest.approx(reached, rel=2e-3)
+    assert found.lower <= found.upper <= found.lower * (1 + 1e-4)
+    check_shares(found)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_three_cells_against_a_grid(seed: int) -> None:
+    rng = np.random.default_rng([3, seed])
+    law, shares, theta, variance = instance(rng, 2, 3)
+    E = tolerance_for(rng, law, theta)
+    found = limit(law, shares, theta, variance, E)
+    reached = brute_force(law, shares, theta, variance, E, steps=50)
+    assert reached <= found.upper * (1 + 1e-9)
+    assert found.lower == pytest.approx(reached, rel=0.01)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_costs_against_a_grid(seed: int) -> None:
+    rng = np.random.default_rng([4, seed])
+    law, shares, theta, variance = instance(rng, 2, 2)
+    E = tolerance_for(rng, law, theta)
+    costs = rng.choice([0.0, 0.5, 1.0, 2.0], (3, 2))
+    costs[0, 0] = 0.0
+    budget = float(rng.choice([0.1, 0.3]))
+    found = limit(law, shares, theta, variance, E, costs, budget)
+    reached = brute_force(law, shares, theta, variance, E, costs, budget, steps=60)
+    assert reached <= found.upper * (1 + 1e-9)
+    assert found.lower == pytest.approx(reached, rel=0.02)
+    assert found.upper <= found.lower * (1 + 1e-4)
+    check_shares(found, costs, budget)
+    assert found.pulls >= limit(law, shares, theta, variance, E).pulls * (1 - 1e-4)
+
+
+# ---- the values and kinds of the alternatives ----
+
+
+def solver(rows: np.ndarray, bounds: np.ndarray, q: np.ndarray, variance: np.ndarray) -> float:
+    scaled = rows * np.sqrt(variance / q)
+    limits = {"type": "ineq", "fun": lambda x: scaled @ x - bounds, "jac": lambda x: scaled}
+    start = np.linalg.pinv(scaled[:1]) @ bounds[:1]
+    answer = minimize(
+        lambda x: 50 * x @ x, start, jac=lambda x: 100 * x, constraints=limits, method="SLSQP",
+        options={"ftol": 1e-14, "maxiter": 500},
+    )  # fmt: skip
+    return float(answer.fun) / 100
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_every_alternative_at_the_shares_found(seed: int) -> None:
+    rng = np.random.default_rng([5, seed])
+    law, shares, theta, variance = instance(rng, 6, 5)
+    E = tolerance_for(rng, law, theta)
+    found = limit(law, shares, theta, variance, E)
+    best, alternatives = page_rows(law, shares, theta, E)
+    assert found.best == best
+    q = found.shares.ravel() @ units(law, shares)
+    by_arm = {a.arm: a for a in found.alternatives}
+    assert by_arm.keys() == alternatives.keys()
+    mu = shares @ (law @ theta).T
+    fair = np.abs((law[:, 0] - law[:, 1]) @ theta) < E
+    for arm, (rows, bounds) in alternatives.items():
+        assert by_arm[arm].value == pytest.approx(float(page_value(rows, bounds, q[None], variance)[0]), rel=1e-9)
+        assert by_arm[arm].value == pytest.approx(solver(rows, bounds, q, variance), rel=1e-4)
+        if best is None:
+            assert by_arm[arm].kind == "becomes fair"
+        elif arm == best:
+            assert by_arm[arm].kind == "best arm unfair"
+        else:
+            words = [w for w, said in (("overtakes", mu[arm] < mu[best]), ("becomes fair", not fair[arm])) if said]
+            assert by_arm[arm].kind == " and ".join(words)
+    values = [a.value for a in found.alternatives]
+    assert values == sorted(values)
+    assert values[0] == found.lower
+    assert sum(a.weight for a in found.alternatives) == pytest.approx(1)
+    # what binds is what is smallest
+    assert found.binding
+    assert max(a.value for a in found.binding) <= found.upper * 1.02
+
+
+def test_all_four_kinds_occur() -> None:
+    """So the test above cannot pass for want of cases."""
+    kinds = set()
+    for seed in range(8):
+        rng = np.random.default_rng([5, seed])
+        law, shares, theta, variance = instance(rng, 6, 5)
+        kinds |= {a.kind for a in limit(law, shares, theta, variance, tolerance_for(rng, law, theta)).alternatives}
+    assert kinds == {"best arm unfair", "overtakes", "becomes fair", "overtakes and becomes fair"}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_other_shares_do_better(seed: int) -> None:
+    """The function of ν is concave, so where no direction improves it nothing does: every unit and many mixtures are tried."""
+    rng = np.random.default_rng([6, seed])
+    law, shares, theta, variance = instance(rng, 8, 6)
+    E = tolerance_for(rng, law, theta)
+    found = limit(law, shares, theta, variance, E)
+    _, alternatives = page_rows(law, shares, theta, E)
+    P = units(law, shares)
+    others = np.vstack([np.eye(len(P)), rng.dirichlet(np.full(len(P), 0.2), 300)])
+    for step in (1e-3, 1e-2, 0.1, 0.5):
+        q = ((1 - step) * found.shares.ravel() + step * others) @ P
+        assert worst(alternatives, q, variance).max() <= found.upper * (1 + 1e-9)
+    tighter = limit(law, shares, theta, variance, E, precision=1e-6)
+    assert found.lower <= tighter.upper and tighter.lower <= found.upper
+    assert tighter.upper <= tighter.lower * (1 + 1e-6)
+
+
+# ---- closed forms ----
+
+
+def own_cells(K: int) -> np.ndarray:
+    """Arm k always lands in cell k."""
+    return np.repeat(np.eye(K)[:, None], 2, axis=1)
+
+
+def test_two_arms_without_constraint() -> None:
+    """1/T* = Δ² / 2(σ_1 + σ_2)², pulls in the proportion of σ; d = 0, so no gap can move."""
+    sigma = np.array([0.3, 0.5])
+    found = limit(own_cells(2), HALF, np.array([0.7, 0.4]), sigma**2, 0.05)
+    assert 1 / found.pulls == pytest.approx(0.3**2 / (2 * 0.8**2), rel=1e-4)
+    np.testing.assert_allclose(found.shares.sum(axis=0), sigma / 0.8, atol=0.01)
+    assert [(a.arm, a.kind) for a in found.alternatives] == [(1, "overtakes")]
+    assert found.best == 0
+
+
+@pytest.mark.parametrize("K", [3, 6])
+def test_equal_rivals(K: int) -> None:
+    """K − 1 arms that are worse by Δ, one variance: T* = 2σ² (1 + √(K−1))² / Δ² (Garivier and Kaufmann 2016)."""
+    theta = np.full(K, 0.4)
+    theta[2] = 0.6
+    found = limit(own_cells(K), HALF, theta, np.full(K, 0.04), 1.0)
+    assert found.pulls == pytest.approx(2 * 0.04 * (1 + math.sqrt(K - 1)) ** 2 / 0.04, rel=1e-4)
+    assert len(found.binding) == K - 1
+
+
+def split_groups() -> np.ndarray:
+    """One arm, cell 0 for group s, cell 1 for s'."""
+    return np.array([[[1.0, 0.0], [0.0, 1.0]]])
+
+
+@pytest.mark.parametrize(("theta", "kind"), [((0.5, 0.55), "best arm unfair"), ((0.9, 0.2), "becomes fair")])
+def test_one_arm_is_a_test_of_its_fairness(theta, kind) -> None:
+    """1/T* = (E − |ζ|)² / 2(σ_s + σ_s')², whichever side of E the gap is on, and whatever P(S)."""
+    sigma, E = np.array([0.5, 0.2]), 0.3
+    found = limit(split_groups(), np.array([0.9, 0.1]), np.array(theta), sigma**2, E)
+    assert 1 / found.pulls == pytest.approx((E - abs(theta[0] - theta[1])) ** 2 / (2 * 0.7**2), rel=1e-4)
+    assert found.best == (0 if kind == "best arm unfair" else None)
+    assert [a.kind for a in found.binding] == [kind]
+    assert found.shares[1, 0] + 0.9 * found.shares[0, 0] == pytest.approx(5 / 7, abs=0.01)
+
+
+def test_a_worse_and_unfair_arm_has_to_do_both() -> None:
+    """* is known (variance 0). Arm 1 has a cell for each group, P(S) = ½: δ_s + δ_s' ≥ 2Δ and δ_s − δ_s' ≤ −r, r = ζ − E.
+
+    One alternative, a convex set: 1/T* = min_δ max_units ½ Σ p δ²/σ² = ½ (Δ + r/2)²/σ², pulls of arm 1 with S = s'.
+    """
+    law = np.array([[[1.0, 0, 0], [1.0, 0, 0]], [[0, 1.0, 0], [0, 0, 1.0]]])
+    theta, variance, E = np.array([0.7, 0.8, 0.4]), np.array([0.0, 0.2, 0.2]), 0.1
+    found = limit(law, HALF, theta, variance, E)  # μ_1 = 0.6, ζ_1 = 0.4
+    assert 1 / found.pulls == pytest.approx(0.5 * (0.1 + 0.15) ** 2 / 0.2, rel=1e-4)
+    assert [(a.arm, a.kind) for a in found.alternatives] == [(1, "overtakes and becomes fair")]
+    # without the second condition the move is (Δ, Δ); without the first it is (−r/2, r/2)
+    assert 1 / limit(law, HALF, theta, variance, 0.5).pulls == pytest.approx(0.5 * 0.1**2 / 0.2, rel=1e-4)
+    better = limit(law, HALF, np.array([0.5, 0.8, 0.4]), variance, E)
+    assert 1 / better.pulls == pytest.approx(0.5 * 0.15**2 / 0.2, rel=1e-4)
+    assert [a.kind for a in better.binding] == ["becomes fair"]
+
+
+@pytest.mark.parametrize("flip", [False, True])
+def test_a_fair_rival_must_stay_fair_while_it_overtakes(flip: bool) -> None:
+    """As above with ζ_1 = 0 and E = 0.05, but σ_s' = 0: only δ_s moves, by 2Δ = 0.2, and the gap would leave the band.
+
+    With both variances positive the move that is hardest to see is (Δ, Δ) and stays inside.
+    """
+    law = np.array([[[1.0, 0, 0], [1.0, 0, 0]], [[0, 1.0, 0], [0, 0, 1.0]]])
+    law = law[:, ::-1] if flip else law
+    theta, E = np.array([0.7, 0.6, 0.6]), 0.05
+    assert limit(law, HALF, theta, np.array([0.0, 0.2, 0.0]), E).pulls == 0  # no alternative is left
+    loose = limit(law, HALF, theta, np.array([0.0, 0.2, 0.0]), 0.25)
+    assert 1 / loose.pulls == pytest.approx(0.5 * 0.2**2 / 0.2, rel=1e-4)
+    # natural pulls only (the others are not affordable): the move is in proportion to σ², here (0.16, 0.04), gap 0.12
+    costs = np.array([[0.0, 0.0], [1.0, 1.0], [1.0, 1.0]])
+    variance = np.array([0.0, 0.2, 0.05])
+    inside = limit(law, HALF, theta, variance, 0.2, costs, 0.0)
+    assert 1 / inside.pulls == pytest.approx(0.1**2 / (2 * 0.25 * (0.2 + 0.05) / 0.5), rel=1e-4)
+    # at E = 0.05 the band allows (0.125, 0.075) at most
+    banded = limit(law, HALF, theta, variance, E, costs, 0.0)
+    assert 1 / banded.pulls == pytest.approx(0.5 * 0.5 * (0.125**2 / 0.2 + 0.075**2 / 0.05), rel=1e-4)
+
+
+def test_a_cost_that_binds() -> None:
+    """Two arms of one variance, arm 1 costs 1: half each would cost ½; at B < ½ shares (1 − B, B), 1/T* = Δ² B(1 − B)/2σ²."""
+    costs = np.array([[0.0, 1.0]] * 3)
+    for B in (0.01, 0.2, 0.5, 0.9):
+        found = limit(own_cells(2), HALF, np.array([0.7, 0.4]), np.full(2, 0.1), 1.0, costs, B)
+        b = min(B, 0.5)
+        assert 1 / found.pulls == pytest.approx(0.3**2 * b * (1 - b) / 0.2, rel=1e-4)
+        check_shares(found, costs, B)
+    with pytest.raises(BudgetError, match=r"0\.25"):
+        limit(own_cells(2), HALF, np.array([0.7, 0.4]), np.full(2, 0.1), 1.0, costs + 0.5, 0.25)
+
+
+@pytest.mark.parametrize("extra", [0.0, 1e-7, 1e-4])
+def test_budgets_that_barely_bind(extra: float) -> None:
+    """Every unit costs the same, or B is the cheapest cost and a trifle: the bounds still meet."""
+    law, shares, theta, variance = instance(np.random.default_rng(11), 12, 8)
+    free = limit(law, shares, theta, variance, 0.05)
+    same = limit(law, shares, theta, variance, 0.05, np.ones((3, 12)), 1.0 + extra)
+    assert same.pulls == pytest.approx(free.pulls, rel=1e-4)
+    costs = 1 + np.random.default_rng(12).random((3, 12))
+    costs[0, 3] = 1.0
+    tight = limit(law, shares, theta, variance, 0.05, costs, 1.0 + extra)
+    assert tight.upper <= tight.lower * (1 + 1e-4)
+    check_shares(tight, costs, 1.0 + extra)
+    alone = np.insert(np.zeros(35), 3, 1.0).reshape(3, 12)
+    np.testing.assert_allclose(tight.shares, alone, atol=max(30 * extra, 1e-12))
+
+
+# ---- where T* is infinite or nothing ----
+
+
+def test_ties() -> None:
+    law, variance = own_cells(3), np.full(3, 0.1)
+    tied = limit(law, HALF, np.array([0.7, 0.7, 0.2]), variance, 1.0)
+    assert tied.pulls == INF and tied.upper == 0 == tied.lower
+    assert [(a.arm, a.kind) for a in tied.binding] == [(1, "overtakes")]
+    assert tied.pulls_needed(0.1) == INF and tied.pulls_needed(0.5) == 0
+    check_shares(tied)
+    third = np.array([0.1, 0.1, 0.1]) * 3  # 0.30000000000000004, a tie for the arithmetic of means
+    assert limit(law, HALF, np.array([third[0], 0.3, 0.2]), variance, 1.0).pulls == INF
+
+
+def groups_law(K: int) -> np.ndarray:
+    """Cells (arm, group)."""
+    return np.eye(2 * K).reshape(K, 2, 2 * K)
+
+
+def test_an_arm_exactly_on_the_tolerance() -> None:
+    """Arms with cells for each group; E = 0.1 and gaps 0.1 or 0.3 − 0.2, which is 0.1 but for rounding."""
+    variance = np.full(4, 0.1)
+    better = limit(groups_law(2), HALF, np.array([0.5, 0.5, 0.7, 0.6]), variance, 0.1)
+    assert better.pulls == INF and better.best == 0
+    assert [(a.arm, a.kind) for a in better.binding] == [(1, "becomes fair")]
+    rounded = limit(groups_law(2), HALF, np.array([0.1, 0.1, 0.3, 0.2]), variance, 0.1)
+    assert rounded.pulls == INF and rounded.best == 0
+    worse = limit(groups_law(2), HALF, np.array([0.5, 0.5, 0.3, 0.2]), variance, 0.1)
+    assert 0 < worse.pulls < INF
+    assert {a.kind for a in worse.alternatives} == {"best arm unfair", "overtakes and becomes fair"}
+    alone = limit(groups_law(1), HALF, np.array([0.3, 0.2]), variance[:2], 0.1)
+    assert alone.pulls == INF and alone.best is None
+    # tied with the best, but clearly unfair: it has only to become fair
+    unfair = limit(groups_law(2), HALF, np.array([0.5, 0.5, 0.75, 0.25]), variance, 0.1)
+    assert 0 < unfair.pulls < INF
+    assert {(a.arm, a.kind) for a in unfair.alternatives} == {(0, "best arm unfair"), (1, "becomes fair")}
+
+
+def test_no_variance_at_all() -> None:
+    found = limit(groups_law(2), HALF, np.array([0.5, 0.5, 0.2, 0.2]), np.zeros(4), 0.1)
+    assert found.pulls == 0 == found.pulls_needed(0.01)
+    assert found.alternatives == () == found.binding
+    check_shares(found)
+
+
+def test_cells_that_nobody_reaches_do_not_matter() -> None:
+    rng = np.random.default_rng(8)
+    law, shares, theta, variance = instance(rng, 4, 5)
+    plain = limit(law, shares, theta, variance, 0.1)
+    wide = np.insert(law, 2, 0.0, axis=2)
+    same = limit(wide, shares, np.insert(theta, 2, 0.9), np.insert(variance, 2, 0.25), 0.1)
+    assert same.pulls == pytest.approx(plain.pulls, rel=1e-9)
+
+
+def test_a_budget_that_never_sees_a_cell() -> None:
+    """Only arm 0 is affordable. Arm 1 uses a cell that arm 0 never reaches: nothing is learned about it."""
+    law = np.repeat(np.array([[0.5, 0.5, 0.0], [0.25, 0.25, 0.5]])[:, None], 2, axis=1)
+    theta, variance, costs = np.array([0.6, 0.4, 0.1]), np.full(3, 0.2), np.array([[0.0, 1.0]] * 3)
+    never = limit(law, HALF, theta, variance, 1.0, costs, 0.0)
+    assert never.pulls == INF
+    assert np.all(never.shares[:, 1] == 0)
+    assert 0 < limit(law, HALF, theta, variance, 1.0, costs, 1e-6).pulls < INF
+    assert limit(law, HALF, theta, np.array([0.2, 0.2, 0.0]), 1.0, costs, 0.0).pulls < INF
+
+
+def test_an_unseen_cell_pulled_both_ways() -> None:
+    """Arm 0 free: (½, ½, 0). Arm 1: (½, 0, ½) for s, (¾, ¼, 0) for s', so w_1 − w_0 = (1, −3, 2)/8, d_1 = (−1, −1, 2)/4.
+
+    Overtaking lifts the unseen cell, fairness lowers it: −d_1 + 2(w_1 − w_0) = (1, −1, 0)/2 is left, to rise by
+    ζ_1 − E + 2Δ = g. At q = (½, ½): 1/T* = g² / (v_a + v_b).
+    """
+    law = np.array([[[0.5, 0.5, 0], [0.5, 0.5, 0]], [[0.5, 0, 0.5], [0.75, 0.25, 0]]])
+    theta, variance, E = np.array([0.2, 0.7, 0.9]), np.array([0.16, 0.21, 0.09]), 0.05
+    costs = np.ones((3, 2))
+    costs[0, 0] = 0.0
+    mu = np.array([0.45, 0.4375])
+    zeta = 0.225
+    found = limit(law, HALF, theta, variance, E, costs, 0.0)
+    g = zeta - E + 2 * (mu[0] - mu[1])
+    assert 1 / found.pulls == pytest.approx(g**2 / (0.16 + 0.21), rel=1e-4)
+    # one ten-thousandth of the pulls elsewhere tells almost the same
+    nearly = limit(law, HALF, theta, variance, E, costs, 1e-6)
+    assert nearly.pulls == pytest.approx(found.pulls, rel=0.01)
+    # at a tolerance where the sum of the rows holds already, nothing is learned
+    assert limit(law, HALF, theta, variance, 0.26, costs, 0.0).pulls == INF
+
+
+# ---- symmetries ----
+
+
+@pytest.fixture(params=range(3))
+def case(request):
+    rng = np.random.default_rng([9, request.param])
+    law, shares, theta, variance = instance(rng, 5, 4)
+    E = tolerance_for(rng, law, theta)
+    costs = rng.random((3, 5))
+    return law, shares, theta, variance, E, costs, float(np.quantile(costs, 0.3))
+
+
+def test_arms_permuted(case) -> None:
+    law, shares, theta, variance, E, costs, B = case
+    order = np.array([3, 0, 4, 1, 2])
+    plain, moved = limit(*case), limit(law[order], shares, theta, variance, E, costs[:, order], B)
+    assert moved.pulls == pytest.approx(plain.pulls, rel=1e-4)
+    assert (None if moved.best is None else order[moved.best]) == plain.best
+    assert {(int(order[a.arm]), a.kind) for a in moved.alternatives} == {(a.arm, a.kind) for a in plain.alternatives}
+
+
+def test_groups_swapped(case) -> None:
+    law, shares, theta, variance, E, costs, B = case
+    swapped = limit(law[:, ::-1], shares[::-1], theta, variance, E, costs[[0, 2, 1]], B)
+    plain = limit(*case)
+    assert swapped.pulls == pytest.approx(plain.pulls, rel=1e-4)
+    np.testing.assert_allclose(swapped.shares[[0, 2, 1]], plain.shares, atol=0.02)
+
+
+def test_outcome_scaled_and_shifted(case) -> None:
+    law, shares, theta, variance, E, costs, B = case
+    plain = limit(*case)
+    for factor, shift in ((100.0, 0.0), (1e-3, 0.0), (1.0, -0.4), (1.0, 5.0)):
+        moved = limit(law, shares, factor * theta + shift, factor**2 * variance, factor * E, costs, B)
+        assert moved.pulls == pytest.approx(plain.pulls, rel=1e-4)
+
+
+def test_more_variance_costs_as_much_more(case) -> None:
+    law, shares, theta, variance, E, costs, B = case
+    assert limit(law, shares, theta, 3 * variance, E, costs, B).pulls == pytest.approx(3 * limit(*case).pulls, rel=1e-4)
+
+
+def test_a_cell_split_where_no_arm_tells_the_halves_apart(case) -> None:
+    law, shares, theta, variance, E, costs, B = case
+    halves = np.concatenate([law[:, :, :1] * 0.3, law[:, :, :1] * 0.7, law[:, :, 1:]], axis=2)
+    again = limit(halves, shares, theta[[0, 0, 1, 2, 3]], variance[[0, 0, 1, 2, 3]], E, costs, B)
+    assert again.pulls == pytest.approx(limit(*case).pulls, rel=1e-4)
+
+
+def test_more_budget_never_costs_more(case) -> None:
+    law, shares, theta, variance, E, costs, _ = case
+    budgets = [*np.linspace(costs.min(), costs.max(), 6), None]
+    pulls = [limit(law, shares, theta, variance, E, costs, B).pulls for B in budgets]
+    assert all(b <= a * (1 + 1e-4) for a, b in pairwise(pulls))
+    assert pulls[-2] == pytest.approx(pulls[-1], rel=1e-4)
+    assert pulls[0] > pulls[-1] * 1.01
+    assert limit(law, shares, theta, variance, E, None, 0.3).pulls == pytest.approx(pulls[-1], rel=1e-4)
+
+
+# ---- use ----
+
+
+def test_pulls_needed() -> None:
+    """kl(δ, 1−δ) = Σ over right and wrong of the binary divergence."""
+    found = limit(own_cells(2), HALF, np.array([0.7, 0.4]), np.full(2, 0.1), 1.0)
+    for delta in (0.4, 0.1, 1e-6):
+        kl = delta * math.log(delta / (1 - delta)) + (1 - delta) * math.log((1 - delta) / delta)
+        assert found.pulls_needed(delta) == pytest.approx(found.pulls * kl, rel=1e-12)
+    assert found.pulls_needed(0.5) == 0 == found.pulls_needed(0.9)
+    assert found.pulls_needed(0.0) == INF
+
+
+def test_thirty_arms_and_twenty_cells_in_time() -> None:
+    rng = np.random.default_rng(10)
+    for spread in (0.1, 0.6):
+        law, shares, theta, variance = instance(rng, 30, 20, spread)
+        costs = np.ones((3, 30))
+        costs[:, 0] = 0
+        E = float(np.quantile(np.abs((law[:, 0] - law[:, 1]) @ theta), 0.4))
+        for B in (None, 0.03):
+            before = time.perf_counter()
+            found = limit(law, shares, theta, variance, E, costs, B)
+            assert time.perf_counter() - before < 5
+            assert found.upper <= found.lower * (1 + 1e-4)
