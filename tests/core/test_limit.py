@@ -1,9 +1,9 @@
 """T* against closed forms, brute force over shares, a general solver for the moves, and its symmetries.
 
-Nothing here uses the projection or the cuts of the source. The inner minimum is found from the primal side: of all points
-where some set of at most two rows is met exactly at least cost, those that meet every row, the cheapest (three rows an arm, both
-sides of the tolerance at once). The outer maximum is a grid: T* depends on q_ν alone, a point of C − 1 dimensions, which C units
-reach (C + 1 with a cost), so all sets of so many units are tried on a grid of their weights.
+Nothing here uses the projection or the cuts of the source. The inner minimum is found from the primal side: of all
+points where some set of at most two rows is met exactly at least cost, the cheapest that meets every row (three rows an
+arm, both sides of the tolerance at once). The outer maximum is a grid: T* depends on q_ν alone, a point of C − 1
+dimensions that C units reach (C + 1 with a cost), so all sets of so many units are tried on a grid of their weights.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ def test_all_four_kinds_occur() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_no_other_shares_do_better(seed: int) -> None:
-    """The function of ν is concave, so where no direction improves it nothing does: every unit and many mixtures are tried."""
+    """Concave in ν: where no direction improves nothing does. Every unit and many mixtures are tried."""
     rng = np.random.default_rng([6, seed])
     law, shares, theta, variance = instance(rng, 8, 6)
     E = tolerance_for(rng, law, theta)
@@ -278,7 +278,7 @@ def test_one_arm_is_a_test_of_its_fairness(theta, kind) -> None:
 
 
 def test_a_worse_and_unfair_arm_has_to_do_both() -> None:
-    """* is known (variance 0). Arm 1 has a cell for each group, P(S) = ½: δ_s + δ_s' ≥ 2Δ and δ_s − δ_s' ≤ −r, r = ζ − E.
+    """* is known (variance 0). Arm 1 has a cell for each group, P(S) = ½: δ_s + δ_s' ≥ 2Δ, δ_s − δ_s' ≤ −r = E − ζ.
 
     One alternative, a convex set: 1/T* = min_δ max_units ½ Σ p δ²/σ² = ½ (Δ + r/2)²/σ², pulls of arm 1 with S = s'.
     """
@@ -317,7 +317,7 @@ def test_a_fair_rival_must_stay_fair_while_it_overtakes(flip: bool) -> None:
 
 
 def test_a_cost_that_binds() -> None:
-    """Two arms of one variance, arm 1 costs 1: half each would cost ½; at B < ½ shares (1 − B, B), 1/T* = Δ² B(1 − B)/2σ²."""
+    """One variance, arm 1 costs 1: half each would cost ½; at B < ½ shares (1 − B, B), 1/T* = Δ² B(1 − B)/2σ²."""
     costs = np.array([[0.0, 1.0]] * 3)
     for B in (0.01, 0.2, 0.5, 0.9):
         found = limit(own_cells(2), HALF, np.array([0.7, 0.4]), np.full(2, 0.1), 1.0, costs, B)
@@ -342,6 +342,35 @@ def test_budgets_that_barely_bind(extra: float) -> None:
     check_shares(tight, costs, 1.0 + extra)
     alone = np.insert(np.zeros(35), 3, 1.0).reshape(3, 12)
     np.testing.assert_allclose(tight.shares, alone, atol=max(30 * extra, 1e-12))
+
+
+def test_the_cheapest_units_alone() -> None:
+    """B is the cost of arms 0 to 5: as if only they could be pulled, at no cost."""
+    law, shares, theta, variance = instance(np.random.default_rng(13), 12, 8)
+    costs = np.full((3, 12), 0.7)
+    costs[:, 6:] = 2.0
+    found = limit(law, shares, theta, variance, 0.05, costs, 0.7)
+    assert found.upper <= found.lower * (1 + 1e-4)
+    assert not found.shares[:, 6:].any()
+    costs[:, :6] = 0.0
+    assert limit(law, shares, theta, variance, 0.05, costs, 1e-9).pulls == pytest.approx(found.pulls, rel=2e-4)
+
+
+def test_alternatives_of_very_different_size() -> None:
+    """A gap that hardly any move changes (d = 1e-9) beside a close rival: 1e17 times as hard to bring about."""
+    law = own_cells(2)
+    law[0, 0] = [1 - 1e-9, 1e-9]
+    found = limit(law, HALF, np.array([0.5, 0.499]), np.full(2, 0.1), 0.5)
+    assert 1 / found.pulls == pytest.approx(0.001**2 / 0.8, rel=2e-4)
+    assert [a.kind for a in found.alternatives] == ["overtakes", "best arm unfair"]
+    assert found.alternatives[1].value > 1e15 * found.alternatives[0].value
+
+
+def test_rounding_does_not_make_an_arm_depend_on_the_group() -> None:
+    """0.1 + 0.2 for one group and 0.3 for the other: d = 0, and no move makes the arm unfair."""
+    law = np.array([[[0.1 + 0.2, 0.7], [0.3, 0.7]], [[0.9, 0.1], [0.9, 0.1]]])
+    found = limit(law, HALF, np.array([0.2, 0.8]), np.full(2, 0.1), 0.1)
+    assert [a.kind for a in found.alternatives] == ["overtakes"]
 
 
 # ---- where T* is infinite or nothing ----
@@ -410,7 +439,7 @@ def test_a_budget_that_never_sees_a_cell() -> None:
 
 
 def test_an_unseen_cell_pulled_both_ways() -> None:
-    """Arm 0 free: (½, ½, 0). Arm 1: (½, 0, ½) for s, (¾, ¼, 0) for s', so w_1 − w_0 = (1, −3, 2)/8, d_1 = (−1, −1, 2)/4.
+    """Arm 0, free: (½, ½, 0). Arm 1: (½, 0, ½) for s, (¾, ¼, 0) for s'; w_1 − w_0 = (1, −3, 2)/8, d_1 = (−1, −1, 2)/4.
 
     Overtaking lifts the unseen cell, fairness lowers it: −d_1 + 2(w_1 − w_0) = (1, −1, 0)/2 is left, to rise by
     ζ_1 − E + 2Δ = g. At q = (½, ½): 1/T* = g² / (v_a + v_b).
@@ -424,7 +453,7 @@ def test_an_unseen_cell_pulled_both_ways() -> None:
     found = limit(law, HALF, theta, variance, E, costs, 0.0)
     g = zeta - E + 2 * (mu[0] - mu[1])
     assert 1 / found.pulls == pytest.approx(g**2 / (0.16 + 0.21), rel=1e-4)
-    # one ten-thousandth of the pulls elsewhere tells almost the same
+    # one millionth of the pulls elsewhere tells almost the same
     nearly = limit(law, HALF, theta, variance, E, costs, 1e-6)
     assert nearly.pulls == pytest.approx(found.pulls, rel=0.01)
     # at a tolerance where the sum of the rows holds already, nothing is learned

@@ -1,4 +1,4 @@
-"""The best mixture of two arms against all pairs on a fine grid, against every point where a draw changes side, and by hand."""
+"""The best mixture of two arms against a fine grid, against every weight where some draw changes side, and by hand."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def share_fair(gaps: np.ndarray, i: int, j: int, alpha: np.ndarray, E: float) ->
 
 
 def oracle(outcomes, gaps, E, delta, alphas=None) -> float:
-    """The best mean over all pairs; weights: a grid, or just beside every point where |gap| = E in some draw, and 0 and 1."""
+    """The best mean over all pairs; weights from a grid, or 0, 1 and just beside each where |gap| = E in some draw."""
     means, best = outcomes.mean(axis=0), -np.inf
     pairs = list(combinations(range(gaps.shape[1]), 2)) or [(0, 0)]
     for i, j in pairs:
@@ -62,7 +62,7 @@ CASES = [
     for K in (1, 2, 3, 6)
     for noise in (0.0, 0.01, 0.04)
     for E in (0.02, 0.06, 0.12)
-    for delta in (0.0, 0.1, 0.4)
+    for delta in (0.0, 0.13, 0.4)  # of 40 draws 40, 34.8 and 24
 ]
 
 
@@ -101,10 +101,10 @@ def test_a_fine_grid() -> None:
 
 
 def test_intervals_that_end_before_others_begin() -> None:
-    """Opposite arms, gaps far above E: a draw is fair on a short stretch of weights only, and the first stretches do not overlap.
+    """Opposite arms, gaps far above E: a draw is fair on a short stretch of weights, and the stretches do not all meet.
 
-    E = 0.1, arm 0 at +1, arm 1 at −g: fair where |α − g(1 − α)| < 0.1, around g/(1+g). Stretches of g = 3 (0.725, 0.775) and of
-    six draws near g = 1 (0.45, 0.55): with five of eight needed the weight is just below the fifth end from the right there.
+    E = 0.1, arm 0 at +1, arm 1 at −g: fair where |α − g(1 − α)| < 0.1, around g/(1 + g). Two draws of g = 3 are fair in
+    (0.725, 0.775), six near g = 1 about (0.45, 0.55): where five of eight are needed, the fifth end of the six counts.
     """
     g = np.array([3.0, 3.0, 0.98, 0.99, 1.0, 1.01, 1.02, 1.03])
     gaps = np.column_stack([np.ones(8), -g])
@@ -134,7 +134,7 @@ def test_one_draw_is_a_line() -> None:
 
 
 def test_opposite_gaps_cancel() -> None:
-    """Neither arm is fair, in any draw; the mixture is, in all. Of three partners the best one that is opposite wins."""
+    """No arm is fair in any draw; a mixture is in nearly all."""
     rng = np.random.default_rng(2)
     gaps = np.array([0.3, 0.25, -0.3]) + rng.uniform(-0.01, 0.01, (200, 3))
     outcomes = np.tile([0.9, 0.85, 0.6], (200, 1))

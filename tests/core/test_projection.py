@@ -117,6 +117,7 @@ def test_shapes_broadcast() -> None:
         ((0, 0, 0), (-1, -2), (0, 0, 0)),
         ((0, 0, 0), (1, -2), (INF, INF, 0)),  # a row of zeros that should move
         ((0, 0, 2), (1, 1), (INF, INF, 0)),
+        ((2, 0, 0), (1, 1), (INF, 0, INF)),
         ((0, 0, 2), (-1, 2), (1, 0, 1)),  # a row of zeros that holds: the other alone
         ((0, 0, 2), (0, 2), (1, 0, 1)),
         ((INF, 1, 2), (5, 2), (1, 0, 1)),  # the first is met in a cell never seen

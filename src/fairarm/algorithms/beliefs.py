@@ -12,6 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
+from fairarm.algorithms.evidence import Evidence
 from fairarm.core.design import Laws
 from fairarm.core.types import FloatArray
 
@@ -44,8 +45,10 @@ class DesignBasis:
 class Beliefs(Protocol):
     """Beliefs of N replicates about K arms; outcomes on the scale [0, 1]."""
 
-    method: str
-    """Said in the output: "cell means" or "doubly robust"."""
+    @property
+    def method(self) -> str:
+        """Said in the output: "cell means" or "doubly robust"."""
+        ...
 
     def draw(self, rng: np.random.Generator, draws: int) -> tuple[FloatArray, FloatArray]:
         """Joint draws of every arm's outcome and gap μ(s) − μ(s'), (N, draws, K) each."""
@@ -54,3 +57,11 @@ class Beliefs(Protocol):
     def design(self) -> DesignBasis: ...
 
     def diagnostics(self) -> Diagnostics: ...
+
+
+def believe(evidence: Evidence, estimated: bool = False, seed: int = 0) -> Beliefs:
+    """Beliefs from all rows so far, of the kind that fits them. ``estimated``: P(S) and the law of contexts from the
+    rows, even where declared. ``seed`` divides the rows into folds where a regression is fitted."""
+    from fairarm.algorithms.cell_means import CellBeliefs
+
+    return CellBeliefs.of(evidence, estimated)

@@ -11,11 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairarm.core.estimators import Terms, gap_weights, outcome_weights
-from fairarm.core.types import FloatArray, IntArray
+from fairarm.core.grouping import sum_by_group
+from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import DataError
 from fairarm.problem.likelihood import Likelihood, likelihood
 from fairarm.problem.model import Problem
 from fairarm.problem.pulls import Batch, check_batch
+from fairarm.problem.shared_cells import SharedCells
+from fairarm.problem.space import CellSpace
 
 BLOCK = 1 << 22
 """Weights (K × observations) held at once: 32 MiB."""
@@ -39,6 +42,25 @@ class Observations:
             yield Observations(self.arm[part], self.group[part], self.at[part], self.outcome_sum[:, part])
 
 
+@dataclass(frozen=True)
+class Summary:
+    """Everything the pooled estimates need of the rows, pooled over arms and regimes; N replicates."""
+
+    rows: IntArray
+    """n_c, (N, C)."""
+    sums: FloatArray
+    """Σ Y' in the cell, (N, C)."""
+    squares: FloatArray
+    states: IntArray | None
+    """Rows by cell and outcome state, (N, C, O); None for a real outcome."""
+    by_arm: IntArray
+    """n_{j,t}: rows of arm j with S = t in any regime, a context sample's included, (N, K, G)."""
+    contexts: IntArray
+    """Rows in each context, a context sample's included, (N, Z)."""
+    natural: IntArray
+    """Natural rows by group, a context sample's included, (N, G)."""
+
+
 class Evidence(ABC):
     """What was pulled and what came back, of one or more replicates (n)."""
 
@@ -60,6 +82,14 @@ class Evidence(ABC):
     @abstractmethod
     def group_sums(self) -> tuple[IntArray, FloatArray]:
         """Rows and sums of scaled outcomes of natural pulls by arm and group, each (n, K, G)."""
+
+    @abstractmethod
+    def of_replicates(self, which: BoolArray) -> Evidence:
+        """Only these replicates."""
+
+    @abstractmethod
+    def summary(self, cells: SharedCells) -> Summary:
+        """Counts by cell and context; every column but the outcome must be finite."""
 
     def outcome_terms(self, regimes: tuple[int, ...]) -> Iterator[Terms]:
         """Weights r_kj of the pulls in these regimes."""
@@ -148,6 +178,27 @@ class CellEvidence(Evidence):
         kept = self.problem.tables.gap_weights
         return super()._gap_weight(seen, direction) if kept is None else kept[direction][:, seen.arm, seen.at]
 
+    def of_replicates(self, which: BoolArray) -> CellEvidence:
+        return self if which.all() else CellEvidence(self.problem, self.counts[which])
+
+    def summary(self, cells: SharedCells) -> Summary:
+        N, values = len(self.counts), self.problem.outcome.scaled_values
+        seen = self.counts.sum(axis=(1, 2)).reshape(N, -1, len(values))  # by group and cell, then the outcome's state
+        states = np.stack(
+            [sum_by_group(seen[:, :, y], cells.cell_of.ravel(), cells.cells) for y in range(len(values))], axis=2
+        )
+        contexts = sum_by_group(seen.sum(axis=2), cells.context_of.ravel(), cells.contexts)
+        sample = cells.sample
+        return Summary(
+            rows=states.sum(axis=2),
+            sums=states @ values,
+            squares=states @ values**2,
+            states=states,
+            by_arm=self.counts.sum(axis=(1, 4)) + sample.by_arm,
+            contexts=contexts + sample.contexts,
+            natural=self.counts[:, 0].sum(axis=(1, 3)) + sample.by_arm.sum(axis=0),
+        )
+
     def group_sums(self) -> tuple[IntArray, FloatArray]:
         return self.counts[:, 0].sum(axis=-1), self.counts[:, 0] @ self.problem.row_outcomes
 
@@ -218,6 +269,27 @@ class RowEvidence(Evidence):
         rows = np.flatnonzero(np.isin(self.batch.regime, regimes))
         sums = (_scaled_outcomes(self.problem, self.batch) * self.batch.count)[None, rows]
         return Observations(self.batch.arm[rows], _group_of(self.problem, self.batch)[rows], rows, sums)
+
+    def of_replicates(self, which: BoolArray) -> RowEvidence:
+        return self
+
+    def summary(self, cells: SharedCells) -> Summary:
+        problem, batch = self.problem, self.batch
+        group, outcome = _group_of(problem, batch), _scaled_outcomes(problem, batch)
+        x = CellSpace.of(problem.cell_columns, problem.variables).number(batch.columns)
+        cell = cells.cell_of[group, x]
+        rows, sums, squares = (
+            sum_by_group((batch.count * power)[None], cell, cells.cells) for power in (outcome**0, outcome, outcome**2)
+        )
+        by_arm = np.zeros((1, len(problem.arms), len(problem.groups)), dtype=np.int64)
+        np.add.at(by_arm[0], (batch.arm, group), batch.count)
+        natural = sum_by_group(np.where(batch.regime == 0, batch.count, 0)[None], group, len(problem.groups))
+        contexts = sum_by_group(batch.count[None], cells.context_of[group, x], cells.contexts)
+        sample = cells.sample
+        return Summary(
+            rows.astype(np.int64), sums, squares, None,
+            by_arm + sample.by_arm, contexts + sample.contexts, natural + sample.by_arm.sum(axis=0),
+        )  # fmt: skip
 
     def group_sums(self) -> tuple[IntArray, FloatArray]:
         natural = self.observations((0,))

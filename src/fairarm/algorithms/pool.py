@@ -1,158 +1,248 @@
-"""Pool: every pull of any arm in any regime informs one shared vector of cell means (math.md §11, the default)."""
+"""Pool, the default: every pull of any arm in any regime informs one shared vector of cell means.
+
+    start with the cheapest arms; then, phase by phase,
+      pool all pulls into beliefs, draw a few truths from them, list what would overturn the answer in each,
+      plan the remaining pulls so that those alternatives are told apart soonest, and make a part of the plan
+
+With a fixed number of pulls it ends after PHASES of these. With a confidence it goes on in phases that grow by a
+factor, up to the number of pulls, and stops when sure: *certified* by a bound that holds whatever the truth, or
+*bayes-stop* when the posterior probability of the answer reaches the confidence.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 import numpy as np
 
-from fairarm.algorithms.evidence import CellEvidence, Evidence
-from fairarm.algorithms.state import Answer, State
+from fairarm.algorithms.beliefs import Beliefs, believe
+from fairarm.algorithms.certificates import certificates, require_certifiable
+from fairarm.algorithms.evidence import Evidence
+from fairarm.algorithms.state import Answer, Belief, Guarantee, Proof, State
 from fairarm.core.allocation import require_affordable
-from fairarm.core.design import Laws, alternatives, best_fair_arm, plan_pulls
-from fairarm.core.prior import BetaPosterior
+from fairarm.core.design import alternatives, best_fair_arm, plan_pulls
 from fairarm.core.rounding import round_pulls
-from fairarm.core.types import FloatArray, IntArray
+from fairarm.core.types import BoolArray, FloatArray, IntArray
+from fairarm.errors import OptionError
 from fairarm.problem.model import Problem
-from fairarm.problem.shared_cells import SharedCells, shared_cells
 
 PHASES = 4
-DESIGN_DRAWS, ANSWER_DRAWS = 6, 400
+"""Phases after the first, which pulls only the cheapest arms."""
+
+DESIGN_DRAWS, INTERIM_DRAWS, ANSWER_DRAWS = 6, 100, 400
+DRAWS_IN_DOUBT = 20
+"""Draws that should fall outside the answer where it has just the confidence asked for."""
+
+FIRST_LOOK, GROWTH = 32, 1.2
+"""Pulls before a run with a confidence first looks, and the factor from one look to the next."""
+
+LIMITS = (0.025, 0.975)
 
 
 @dataclass(frozen=True)
-class Summary:
-    """Sufficient statistics of the rows so far; N replicates."""
+class PoolOptions:
+    """What can be asked of Pool."""
 
-    rows: IntArray
-    """n_c, (N, C)."""
-    sums: FloatArray
-    by_arm: IntArray
-    """n_{j,t}: rows of arm j with S = t, any regime, (N, K, G)."""
-    contexts: IntArray
-    """(N, Z)."""
-    natural: IntArray
-    """Natural rows by group, (N, G)."""
+    min_fair_probability: float = 0.8
+    """An arm is named only if it is fair with this probability; else the answer is that none is."""
+    confidence: float | None = None
+    """Stop when this sure; without it, use all pulls."""
+    stop: Literal["certified", "bayes-stop"] = "certified"
+    """What "sure" means: proved, or by the posterior."""
+    law: Literal["declared", "estimated"] = "declared"
+    """P(S) and the law of contexts as the problem declares them, or from the rows alone."""
 
-
-def summary(evidence: CellEvidence, cells: SharedCells) -> Summary:
-    counts = evidence.counts
-    N, R, K, G, O = counts.shape
-    states = len(evidence.problem.outcome.values or ())
-    by_group = counts.sum(axis=(1, 2)).reshape(N, G, -1, states)
-    values = evidence.problem.outcome.scaled_values
-    rows, sums = np.zeros((N, cells.cells), dtype=np.int64), np.zeros((N, cells.cells))
-    contexts = np.zeros((N, cells.contexts), dtype=np.int64)
-    n = by_group.sum(axis=3)
-    for t in range(G):
-        np.add.at(rows, (slice(None), cells.cell_of[t]), n[:, t])
-        np.add.at(sums, (slice(None), cells.cell_of[t]), by_group[:, t] @ values)
-        np.add.at(contexts, (slice(None), cells.context_of[t]), n[:, t])
-    return Summary(rows, sums, counts.sum(axis=(1, 4)), contexts, counts[:, 0].sum(axis=(1, 3)))
+    def __post_init__(self) -> None:
+        if not 0 <= self.min_fair_probability <= 1:
+            raise OptionError(f"min_fair_probability is {self.min_fair_probability}. It is a number from 0 to 1.")
+        if self.confidence is not None and not 0.5 <= self.confidence < 1:
+            raise OptionError(f"The confidence is {self.confidence}. It is a number from 0.5 to below 1, e.g. 0.95.")
 
 
 @dataclass(frozen=True)
 class Pool:
+    """The procedure (see the module's docstring)."""
+
     problem: Problem
     pulls: int
-    steps: int = 40
-    draws: int = DESIGN_DRAWS
-    start_share: float = 0.5
-    estimated: bool = False
+    asked: PoolOptions = PoolOptions()
+    growth: float = GROWTH
 
     def __post_init__(self) -> None:
-        require_affordable(self.problem.cost_array, self.problem.average_cost_budget(self.pulls))
+        require_affordable(self.problem.cost_array, self._budget)
+        if self.guarantee == Guarantee.CERTIFIED:
+            require_certifiable(self.problem)
 
     @property
     def tests_fairness(self) -> bool:
         return True
 
-    def options(self) -> dict[str, Any]:
-        return {}
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee.POSTERIOR if self.asked.confidence is None else Guarantee(self.asked.stop)
 
-    @cached_property
-    def cells(self) -> SharedCells:
-        return shared_cells(self.problem)
+    @property
+    def confidence(self) -> float | None:
+        return self.asked.confidence
+
+    def options(self) -> dict[str, Any]:
+        return asdict(self.asked)
+
+    @property
+    def _budget(self) -> float | None:
+        return self.problem.average_cost_budget(self.pulls)
+
+    # ---- planning ----
 
     def start(self, n: int) -> State:
+        """Natural pulls of the cheapest arms, the same number of each: about half of all, or as many as the first look takes."""
         state = State.fresh(n, len(self.problem.regimes), len(self.problem.arms))
+        half = (self.pulls - math.isqrt(self.pulls)) // 2
+        first = half if self.confidence is None else min(self.pulls, FIRST_LOOK)
         costs = self.problem.cost_array
-        first = int((self.pulls - int(np.sqrt(self.pulls))) * self.start_share)
         cheapest = costs[0] == costs[0].min()
         target = np.zeros_like(costs)
         target[0] = first * cheapest / cheapest.sum()
-        plan = round_pulls(target, state.given[0], costs, self.problem.average_cost_budget(self.pulls), float(first))
+        plan = round_pulls(target, state.given[0], costs, self._budget, float(first))
         everyone = np.broadcast_to(plan, state.plan.shape).copy()
-        return state.but(phase=1, given=everyone, plan=everyone)
+        return state.but(phase=1, given=everyone, plan=everyone, target=everyone.astype(np.float64))
 
-    def shares(self, seen: Summary) -> FloatArray:
-        if self.problem.shares is not None and not self.estimated:
-            return np.broadcast_to(np.array(self.problem.shares), seen.natural.shape)
-        n = seen.natural + 0.5
-        return n / n.sum(axis=1, keepdims=True)
+    def _next_total(self, made: int, phase: int) -> int:
+        """Pulls in all after the next phase."""
+        if self.confidence is not None:
+            return min(self.pulls, max(made + 1, math.ceil(made * self.growth)))
+        return made + math.ceil((self.pulls - made) / (PHASES + 1 - phase))
 
-    def draw_shares(self, seen: Summary, rng: np.random.Generator, D: int) -> FloatArray:
-        N, G = seen.natural.shape
-        if self.problem.shares is not None and not self.estimated:
-            return np.broadcast_to(np.array(self.problem.shares), (N, D, G))
-        first = rng.beta(seen.natural[:, None, 0] + 0.5, seen.natural[:, None, 1] + 0.5, (N, D))
-        return np.stack([first, 1 - first], axis=2)
+    def _planned(self, state: State, beliefs: Beliefs, outcomes: FloatArray, gaps: FloatArray) -> State:
+        """The next phase of the running replicates, whose beliefs and drawn truths (N, D, K) are given."""
+        running = np.flatnonzero(state.running)
+        made = state.given[running].sum(axis=(1, 2))
+        ahead = self.pulls - made if self.confidence is None else np.minimum(self.pulls - made, made)
+        costs, budget = self.problem.cost_array, self._budget
+        spent = (state.given[running] * costs).sum(axis=(1, 2))
+        average = np.full(len(running), np.inf)
+        if budget is not None:
+            average = (budget * (made + ahead) - spent) / np.maximum(ahead, 1)
+        events = alternatives(outcomes[:, :DESIGN_DRAWS], gaps[:, :DESIGN_DRAWS], self.problem.scaled_tolerance)
+        basis = beliefs.design()
+        x = plan_pulls(basis.counts, basis.noise, basis.laws, events, ahead.astype(np.float64), costs, average)
+        given, target, shares = state.given.copy(), state.target.copy(), state.shares.copy()
+        for i, replicate in enumerate(running):
+            total = self._next_total(int(made[i]), state.phase)
+            part = (total - int(made[i])) / max(int(ahead[i]), 1)
+            target[replicate] = given[replicate] + x[i] * part
+            given[replicate] = round_pulls(target[replicate], given[replicate], costs, budget, float(total))
+            shares[replicate] = x[i] / max(int(ahead[i]), 1)
+        return state.but(phase=state.phase + 1, given=given, plan=given - state.given, target=target, shares=shares)
 
-    def exposure(self, seen: Summary) -> FloatArray:
-        K, G = seen.by_arm.shape[1:]
-        return np.einsum("njt,jtz->nz", seen.by_arm + 1.0 / (K * G), self.cells.exposure)
-
-    def context_law(self, seen: Summary) -> FloatArray:
-        if self.cells.law is not None and not self.estimated:
-            return self.cells.law[None]
-        return (seen.contexts + 1.0 / self.cells.contexts) / self.exposure(seen)
-
-    def draw_means(self, seen, theta, rng, D) -> tuple[FloatArray, FloatArray]:
-        cells = self.cells
-        N = len(theta)
-        shares = self.draw_shares(seen, rng, D)
-        if self.cells.law is not None and not self.estimated:
-            p = cells.law_of_cells(cells.law[None])[0]
-            means = theta @ p.reshape(-1, p.shape[-1]).T
-        else:
-            h = rng.standard_gamma((seen.contexts + 1.0 / cells.contexts)[:, None], (N, D, cells.contexts)) / self.exposure(seen)[:, None]
-            weight = h[:, :, cells.context]
-            L = cells.likelihood.reshape(-1, cells.likelihood.shape[-1]).T
-            means = (weight * theta[:, :, cells.cell]) @ L / (weight @ L)
-        means = means.reshape(N, D, len(self.problem.arms), -1)
-        return np.einsum("ndkt,ndt->ndk", means, shares), means[..., 0] - means[..., 1]
+    # ---- closing a phase ----
 
     def step(self, state: State, in_phase: Evidence, in_stage: Evidence, seed: int) -> State:
-        seen = summary(in_stage, self.cells)
+        running = state.running
+        evidence = in_stage.of_replicates(running)
+        beliefs = believe(evidence, self.asked.law == "estimated", seed)
+        over = self._over(state)
         rng = np.random.default_rng([seed, state.phase])
-        posterior = BetaPosterior.of(seen.rows, seen.sums)
-        E = self.problem.scaled_tolerance
-        if state.phase == PHASES + 1:
-            outcomes, gaps = self.draw_means(seen, posterior.draw(rng, ANSWER_DRAWS), rng, ANSWER_DRAWS)
-            best = best_fair_arm(outcomes, gaps, E)
-            votes = (best[:, :, None] == np.arange(-1, outcomes.shape[2])).sum(axis=1)
-            return state.but(
-                closed=state.closed + 1, running=np.zeros_like(state.running), answer=np.argmax(votes, axis=1) - 1,
-                plan=np.zeros_like(state.plan), outcomes=outcomes.mean(axis=1), gaps=np.stack([gaps.mean(axis=1), -gaps.mean(axis=1)], axis=1),
-            )
-        outcomes, gaps = self.draw_means(seen, posterior.draw(rng, self.draws), rng, self.draws)
-        events = alternatives(outcomes, gaps, E)
-        p = self.cells.law_of_cells(self.context_law(seen))
-        P = self.shares(seen)
-        natural = np.einsum("nktc,nt->nkc", np.broadcast_to(p, (len(P), *p.shape[1:])), P) if len(P) > 1 else np.einsum("nktc,nt->nkc", p, P)
-        laws = Laws(np.stack([natural, np.broadcast_to(p[:, :, 0], natural.shape), np.broadcast_to(p[:, :, 1], natural.shape)], axis=1))
-        costs = self.problem.cost_array
-        budget = self.problem.average_cost_budget(self.pulls)
-        left = self.pulls - state.given.sum(axis=(1, 2)).astype(float)
-        spent = (state.given * costs).sum(axis=(1, 2))
-        average = np.full(len(left), np.inf) if budget is None else (budget * self.pulls - spent) / np.maximum(left, 1e-9)
-        x = plan_pulls(seen.rows + posterior.strength, posterior.noise, laws, events, left, costs, average, self.steps)
-        phases_left = PHASES + 1 - state.phase
-        given = state.given.copy()
-        for i in range(len(given)):
-            length = self.pulls if phases_left == 1 else int(given[i].sum() + np.ceil(left[i] / phases_left))
-            share = (length - given[i].sum()) / max(left[i], 1)
-            given[i] = round_pulls(given[i] + x[i] * share, given[i], costs, budget, float(length))
-        return state.but(phase=state.phase + 1, closed=state.closed + 1, given=given, plan=given - state.given, shares=x / np.maximum(left, 1)[:, None, None])
+        outcomes, gaps = beliefs.draw(rng, self._draws(bool(over.all())))
+        belief = _belief(beliefs, outcomes, gaps, self.problem.scaled_tolerance)
+        answer = self._answers(belief, over)
+        if self.guarantee == Guarantee.CERTIFIED:
+            proved, proof = certificates(evidence, self.asked.law == "estimated", 1.0 - (self.confidence or 0.0))
+            belief = Belief(**{**vars(belief), "proof": proof})
+            answer = np.where(proved == Answer.UNDECIDED, np.where(over, Answer.UNDECIDED, Answer.PENDING), proved)
+        state = _closed(state, running, answer, outcomes, gaps, belief, self.asked.min_fair_probability)
+        if not state.running.any():
+            return state.but(plan=np.zeros_like(state.plan))
+        going = answer == Answer.PENDING
+        return self._planned(state, *_only(going, beliefs, outcomes, gaps, evidence, self, seed))
+
+    def _over(self, state: State) -> BoolArray:
+        """Which of the running replicates have no pull left, (N,)."""
+        made = state.given[state.running].sum(axis=(1, 2))
+        if self.confidence is None:
+            return np.full(len(made), state.phase == PHASES + 1)
+        return np.asarray(made >= self.pulls)
+
+    def _draws(self, last: bool) -> int:
+        if self.guarantee == Guarantee.BAYES_STOP:
+            return max(ANSWER_DRAWS, math.ceil(DRAWS_IN_DOUBT / (1.0 - (self.confidence or 0.0))))
+        return ANSWER_DRAWS if last else INTERIM_DRAWS
+
+    def _answers(self, belief: Belief, over: BoolArray) -> IntArray:
+        """The most probable of "none" and the arms that are fair with the probability asked for, (N,); or not yet."""
+        allowed = np.where(belief.fair >= self.asked.min_fair_probability, belief.best, -1.0)
+        votes = np.concatenate([belief.none[:, None], allowed], axis=1)
+        answer = np.argmax(votes, axis=1) + int(Answer.NONE)
+        if self.confidence is None:
+            return np.where(over, answer, Answer.PENDING)
+        sure = votes.max(axis=1) >= self.confidence
+        return np.where(sure, answer, np.where(over, Answer.UNDECIDED, Answer.PENDING))
+
+
+def _belief(beliefs: Beliefs, outcomes: FloatArray, gaps: FloatArray, tolerance: float) -> Belief:
+    """Probabilities and limits from draws (N, D, K)."""
+    N, _, K = outcomes.shape
+    best = best_fair_arm(outcomes, gaps, tolerance)
+    diagnostics = beliefs.diagnostics()
+    low, high = np.quantile(outcomes, LIMITS, axis=1)
+    gap_low, gap_high = np.quantile(gaps, LIMITS, axis=1)
+    return Belief(
+        best=(best[:, :, None] == np.arange(K)).mean(axis=1),
+        none=(best == Answer.NONE).mean(axis=1),
+        fair=(np.abs(gaps) < tolerance).mean(axis=1),
+        outcome_low=low,
+        outcome_high=high,
+        gap_low=gap_low,
+        gap_high=gap_high,
+        effective=diagnostics.effective,
+        largest_weight=diagnostics.largest_weight,
+        overlap=diagnostics.overlap,
+        unseen=diagnostics.unseen,
+        proof=np.full((N, K), Proof.NOTHING, dtype=np.int64),
+        robust=np.full(N, beliefs.method == "doubly robust"),
+    )
+
+
+def _closed(
+    state: State,
+    running: BoolArray,
+    answer: IntArray,
+    outcomes: FloatArray,
+    gaps: FloatArray,
+    belief: Belief,
+    min_fair: float,
+) -> State:
+    """The state with what this phase has shown of the replicates that were running."""
+    answers, means, both, fair = state.answer.copy(), state.outcomes.copy(), state.gaps.copy(), state.fair.copy()
+    answers[running] = answer
+    means[running] = outcomes.mean(axis=1)
+    gap = gaps.mean(axis=1)
+    both[running] = np.stack([gap, -gap], axis=1)
+    fair[running] = belief.fair >= min_fair
+    return state.but(
+        closed=state.closed + running,
+        answer=answers,
+        running=running & (answers == Answer.PENDING),
+        outcomes=means,
+        gaps=both,
+        fair=fair,
+        belief=state.belief.updated(running, belief),
+    )
+
+
+def _only(
+    going: BoolArray,
+    beliefs: Beliefs,
+    outcomes: FloatArray,
+    gaps: FloatArray,
+    evidence: Evidence,
+    pool: Pool,
+    seed: int,
+) -> tuple[Beliefs, FloatArray, FloatArray]:
+    """Beliefs and draws of the replicates that go on."""
+    if going.all():
+        return beliefs, outcomes, gaps
+    left = believe(evidence.of_replicates(going), pool.asked.law == "estimated", seed)
+    return left, outcomes[going], gaps[going]

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from fairarm.algorithms.evidence import Evidence
-from fairarm.algorithms.state import Answer, ArmReport, Reason, State, Status, Verdict
+from fairarm.algorithms.state import Answer, ArmReport, Belief, Guarantee, Proof, Reason, State, Status, Verdict
 from fairarm.problem.model import Problem
 
 
@@ -23,6 +23,16 @@ class Procedure(Protocol):
     @property
     def tests_fairness(self) -> bool:
         """False where only outcomes are compared."""
+        ...
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What the probability of being right rests on."""
+        ...
+
+    @property
+    def confidence(self) -> float | None:
+        """1 − δ, where it stops when sure."""
         ...
 
     def options(self) -> dict[str, Any]:
@@ -45,6 +55,12 @@ def verdict(procedure: Procedure, state: State, replicate: int = 0) -> Verdict:
     status = Status.FOUND if answer >= 0 else Status.NO_FAIR_ARM if answer == Answer.NONE else Status.UNDECIDED
     fairness = procedure.tests_fairness
     arms = tuple(_report(problem, state, replicate, k, fairness) for k in range(len(problem.arms)))
+    belief, named = state.belief, (NO_FAIR_ARM, *problem.arm_names)
+    votes = np.concatenate([belief.none[replicate, None], belief.best[replicate]])
+    said = not np.isnan(votes).any()
+    chosen = answer + 1 if answer >= Answer.NONE else int(np.argmax(votes)) if said else 0
+    others = np.where(np.arange(len(votes)) == chosen, -1.0, votes)
+    second = int(np.argmax(others))
     return Verdict(
         status=status,
         arm=problem.arm_names[answer] if answer >= 0 else None,
@@ -52,7 +68,40 @@ def verdict(procedure: Procedure, state: State, replicate: int = 0) -> Verdict:
         phases=int(state.closed[replicate]),
         finished=answer != Answer.PENDING,
         fairness_tested=fairness,
+        guarantee=procedure.guarantee,
+        confidence=procedure.confidence,
+        probability=float(votes[chosen]) if said else None,
+        none_probability=float(votes[0]) if said else None,
+        runner_up=named[second] if said else None,
+        runner_up_probability=float(votes[second]) if said else None,
+        leader=named[chosen] if said else None,
+        method=("doubly robust" if belief.robust[replicate] else "cell means") if said else None,
     )
+
+
+NO_FAIR_ARM = "no fair arm"
+"""How "none" is called where answers are listed."""
+
+NEVER_BEST, UNLIKELY_FAIR = 0.05, 0.2
+
+
+def _believed_reason(problem: Problem, state: State, i: int, k: int) -> str:
+    """Why an arm is not the answer, where there are beliefs: unfair and toward whom, worse, or not known well enough."""
+    belief, answer = state.belief, int(state.answer[i])
+    against = problem.groups[1 if state.gaps[i, 0, k] > 0 else 0]
+    proof, fair = Proof(int(belief.proof[i, k])), float(belief.fair[i, k])
+    if proof == Proof.UNFAIR:
+        return f"unfair toward {against} (proved)"
+    if proof == Proof.WORSE:
+        return "worse than the arm found (proved)"
+    if answer == Answer.PENDING:
+        return f"still in the running: the best fair arm with probability {belief.best[i, k]:.2g}"
+    if fair <= UNLIKELY_FAIR:
+        return f"unfair toward {against}: fair with probability {fair:.2g}"
+    lower = answer >= 0 and state.outcomes[i, k] < state.outcomes[i, answer]
+    if lower and (state.fair[i, k] or belief.best[i, k] <= NEVER_BEST):
+        return f"worse than the arm found: the best fair arm with probability {belief.best[i, k]:.2g}"
+    return f"not known well enough: fair with probability {fair:.2g}, best with {belief.best[i, k]:.2g}"
 
 
 def _report(problem: Problem, state: State, i: int, k: int, fairness: bool) -> ArmReport:
@@ -68,7 +117,34 @@ def _report(problem: Problem, state: State, i: int, k: int, fairness: bool) -> A
         fair=bool(state.fair[i, k]),
         rejected_in_phase=rejected or None,
         reason=_reason(problem, state, i, k, fairness),
+        **_beliefs(problem, state.belief, i, k),
     )
+
+
+def _beliefs(problem: Problem, belief: Belief, i: int, k: int) -> dict[str, Any]:
+    """The fields of a report that only some algorithms fill."""
+    if np.isnan(belief.best[i, k]):
+        return dict.fromkeys(_BELIEF_FIELDS)
+    width = problem.outcome.width
+    outcome = tuple(float(problem.outcome.unscale(side[i, k])) for side in (belief.outcome_low, belief.outcome_high))
+    proof = Proof(int(belief.proof[i, k]))
+    return {
+        "best_probability": float(belief.best[i, k]),
+        "fair_probability": float(belief.fair[i, k]),
+        "outcome_interval": outcome,
+        "gap_interval": (float(width * belief.gap_low[i, k]), float(width * belief.gap_high[i, k])),
+        "certified": None if proof == Proof.NOTHING else proof.name.lower(),
+        "effective_rows": float(belief.effective[i, k]),
+        "largest_weight": float(belief.largest_weight[i, k]),
+        "overlap": float(belief.overlap[i, k]),
+        "unseen": float(belief.unseen[i, k]),
+    }
+
+
+_BELIEF_FIELDS = (
+    "best_probability", "fair_probability", "outcome_interval", "gap_interval", "certified", "effective_rows",
+    "largest_weight", "overlap", "unseen",
+)  # fmt: skip
 
 
 def _reason(problem: Problem, state: State, i: int, k: int, fairness: bool) -> str:
@@ -77,6 +153,8 @@ def _reason(problem: Problem, state: State, i: int, k: int, fairness: bool) -> s
         state.outcomes[i, k],
         problem.outcome.width * np.abs(state.gaps[i, :, k]),
     )
+    if not np.isnan(state.belief.best[i, k]) and answer != k:
+        return _believed_reason(problem, state, i, k)
     if state.reason[i, k] == Reason.UNFAIR:
         return f"unfair: gap {np.nanmax(gaps):.4g} > {problem.gap_tolerance:.4g}"
     if state.reason[i, k] == Reason.WORSE:

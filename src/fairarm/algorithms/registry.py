@@ -10,6 +10,7 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 
 from fairarm.algorithms.base import STATE_SCHEMA, Algorithm
+from fairarm.algorithms.pool import Pool, PoolOptions
 from fairarm.algorithms.procedure import Procedure
 from fairarm.algorithms.state import checked_leaf
 from fairarm.algorithms.successive import Readings, successive
@@ -17,7 +18,11 @@ from fairarm.algorithms.uniform import Uniform
 from fairarm.errors import BudgetError, DataError, OptionError
 from fairarm.problem.model import Problem
 
+DEFAULT = "pool"
+"""What every command runs unless told otherwise."""
+
 DESCRIPTIONS = {
+    "pool": "all pulls pooled into one posterior, planned by what would overturn the answer; says how sure it is",
     "csr-v1": "constraint successive rejection; estimates from each phase's own pulls",
     "csr-v2": "constraint successive rejection; estimates from all pulls so far",
     "two-stage-v1": "half the pulls to screen for fairness, then SRIS-v1 on the survivors",
@@ -28,8 +33,8 @@ DESCRIPTIONS = {
 }
 
 
-def make_procedure(name: str, problem: Problem, pulls: int, **options: str) -> Procedure:
-    """The procedure of a named algorithm; ``options`` are the fields of `Readings`."""
+def make_procedure(name: str, problem: Problem, pulls: int, **options: Any) -> Procedure:
+    """The procedure of a named algorithm; ``options`` are the fields of `PoolOptions` for pool, else of `Readings`."""
     if name not in DESCRIPTIONS:
         raise OptionError(f"There is no algorithm '{name}'. Algorithms: {', '.join(DESCRIPTIONS)}.")
     if not isinstance(problem, Problem):
@@ -42,28 +47,44 @@ def make_procedure(name: str, problem: Problem, pulls: int, **options: str) -> P
         if options:
             raise OptionError(f"'uniform' has no option '{next(iter(options))}'.")
         return Uniform(problem, pulls)
+    if name == "pool":
+        return Pool(problem, pulls, PoolOptions(**_checked(name, options, PoolOptions)))
     kind, version = name.rsplit("-", 1)
-    return successive(kind, problem, pulls, pooled=version == "v2", readings=_readings(options))
+    readings = Readings(**_checked(name, options, Readings))
+    return successive(kind, problem, pulls, pooled=version == "v2", readings=readings)
 
 
 @cache
-def _allowed() -> dict[str, tuple[str, ...]]:
-    """The values that each option can have."""
-    hints = get_type_hints(Readings)
-    return {f.name: get_args(hints[f.name]) for f in fields(Readings)}
+def _allowed(kind: type) -> dict[str, tuple[Any, ...]]:
+    """For each field of an options class its possible texts, or (float,), or (float, None)."""
+    hints = get_type_hints(kind)
+    found = {}
+    for f in fields(kind):
+        parts = get_args(hints[f.name]) or (hints[f.name],)
+        found[f.name] = tuple(None if part is type(None) else part for part in parts)
+    return found
 
 
-def _readings(options: dict[str, str]) -> Readings:
-    allowed = _allowed()
+def _checked(name: str, options: dict[str, Any], kind: type) -> dict[str, Any]:
+    """Options as the class takes them: texts from a list, numbers also given as text."""
+    allowed, made = _allowed(kind), {}
     for key, value in options.items():
         if key not in allowed:
-            raise OptionError(f"There is no option '{key}'. Options: {', '.join(allowed)}.")
-        if value not in allowed[key]:
+            raise OptionError(f"'{name}' has no option '{key}'. Options: {', '.join(allowed)}.")
+        made[key] = _number(key, value) if float in allowed[key] and value is not None else value
+        if float not in allowed[key] and value not in allowed[key]:
             raise OptionError(f"Option {key} is '{value}'. It can be: {', '.join(allowed[key])}.")
-    return Readings(**options)  # type: ignore[arg-type]
+    return made
 
 
-def algorithm(name: str, problem: Problem, *, pulls: int, seed: int = 0, **options: str) -> Algorithm:
+def _number(key: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise OptionError(f"Option {key} is '{value}'. It must be a number.") from None
+
+
+def algorithm(name: str, problem: Problem, *, pulls: int, seed: int = 0, **options: Any) -> Algorithm:
     """A new run of a named algorithm, to be asked and told."""
     if not isinstance(seed, int | np.integer) or seed < 0:
         raise OptionError(f"The seed must be a whole number, 0 or more; got {seed!r}.")

@@ -39,6 +39,71 @@ class Reason(IntEnum):
     UNFAIR = 2
 
 
+class Proof(IntEnum):
+    """What is certified of an arm: shown by a bound that holds whatever the truth, not by a posterior."""
+
+    NOTHING = 0
+    FAIR = 1
+    UNFAIR = 2
+    WORSE = 3
+
+
+class Guarantee(StrEnum):
+    """What a verdict's probability of being right rests on. The two that stop when sure are never to be confused."""
+
+    NONE = "none"
+    """A fixed number of pulls, no statement of how sure."""
+    POSTERIOR = "posterior"
+    """A fixed number of pulls; the posterior probability of the answer."""
+    BAYES_STOP = "bayes-stop"
+    """Stopped when the posterior probability reached the confidence: calibrated by simulation, not proved."""
+    CERTIFIED = "certified"
+    """Stopped when a bound that holds for any truth and any sampling excluded every other answer: proved."""
+
+
+@dataclass(frozen=True)
+class Belief:
+    """What is believed of each arm after the last phase closed, (n, K) unless said otherwise; nan where not computed."""
+
+    best: FloatArray
+    """The probability that the arm is the best fair one."""
+    none: FloatArray
+    """(n,): the probability that no arm is fair."""
+    fair: FloatArray
+    """The probability that the arm is fair."""
+    outcome_low: FloatArray
+    outcome_high: FloatArray
+    """95 % limits of the outcome."""
+    gap_low: FloatArray
+    gap_high: FloatArray
+    effective: FloatArray
+    largest_weight: FloatArray
+    overlap: FloatArray
+    unseen: FloatArray
+    """How well the rows speak for the arm (`Diagnostics`)."""
+    proof: IntArray
+    """A Proof."""
+    robust: BoolArray
+    """(n,): estimated by the doubly robust form, not by cell means."""
+
+    @classmethod
+    def unknown(cls, n: int, arms: int) -> Belief:
+        made: dict[str, Any] = {f.name: np.full((n, arms), np.nan) for f in fields(cls)}
+        made["none"] = np.full(n, np.nan)
+        made["proof"] = np.zeros((n, arms), dtype=np.int64)
+        made["robust"] = np.zeros(n, dtype=np.bool_)
+        return cls(**made)
+
+    def updated(self, which: BoolArray, fresh: Belief) -> Belief:
+        """With the replicates ``which`` replaced, in order, by those of ``fresh``."""
+        if which.all():
+            return fresh
+        made = {f.name: getattr(self, f.name).copy() for f in fields(self)}
+        for name, values in made.items():
+            values[which] = getattr(fresh, name)
+        return Belief(**made)
+
+
 @dataclass(frozen=True)
 class State:
     """What the next phase needs, and the last estimates. Leading axis n; phases are counted from 1 over all stages."""
@@ -72,6 +137,7 @@ class State:
     """Whole pulls planned in this stage, this phase's included, (n, R, K)."""
     plan: IntArray
     """This phase's pulls, (n, R, K)."""
+    belief: Belief
 
     @classmethod
     def fresh(cls, n: int, regimes: int, arms: int) -> State:
@@ -92,6 +158,7 @@ class State:
             target=np.zeros(units),
             given=np.zeros(units, dtype=whole),
             plan=np.zeros(units, dtype=whole),
+            belief=Belief.unknown(n, arms),
         )
 
     @cached_property
@@ -118,6 +185,8 @@ _FIELDS = tuple(f.name for f in fields(State))
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, Belief):
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
     if not isinstance(value, np.ndarray):
         return value
     if value.dtype.kind == "f":
@@ -128,6 +197,8 @@ def _plain(value: Any) -> Any:
 
 
 def _restored(name: str, value: Any, like: Any) -> Any:
+    if isinstance(like, Belief):
+        return Belief(**{f.name: _restored(f.name, value[f.name], getattr(like, f.name)) for f in fields(like)})
     if not isinstance(like, np.ndarray):
         if not 0 <= checked_leaf(name, value, int) < MOST_PHASES:
             raise ValueError(f"'{name}' is {value}")
@@ -168,6 +239,18 @@ class ArmReport:
     """In F, the arms shown to be fair, as of the last phase that tested; False once rejected."""
     rejected_in_phase: int | None
     reason: str
+    best_probability: float | None
+    """That it is the best fair arm; None where the algorithm does not say (also below)."""
+    fair_probability: float | None
+    outcome_interval: tuple[float, float] | None
+    gap_interval: tuple[float, float] | None
+    """95 % limits of the first gap."""
+    certified: str | None
+    """"fair", "unfair" or "worse", where proved."""
+    effective_rows: float | None
+    largest_weight: float | None
+    overlap: float | None
+    unseen: float | None
 
 
 @dataclass(frozen=True)
@@ -182,3 +265,17 @@ class Verdict:
     finished: bool
     fairness_tested: bool
     """False for SRIS, which looks for the best arm of all."""
+    guarantee: Guarantee
+    confidence: float | None
+    """1 − δ of a run that stops when sure."""
+    leader: str | None
+    """The answer, or, while there is none, the most probable one: an arm's name, or "no fair arm"."""
+    probability: float | None
+    """Of that being right, by the posterior."""
+    none_probability: float | None
+    """That no arm is fair."""
+    runner_up: str | None
+    """The next most probable answer: an arm's name, or "no fair arm"."""
+    runner_up_probability: float | None
+    method: str | None
+    """How arms were estimated: "cell means" or "doubly robust"."""

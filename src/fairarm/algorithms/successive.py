@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fairarm.algorithms.evidence import Evidence
-from fairarm.algorithms.state import Answer, Reason, State
+from fairarm.algorithms.state import Answer, Guarantee, Reason, State
 from fairarm.core.allocation import Allocation, Leakage, allocate, require_affordable
 from fairarm.core.estimators import ClipBase, dropped_mean
 from fairarm.core.rejection import highest, safely_fair, surely_unfair, surely_worse
@@ -71,6 +71,14 @@ class SuccessiveRejection:
     @property
     def tests_fairness(self) -> bool:
         return any(stage.gap for stage in self.stages)
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee.NONE
+
+    @property
+    def confidence(self) -> None:
+        return None
 
     def options(self) -> dict[str, Any]:
         return asdict(self.readings)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fairarm.algorithms.evidence import Evidence
-from fairarm.algorithms.state import Answer, State
+from fairarm.algorithms.state import Answer, Guarantee, State
 from fairarm.core.allocation import require_affordable
 from fairarm.core.rejection import highest
 from fairarm.core.rounding import round_pulls
@@ -33,6 +33,14 @@ class Uniform:
     @property
     def tests_fairness(self) -> bool:
         return True
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee.NONE
+
+    @property
+    def confidence(self) -> None:
+        return None
 
     def options(self) -> dict[str, Any]:
         return {}

@@ -11,7 +11,7 @@ Shapes: N replicates, K arms, 2 groups, C cells, Z context groups, B claims with
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -93,6 +93,10 @@ class Ledger:
     log_gap: FloatArray
     log_pair: FloatArray
 
+    def take(self, kept: IntArray | BoolArray) -> Ledger:
+        """Some of the replicates, for instance those that are undecided."""
+        return Ledger(*(getattr(self, field.name)[kept] for field in fields(self)))
+
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
@@ -131,8 +135,9 @@ def settle(
     ``natural`` (N, 2): group counts of its natural rows, needed where P(S) is unknown. The batch's plan may depend on
     all earlier batches, not on this one's outcomes.
     """
-    blend = np.einsum("nkt,ktc->nc", rows, rule.law) / np.maximum(rows.sum(axis=(1, 2)), 1)[:, None]
-    if not np.allclose(rows.sum(axis=(1, 2)), n.sum(axis=-1)) or np.any((n > 0) & (blend <= 0)):
+    total = rows.sum(axis=(1, 2))
+    blend = np.einsum("nkt,ktc->nc", rows, rule.law) / np.maximum(total, 1)[:, None]
+    if np.any(total != n.sum(axis=-1)) or np.any((n > 0) & (blend <= 0)):
         raise DataError(
             "A batch's rows by cell do not fit its rows by arm and group: the totals differ, or a cell was seen that "
             "none of these arms can produce. Check the arms' mechanisms against the rows."
@@ -212,7 +217,8 @@ def _context_estimate(rule: Rule, ledger: Ledger) -> FloatArray:
     member = rule.member
     exposure = np.einsum("nkt,ktz->nz", ledger.rows, rule.law @ member)
     prior = 0.5 * member.shape[1] * (rule.typical @ member)
-    return np.asarray(((ledger.n @ member + 0.5) / (exposure + prior)) @ member.T)
+    below = np.where(prior > 0, exposure + prior, 1.0)
+    return np.asarray(((ledger.n @ member + 0.5) / below) @ member.T)
 
 
 def _gap_bets(rule: Rule, ledger: Ledger, seen: _Estimate) -> tuple[IntArray, ...]:
@@ -265,11 +271,14 @@ def log_payoffs(
     This inequality is checked on the numbers that are used, and S divided by what it is exceeded by, so the solver
     need not be trusted. ``blend`` l (B, C), ``theta`` and ``h`` (B, C) the estimates that the bet maximises growth for.
     """
-    base = (blend + EXPLORED * rule.typical) / (1 + EXPLORED)
+    possible = rule.typical > 0
+    base = np.where(possible, (blend + EXPLORED * rule.typical) / (1 + EXPLORED), EXPLORED)
     bet = _best_bets(rule, claims, base, h * base * theta, h * base * (1 - theta))
-    use = np.maximum(bet.stay, bet.rise + np.einsum("bi,bic->bc", bet.multiplier, bet.slope)) @ rule.member
-    price = (use - np.einsum("bi,biz->bz", bet.multiplier, bet.budget)) / (base @ rule.member)
-    excess = price.max(axis=1) * (1 + EXPLORED)
+    use = np.maximum(bet.stay, bet.rise + np.einsum("bi,bic->bc", bet.multiplier, bet.slope))
+    member = rule.member[:, possible @ rule.member > 0] * possible[:, None]
+    budget = bet.budget[:, :, possible @ rule.member > 0]
+    excess = ((use @ member - np.einsum("bi,biz->bz", bet.multiplier, budget)) / (base @ member)).max(axis=1)
+    excess = excess * (1 + EXPLORED)
     own = claims.level.shape[1]
     sound = (excess > 0) & np.isfinite(excess) & (bet.multiplier[:, :own] >= 0).all(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -114,17 +114,30 @@ def evidence_gradient(
     spread = noise / counts
     ws, ds = w * spread[:, None], d * spread[:, None]
     chosen = np.maximum(events.best, 0)
-    wb = np.where((events.best == NO_ARM)[..., None], 0.0, np.broadcast_to(w, (len(counts), *w.shape[1:]))[np.arange(len(counts))[:, None], chosen])
-    G11 = (ws * w).sum(axis=2)[:, None] - 2.0 * wb @ ws.transpose(0, 2, 1) + ((wb * spread[:, None]) * wb).sum(axis=2)[:, :, None]
+    wb = np.where(
+        (events.best == NO_ARM)[..., None],
+        0.0,
+        np.broadcast_to(w, (len(counts), *w.shape[1:]))[np.arange(len(counts))[:, None], chosen],
+    )
+    G11 = (
+        (ws * w).sum(axis=2)[:, None]
+        - 2.0 * wb @ ws.transpose(0, 2, 1)
+        + ((wb * spread[:, None]) * wb).sum(axis=2)[:, :, None]
+    )
+    G11 = np.maximum(G11, 0.0)  # differences of nearly equal numbers may end just below
     G12 = events.sign * ((ws * d).sum(axis=2)[:, None] - wb @ ds.transpose(0, 2, 1))
-    value, lam1, lam2 = project(G11, G12, np.broadcast_to((ds * d).sum(axis=2)[:, None], G11.shape), events.outcome, events.gap)
+    value, lam1, lam2 = project(
+        G11, G12, np.broadcast_to((ds * d).sum(axis=2)[:, None], G11.shape), events.outcome, events.gap
+    )
     lam2 = lam2 * events.sign
     flat = value.reshape(len(value), -1)
     weight = np.exp(flat.min(axis=1, keepdims=True) - flat)
     weight = (weight / weight.sum(axis=1, keepdims=True)).reshape(value.shape)
     both, square1 = weight * lam1 * lam2, weight * lam1**2
     # Σ_e weight (lam1 (w_k − w_b) + lam2 d_k)²
-    total = np.einsum("nk,nkc->nc", square1.sum(axis=1), w * w) + np.einsum("nk,nkc->nc", (weight * lam2**2).sum(axis=1), d * d)
+    total = np.einsum("nk,nkc->nc", square1.sum(axis=1), w * w) + np.einsum(
+        "nk,nkc->nc", (weight * lam2**2).sum(axis=1), d * d
+    )
     total += 2.0 * np.einsum("nk,nkc->nc", both.sum(axis=1), w * d)
     total += np.einsum("ndc,ndc->nc", wb, wb * square1.sum(axis=2)[..., None] - 2.0 * (square1 @ w + both @ d))
     return value, 0.5 * np.maximum(total, 0.0) * spread**2 / noise

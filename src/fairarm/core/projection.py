@@ -1,7 +1,7 @@
 """The shortest move of the cell means that meets two linear conditions at once, from inner products alone.
 
-It is how far the truth must move before an answer changes: one row where an arm overtakes another or crosses the tolerance,
-two where a worse and unfair arm has to do both (math.md §11; the events of the design).
+It is how far the truth must move before an answer changes: one row where an arm overtakes another or crosses the
+tolerance, two where a worse and unfair arm has to do both (the alternatives of the limit, the events of a design).
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ def project(
     already and binds only if the other one would break it. In units of each row's length, h_i = g_i / √G_ii and
     ρ = G_12 / √(G_11 G_22), both rows bind exactly where h_1 > ρ h_2 and h_2 > ρ h_1.
 
-    Edges. No way to meet the rows: Γ = λ = +inf (G = 0 with g > 0; opposite rows that exclude each other), the λ of a row
-    that takes no part 0. G_ii = inf: some cell that the row uses was never seen, the row is met at no cost, λ_i = 0 and
-    G12 is not looked at. With both infinite Γ = 0, which is exact unless the two rows pull the unseen cells in opposite
-    directions: G does not tell, so leave such cells out first. Collinear rows (1 − ρ² < 1e-12): the stricter one alone.
+    Edges. No way to meet the rows: Γ = +inf (G = 0 with g > 0; opposite rows that exclude each other), and so is λ of
+    the rows that cannot be met, 0 the other. G_ii = inf: some cell that the row uses was never seen, the row is met at
+    no cost, λ_i = 0 and G12 is not looked at. With both infinite Γ = 0, which is exact unless the two rows pull the
+    unseen cells in opposite directions: G does not tell, so leave such cells out first. Collinear rows
+    (1 − ρ² < 1e-12): the stricter one alone.
     """
     G11, G12, G22, g1, g2 = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (G11, G12, G22, g1, g2)))
     length1, length2 = _length(G11), _length(G22)

@@ -64,7 +64,7 @@ def tilted(up: FloatArray, down: FloatArray, slope: FloatArray) -> tuple[FloatAr
     def one_side(u: FloatArray, s: FloatArray) -> FloatArray:
         below = s <= n
         top, bottom = np.where(below, 2 * u, s - n + root), np.where(below, n - s + root, 2 * s)
-        return np.where(bottom > 0, top / np.where(bottom > 0, bottom, 1.0), 0.5)
+        return np.where(bottom > 0, top / np.where(bottom > 0, bottom, 1.0), 0.0)
 
     return one_side(up, slope), one_side(down, -slope)
 

@@ -16,6 +16,7 @@ from fairarm.problem.context import ContextLaw, ContextSample
 from fairarm.problem.graph import Graph, Roles, find_roles
 from fairarm.problem.mechanism import Arm, Code, Table
 from fairarm.problem.outcome import Constraint, Outcome
+from fairarm.problem.shared_cells import SharedCells, shared_cells
 from fairarm.problem.space import CellSpace
 from fairarm.problem.tables import Tables, build_tables
 from fairarm.problem.variables import Variable
@@ -167,6 +168,11 @@ class Problem:
     def tables(self) -> Tables:
         """Likelihoods over cells and divergences, as arrays; computed once."""
         return build_tables(self)
+
+    @cached_property
+    def shared_cells(self) -> SharedCells:
+        """The cells in which every arm and group informs the same mean outcome; columns other than Y must be finite."""
+        return shared_cells(self)
 
     # ---- numbers the algorithms use ----
 

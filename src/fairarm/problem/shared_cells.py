@@ -15,13 +15,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from fairarm.core.grouping import sum_by_group
 from fairarm.core.types import FloatArray, IntArray
-from fairarm.problem.context import ContextLaw
+from fairarm.problem.context import ContextLaw, ContextSample
 from fairarm.problem.likelihood import likelihood
 from fairarm.problem.space import CellSpace
 
 if TYPE_CHECKING:
     from fairarm.problem.model import Problem
+
+
+@dataclass(frozen=True)
+class SampledContexts:
+    """A context sample as rows without an outcome: by arm and group (K, G), by context (Z,)."""
+
+    by_arm: IntArray
+    contexts: IntArray
 
 
 @dataclass(frozen=True)
@@ -38,24 +47,19 @@ class SharedCells:
     cell_of: IntArray
     context_of: IntArray
     """Where a row of group t with observed columns x belongs, (G, X)."""
+    sample: SampledContexts
 
     @cached_property
     def exposure(self) -> FloatArray:
         """Σ_{i in z} L[k, t](i), (K, G, Z): h(z) times this is the chance that a row of arm k and group t lies in z."""
-        out = np.zeros((*self.likelihood.shape[:2], self.contexts))
-        np.add.at(out, (slice(None), slice(None), self.context), self.likelihood)
-        return out
+        return sum_by_group(self.likelihood, self.context, self.contexts)
 
     def law_of_cells(self, h: FloatArray) -> FloatArray:
         """p_{k,t}(c) of laws h (N, Z), normalised for each arm and group: (N, K, G, C)."""
-        weighted = self.likelihood * h[:, None, None, self.context]
-        if self.cells == len(self.cell) and np.array_equal(self.cell, np.arange(self.cells)):
-            by_cell = weighted
-        else:
-            by_cell = np.zeros((*weighted.shape[:3], self.cells))
-            np.add.at(by_cell, (slice(None), slice(None), slice(None), self.cell), weighted)
+        weighted = np.asarray(self.likelihood * h[:, None, None, self.context])
+        by_cell = sum_by_group(weighted, self.cell, self.cells)
         total = by_cell.sum(axis=3, keepdims=True)
-        return np.divide(by_cell, total, out=np.zeros_like(by_cell), where=total > 0)
+        return np.asarray(np.divide(by_cell, total, out=np.zeros_like(by_cell), where=total > 0))
 
 
 def free_columns(problem: Problem) -> tuple[str, ...]:
@@ -85,23 +89,37 @@ def shared_cells(problem: Problem) -> SharedCells:
     law = declared.weights.ravel() if declared else None if own_law or free.columns else np.ones(1)
     context = free.number(codes) if free.columns else np.zeros(C, dtype=np.int64)
     cell = np.arange(C)
-    cell_of = cell + (C * np.arange(G)[:, None] if own_cells else np.zeros((G, 1), dtype=np.int64))
-    context_of = context + (free.count * np.arange(G)[:, None] if own_law else np.zeros((G, 1), dtype=np.int64))
-    if not (own_law or own_cells):
-        return SharedCells(L, cell, context, C, free.count, law, cell_of, context_of)
-    apart = np.zeros((*L.shape[:2], G, C))
-    for t in range(G):
-        apart[:, t, t] = L[:, t]
+    by_group = np.arange(G)[:, None]
+    cell_of = cell + C * by_group * own_cells
+    context_of = context + free.count * by_group * own_law
+    contexts = free.count * (G if own_law else 1)
+    if own_law or own_cells:
+        apart = np.zeros((*L.shape[:2], G, C))
+        for t in range(G):
+            apart[:, t, t] = L[:, t]
+        L, cell, context = apart.reshape(*L.shape[:2], G * C), cell_of.ravel(), context_of.ravel()
     return SharedCells(
-        apart.reshape(*L.shape[:2], G * C),
-        cell_of.ravel(),
-        context_of.ravel(),
-        C * (G if own_cells else 1),
-        free.count * (G if own_law else 1),
-        law,
-        cell_of,
-        context_of,
+        likelihood=L,
+        cell=cell,
+        context=context,
+        cells=C * (G if own_cells else 1),
+        contexts=contexts,
+        law=law,
+        cell_of=cell_of,
+        context_of=context_of,
+        sample=_sampled(problem, space, context_of, contexts),
     )
+
+
+def _sampled(problem: Problem, space: CellSpace, context_of: IntArray, contexts: int) -> SampledContexts:
+    by_arm = np.zeros((len(problem.arms), len(problem.groups)), dtype=np.int64)
+    by_context = np.zeros(contexts, dtype=np.int64)
+    sample = problem.context
+    if isinstance(sample, ContextSample):
+        group = np.argsort(np.array(problem.group_codes))[np.asarray(sample.columns[problem.sensitive])]
+        np.add.at(by_arm[problem.arm_index(sample.arm)], group, 1)
+        np.add.at(by_context, context_of[group, space.number(sample.columns)], 1)
+    return SampledContexts(by_arm, by_context)
 
 
 def _missing(problem: Problem) -> tuple[str, ...]:
