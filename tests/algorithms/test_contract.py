@@ -26,6 +26,8 @@ from fairarm.worlds import FunctionWorld, NetworkWorld, World, context_law
 T = 60
 NAMES = list(DESCRIPTIONS)
 PROBLEMS = ("chain", "context", "real")
+PLANNED_BY_ARMS_LEFT = ("csr", "two-stage", "sris")
+"""Their plans depend on the rows only through the arms that are left."""
 
 CHAIN_ROWS = {
     "deployed": [[0.5, 0.3, 0.2], [0.4, 0.3, 0.3]],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from fairarm.algorithms.evidence import Evidence
 from fairarm.core.types import IntArray
 from fairarm.problem.model import Problem

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from fairarm.core.types import IntArray
 
-
 Number = TypeVar("Number", np.float64, np.int64)
 
 

@@ -1,0 +1,279 @@
+"""A cross-fitted regression of outcomes on the columns of a row: main effects and pairs, shrunk together by ridge.
+
+    m(x, v) = b0 + Σ_j f_j(x_j) + f(v) + Σ_j f_j(x_j, v) + Σ_{i<j} f_ij(x_i, x_j)
+
+Real columns enter by cubic B-splines with knots at quantiles and a Matérn prior on the coefficients; finite ones by their
+states and, where there are many, also by their order. The penalty is the one that predicts left-out folds best. All
+sums run over rows with their counts, so a line that stands for many rows and the rows themselves are the same data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.interpolate import BSpline
+
+from fairarm.core.types import FloatArray, IntArray
+
+Columns = Mapping[str, NDArray[Any]]
+
+FOLDS = 5
+PENALTIES = 10.0 ** np.arange(-1.5, 3.1, 0.5)
+MAX_FEATURES, MIN_FEATURES = 160, 24
+MANY_STATES, MOST_STATES = 8, 48
+"""Above the first, a finite column's order is used too; above the second, only its order."""
+LEADING = 6
+"""Features of a column that take part in pairs, for columns with more of them."""
+PAIR_SCALE = 0.7
+"""Prior sd of a pair's coefficients relative to those of a main effect."""
+LENGTH_SCALE = 0.35
+"""Of the Matérn prior, as a share of the knots."""
+BLOCK = 1 << 15
+"""Rows whose features are held at once."""
+VARIANCE_ROWS, VARIANCE_PRIOR = 2.0, 1.0 / 12.0
+"""The residual variance is pooled with so many rows of the variance of a uniform outcome."""
+LEAST_SHARE = 0.1
+"""A residual variance is at least this share of the pooled one."""
+
+
+@dataclass(frozen=True)
+class _Smooth:
+    """A cubic spline basis turned to the principal directions of its prior, widest first; constant beyond the knots."""
+
+    knots: FloatArray
+    turn: FloatArray
+
+    @classmethod
+    def of(cls, values: FloatArray, count: IntArray, intervals: int) -> _Smooth | None:
+        low, high = float(values.min()), float(values.max())
+        if not low < high:
+            return None
+        order = np.argsort(values, kind="stable")
+        reached = np.cumsum(count[order])
+        at = np.searchsorted(reached, np.arange(1, intervals) / intervals * reached[-1])
+        inner = np.unique(values[order][at])
+        inner = inner[(inner > low) & (inner < high)]
+        knots = np.concatenate([np.full(4, low), inner, np.full(4, high)])
+        size = len(knots) - 4
+        apart = np.sqrt(3.0) * np.abs(np.subtract.outer(np.arange(size), np.arange(size))) / (size - 1) / LENGTH_SCALE
+        scale, directions = np.linalg.eigh((1.0 + apart) * np.exp(-apart))
+        return cls(knots, (directions * np.sqrt(np.maximum(scale, 0.0)))[:, ::-1])
+
+    def apply(self, values: FloatArray) -> FloatArray:
+        inside = np.clip(values, self.knots[0], self.knots[-1])
+        return np.asarray(BSpline.design_matrix(inside, self.knots, 3) @ self.turn)
+
+
+@dataclass(frozen=True)
+class _Feature:
+    """The features of one column: its states (as indicators), a smooth function of it, or both."""
+
+    states: int
+    smooth: _Smooth | None
+
+    @classmethod
+    def of(cls, values: NDArray[Any], states: int | None, count: IntArray) -> _Feature:
+        by_state = 0 if states is None or states > MOST_STATES or states < 2 else states
+        smooth = None
+        if states is None or states > MANY_STATES:
+            intervals = int(np.clip(np.sqrt(count.sum()) / 2, 2, 9))
+            smooth = _Smooth.of(np.asarray(values, dtype=np.float64), count, intervals)
+        return cls(by_state, smooth)
+
+    @property
+    def size(self) -> int:
+        return self.states + (0 if self.smooth is None else self.smooth.turn.shape[1])
+
+    @property
+    def leading(self) -> slice:
+        """The features used in pairs: the states of a small column, the widest directions of a smooth one."""
+        if self.smooth is None:
+            return slice(0, self.states)
+        return slice(self.states, self.states + LEADING)
+
+    @property
+    def lead_size(self) -> int:
+        return len(range(*self.leading.indices(self.size)))
+
+    def apply(self, values: NDArray[Any]) -> FloatArray:
+        parts = []
+        if self.states:
+            parts.append(np.eye(self.states)[np.asarray(values, dtype=np.int64)])
+        if self.smooth is not None:
+            parts.append(self.smooth.apply(np.asarray(values, dtype=np.float64)))
+        return np.concatenate(parts, axis=1) if parts else np.zeros((len(values), 0))
+
+
+def _products(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Every product of a feature of one with a feature of the other, (n, a·b)."""
+    return np.asarray((PAIR_SCALE * left[:, :, None] * right[:, None, :]).reshape(len(left), -1))
+
+
+@dataclass(frozen=True)
+class Basis:
+    """The features of rows: a *head* that does not look at the decision, the decision's own, and products of the two."""
+
+    decision: str
+    features: Mapping[str, _Feature]
+    with_decision: tuple[str, ...]
+    """Columns whose pairs with the decision are used, and ``pairs`` of others: as many as the size allows."""
+    pairs: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def of(cls, columns: Columns, states: Mapping[str, int | None], decision: str, count: IntArray) -> Basis:
+        """``states``: the number of states of each column, None for a real one; ``count`` (n,) rows a line stands for."""
+        features = {name: _Feature.of(columns[name], size, count) for name, size in states.items()}
+        others = sorted((name for name in states if name != decision), key=lambda name: features[name].lead_size)
+        room = int(np.clip(count.sum() / 2, MIN_FEATURES, MAX_FEATURES)) - sum(f.size for f in features.values())
+        chosen: list[tuple[str, str]] = []
+        rest = [(a, b) for i, a in enumerate(others) for b in others[i + 1 :]]
+        for a, b in [*((decision, name) for name in others), *rest]:
+            size = features[a].lead_size * features[b].lead_size
+            if 0 < size <= room:
+                room -= size
+                chosen.append((a, b))
+        with_decision = tuple(b for a, b in chosen if a == decision)
+        return cls(decision, features, with_decision, tuple(pair for pair in chosen if pair[0] != decision))
+
+    def head(self, columns: Columns) -> tuple[FloatArray, FloatArray]:
+        """The features that do not look at the decision, (n, h), the constant first; those multiplied by it, (n, u)."""
+        length = len(next(iter(columns.values()))) if columns else 1
+        made = {name: f.apply(columns[name]) for name, f in self.features.items() if name != self.decision}
+        lead = {name: values[:, self.features[name].leading] for name, values in made.items()}
+        pairs = [_products(lead[a], lead[b]) for a, b in self.pairs]
+        none = np.zeros((length, 0))
+        return (
+            np.concatenate([np.ones((length, 1)), *made.values(), *pairs], axis=1),
+            np.concatenate([none, *(lead[name] for name in self.with_decision)], axis=1),
+        )
+
+    def tail(self, values: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
+        """The decision's features, (n, b), and those that take part in products, (n, l)."""
+        own = self.features[self.decision]
+        made = own.apply(values)
+        return made, made[:, own.leading]
+
+    def rows(self, columns: Columns) -> FloatArray:
+        """All features of rows, (n, p)."""
+        head, multiplied = self.head({name: columns[name] for name in self.features if name != self.decision})
+        tail, lead = self.tail(columns[self.decision])
+        head = np.broadcast_to(head, (len(tail), head.shape[1]))
+        multiplied = np.broadcast_to(multiplied, (len(tail), multiplied.shape[1]))
+        return np.concatenate([head, tail, _products(lead, multiplied)], axis=1)
+
+
+@dataclass(frozen=True)
+class Regression:
+    """m fitted without each fold in turn, (F, p), and the residual variance, (p,), both linear in the features."""
+
+    basis: Basis
+    coefficients: FloatArray
+    variance_coefficients: FloatArray
+    pooled_variance: float
+    penalty: float
+
+    def predict(self, columns: Columns) -> FloatArray:
+        """m of rows by each fold's fit, in [0, 1]: (F, n)."""
+        parts = [self.basis.rows(part) @ self.coefficients.T for part in _blocks(columns)]
+        return np.clip(np.concatenate(parts).T, 0.0, 1.0)
+
+    def variance(self, columns: Columns) -> FloatArray:
+        """E[(Y − m)² | row], (n,)."""
+        parts = [self.basis.rows(part) @ self.variance_coefficients for part in _blocks(columns)]
+        return self._bounded(np.concatenate(parts))
+
+    def predict_surface(self, columns: Columns, nodes: NDArray[Any], shares: FloatArray) -> FloatArray:
+        """Σ_f shares_f m_f at every row × every value of the decision, (n, nodes); ``shares`` (n or 1, F)."""
+        parts = self._parts(columns, nodes)
+        out = np.zeros(1)
+        for f, coefficients in enumerate(self.coefficients):
+            out = out + shares[:, f, None] * np.clip(_surface(*parts, coefficients), 0.0, 1.0)
+        return out
+
+    def variance_surface(self, columns: Columns, nodes: NDArray[Any]) -> FloatArray:
+        """E[(Y − m)²] at every row × every value of the decision, (n, nodes)."""
+        return self._bounded(_surface(*self._parts(columns, nodes), self.variance_coefficients))
+
+    def _parts(self, columns: Columns, nodes: NDArray[Any]) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        return (*self.basis.head(columns), *self.basis.tail(nodes))
+
+    def _bounded(self, variance: FloatArray) -> FloatArray:
+        return np.clip(variance, LEAST_SHARE * self.pooled_variance, 1.0)
+
+
+def _surface(
+    head: FloatArray, multiplied: FloatArray, tail: FloatArray, lead: FloatArray, beta: FloatArray
+) -> FloatArray:
+    """head·β_h + (tail·β_t)ᵀ + PAIR_SCALE · multiplied·Γᵀ·leadᵀ: (n, nodes)."""
+    h, b = head.shape[1], tail.shape[1]
+    products = beta[h + b :].reshape(lead.shape[1], multiplied.shape[1])
+    return np.asarray(
+        (head @ beta[:h])[:, None] + tail @ beta[h : h + b] + PAIR_SCALE * (multiplied @ products.T) @ lead.T
+    )
+
+
+def cross_fit(
+    columns: Columns, states: Mapping[str, int | None], decision: str, outcome: FloatArray, folds: IntArray
+) -> Regression:
+    """Fit on n lines; ``folds`` (n, F) says how many rows of each line lie in each fold, ``outcome`` (n,) in [0, 1].
+
+    Residuals of the rows in fold f come from the fit that never saw them; only the penalty is chosen by all of them.
+    """
+    basis = Basis.of(columns, states, decision, folds.sum(axis=1))
+    gram, moment = _moments(basis, columns, outcome[:, None] * folds, folds)
+    square = (outcome[:, None] ** 2 * folds).sum(axis=0)
+    prior = np.zeros(gram.shape[1])
+    prior[0] = 1.0  # one row with outcome ½, so that no rows at all are no special case
+    coefficients, penalty = _ridge(gram, moment, square, prior, 0.5)
+    fitted = Regression(basis, coefficients, np.zeros(len(prior)), 1.0, penalty)
+    residual = (outcome[:, None] - fitted.predict(columns).T) ** 2
+    total, rows = float((folds * residual).sum()), int(folds.sum())
+    pooled = (total + VARIANCE_ROWS * VARIANCE_PRIOR) / (rows + VARIANCE_ROWS)
+    _, moment = _moments(basis, columns, folds * residual, folds, gram_too=False)
+    by_fold, _ = _ridge(gram, moment, (residual**2 * folds).sum(axis=0), prior * VARIANCE_ROWS, pooled)
+    return Regression(basis, coefficients, by_fold.mean(axis=0), pooled, penalty)
+
+
+def _moments(
+    basis: Basis, columns: Columns, target: FloatArray, folds: IntArray, gram_too: bool = True
+) -> tuple[FloatArray, FloatArray]:
+    """Σ φφᵀ and Σ φ·target of the rows of each fold: (F, p, p), (F, p)."""
+    size = basis.rows({name: values[:1] for name, values in columns.items()}).shape[1]
+    gram, moment = np.zeros((folds.shape[1], size, size)), np.zeros((folds.shape[1], size))
+    start = 0
+    for part in _blocks(columns):
+        made = basis.rows(part)
+        here = slice(start, start + len(made))
+        start += len(made)
+        moment += target[here].T @ made
+        for f in range(folds.shape[1] if gram_too else 0):
+            lines = np.flatnonzero(folds[here, f])
+            gram[f] += (made[lines] * folds[here, f][lines, None]).T @ made[lines]
+    return gram, moment
+
+
+def _ridge(
+    gram: FloatArray, moment: FloatArray, square: FloatArray, prior: FloatArray, centre: float
+) -> tuple[FloatArray, float]:
+    """Fits without each fold, (F, p), at the penalty with the least squared error on the folds left out."""
+    without = gram.sum(axis=0) - gram + np.diag(prior)
+    right = moment.sum(axis=0) - moment + prior * centre
+    penalised = np.ones(len(prior))
+    penalised[0] = 1e-9
+    best, found, chosen = np.inf, np.zeros_like(moment), 0.0
+    for penalty in PENALTIES[::-1]:
+        beta = np.linalg.solve(without + penalty * np.diag(penalised), right[:, :, None])[:, :, 0]
+        error = (square - 2.0 * (beta * moment).sum(axis=1) + np.einsum("fp,fpq,fq->f", beta, gram, beta)).sum()
+        if error < best:
+            best, found, chosen = float(error), beta, float(penalty)
+    return found, chosen
+
+
+def _blocks(columns: Columns) -> Iterator[dict[str, NDArray[Any]]]:
+    length = len(next(iter(columns.values())))
+    for start in range(0, max(length, 1), BLOCK):
+        yield {name: values[start : start + BLOCK] for name, values in columns.items()}
