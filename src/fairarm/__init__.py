@@ -13,10 +13,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fairarm.algorithms import Algorithm, Readings, Status, Verdict, algorithm, resume
+    from fairarm.algorithms import (
+        Algorithm,
+        BestMixture,
+        Guarantee,
+        PoolOptions,
+        Readings,
+        Status,
+        Verdict,
+        algorithm,
+        resume,
+    )
     from fairarm.catalog import Scenario, bundled_problems, load_problem
     from fairarm.errors import FairarmError
-    from fairarm.experiments import identify, inspect, simulate
+    from fairarm.experiments import find_limit, identify, inspect, simulate
     from fairarm.problem.context import ContextLaw, ContextSample
     from fairarm.problem.inference import context_law
     from fairarm.problem.mechanism import Arm, Code, Table, table
@@ -32,10 +42,20 @@ if TYPE_CHECKING:
     from fairarm.worlds import FunctionWorld, NetworkWorld, Truth
 
 _HOME = {
-    "fairarm.algorithms": ("Algorithm", "Readings", "Status", "Verdict", "algorithm", "resume"),
+    "fairarm.algorithms": (
+        "Algorithm",
+        "BestMixture",
+        "Guarantee",
+        "PoolOptions",
+        "Readings",
+        "Status",
+        "Verdict",
+        "algorithm",
+        "resume",
+    ),
     "fairarm.catalog": ("Scenario", "bundled_problems", "load_problem"),
     "fairarm.errors": ("FairarmError",),
-    "fairarm.experiments": ("identify", "inspect", "simulate"),
+    "fairarm.experiments": ("find_limit", "identify", "inspect", "simulate"),
     "fairarm.problem.context": ("ContextLaw", "ContextSample"),
     "fairarm.problem.inference": ("context_law",),
     "fairarm.problem.mechanism": ("Arm", "Code", "Table", "table"),
@@ -53,9 +73,10 @@ _HOME = {
 _WHERE = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
-    "Algorithm", "Arm", "Batch", "Code", "Constraint", "ContextLaw", "ContextSample", "FairarmError", "FunctionWorld",
-    "Network", "NetworkWorld", "Outcome", "Plan", "Problem", "Readings", "Scenario", "Status", "Table", "Truth", "Variable",
-    "Verdict", "algorithm", "batch", "bundled_problems", "context_law", "from_pgmpy", "identify", "inspect",
+    "Algorithm", "Arm", "Batch", "BestMixture", "Code", "Constraint", "ContextLaw", "ContextSample", "FairarmError",
+    "FunctionWorld", "Guarantee", "Network", "NetworkWorld", "Outcome", "Plan", "PoolOptions", "Problem", "Readings",
+    "Scenario", "Status", "Table", "Truth", "Variable", "Verdict", "algorithm", "batch", "bundled_problems", "context_law",
+    "find_limit", "from_pgmpy", "identify", "inspect",
     "load_problem", "read_network", "read_problem", "resume", "simulate", "table", "write_problem",
 ]  # fmt: skip
 

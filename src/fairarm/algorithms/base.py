@@ -16,16 +16,20 @@ from typing import Any
 
 import numpy as np
 
+from fairarm.algorithms.beliefs import Beliefs, believe
 from fairarm.algorithms.evidence import CellEvidence, RowEvidence, empty_evidence
+from fairarm.algorithms.mixtures import BestMixture, described
 from fairarm.algorithms.procedure import Procedure, verdict
 from fairarm.algorithms.state import State, Verdict, checked_leaf
+from fairarm.core.mixture import best_mixture
 from fairarm.core.types import IntArray
-from fairarm.errors import DataError
+from fairarm.errors import DataError, OptionError
 from fairarm.problem.context import ContextLaw
 from fairarm.problem.model import Problem
 from fairarm.problem.pulls import Batch, Plan, check_batch
 
-STATE_SCHEMA = 1
+STATE_SCHEMA = 2
+MIXTURE_DRAWS = 2000
 
 
 class Algorithm:
@@ -100,6 +104,23 @@ class Algorithm:
 
     def verdict(self) -> Verdict:
         return verdict(self.procedure, self._state)
+
+    def beliefs(self) -> Beliefs:
+        """What all rows so far say of every arm, pooled; whichever algorithm chose the pulls."""
+        return believe(self._evidence, seed=self.seed)
+
+    def best_mixture(self, fair_probability: float = 0.95) -> BestMixture:
+        """The mixture of at most two arms with the highest outcome that is fair with this probability, and the best arm.
+
+        Every person is then served by one of the two arms at random. A good arm that favours one group and an arm that
+        favours the other can be fair together.
+        """
+        if not 0.5 <= fair_probability < 1:
+            raise OptionError(f"fair_probability is {fair_probability}. It is a number from 0.5 to below 1.")
+        rng = np.random.default_rng([self.seed, MIXTURE_DRAWS])
+        outcomes, gaps = (draws[0] for draws in self.beliefs().draw(rng, MIXTURE_DRAWS))
+        found = best_mixture(outcomes, gaps, self.problem.scaled_tolerance, 1.0 - fair_probability)
+        return described(self.problem, found, fair_probability)
 
     def pulls_made(self) -> IntArray:
         """Rows told so far by regime and arm, (R, K)."""

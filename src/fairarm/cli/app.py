@@ -37,6 +37,17 @@ Options = Annotated[
     ),
 ]
 
+Confidence = Annotated[
+    float | None, typer.Option(help="pool: stop when this sure, e.g. 0.95; without it all pulls are used.")
+]
+Stop = Annotated[
+    str | None,
+    typer.Option(help="pool with --confidence: certified (proved; the default) or bayes-stop (by the posterior)."),
+]
+MinFair = Annotated[
+    float | None, typer.Option(help="pool: name an arm only if it is fair with this probability (0.8 if not given).")
+]
+
 MOST_RUNS = 10_000_000
 INTERRUPTED = 130
 
@@ -88,8 +99,9 @@ def _print_json(document: Any) -> None:
     typer.echo(json.dumps(document, allow_nan=False, ensure_ascii=False, indent=2))
 
 
-def _options(given: list[str] | None) -> dict[str, str]:
-    found: dict[str, str] = {}
+def _options(given: list[str] | None, **named: Any) -> dict[str, Any]:
+    """The options of --option and of the flags that were given."""
+    found: dict[str, Any] = {key: value for key, value in named.items() if value is not None}
     for item in given or []:
         key, equals, value = item.partition("=")
         if not equals:
@@ -175,6 +187,10 @@ def _saved(name: str, out: Path | None) -> Path:
 def inspect(
     problem: ProblemName,
     pulls: Annotated[str, typer.Option(help="Number of pulls for the budget, the plan and the bounds.")] = "10000",
+    limit: Annotated[
+        bool,
+        typer.Option("--limit", help="Also the limit T*: the fewest pulls that any rule that stops when sure needs."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Is the problem well posed; what must be observed; which arms inform which; the truth, where known."""
@@ -182,7 +198,7 @@ def inspect(
     from fairarm.experiments import inspect as look
 
     scenario = _load(problem)
-    found = look(scenario.problem, scenario.world, pulls=_whole(pulls, "--pulls"))
+    found = look(scenario.problem, scenario.world, pulls=_whole(pulls, "--pulls"), limit=limit)
     if as_json:
         _print_json(documents.inspection(found))
     else:
@@ -193,9 +209,15 @@ def inspect(
 def identify(
     problem: ProblemName,
     algorithm: Annotated[
-        str, typer.Option(help="csr-v1, csr-v2, two-stage-v1, two-stage-v2, sris-v1, sris-v2, uniform.")
-    ] = "csr-v2",
-    pulls: Annotated[str, typer.Option(help="Number of pulls.")] = "10000",
+        str,
+        typer.Option(help="pool; csr-v1, csr-v2, two-stage-v1, two-stage-v2, sris-v1, sris-v2, uniform and others."),
+    ] = "pool",
+    pulls: Annotated[
+        str, typer.Option(help="Number of pulls; with --confidence, the most that may be made.")
+    ] = "10000",
+    confidence: Confidence = None,
+    stop: Stop = None,
+    min_fair_probability: MinFair = None,
     seed: Seed = 0,
     option: Options = None,
     as_json: AsJson = False,
@@ -213,7 +235,7 @@ def identify(
         pulls=_whole(pulls, "--pulls"),
         seed=seed,
         on_phase=teller.phase if teller else None,
-        **_options(option),
+        **_options(option, confidence=confidence, stop=stop, min_fair_probability=min_fair_probability),
     )
     if teller is None:
         _print_json(documents.identification(scenario.problem, found))
@@ -224,13 +246,19 @@ def identify(
 @app.command()
 def simulate(
     problem: ProblemName,
-    algorithms: Annotated[str, typer.Option(help="Names, separated by commas.")] = "csr-v1,csr-v2,two-stage-v2",
+    algorithms: Annotated[str, typer.Option(help="Names, separated by commas.")] = "pool,csr-v2,two-stage-v2",
     pulls: Annotated[str, typer.Option(help="Numbers of pulls, separated by commas.")] = "1000,3000,10000",
     runs: Annotated[int, typer.Option(min=1, max=MOST_RUNS, help="Runs a point.")] = 200,
     seed: Seed = 0,
     jobs: Annotated[
         int, typer.Option(min=1, max=1024, help="Worker processes; the result is the same for any number.")
     ] = 1,
+    confidence: Confidence = None,
+    stop: Stop = None,
+    min_fair_probability: MinFair = None,
+    limit: Annotated[
+        bool, typer.Option("--limit", help="Show the pulls used beside the fewest that any rule as sure needs.")
+    ] = False,
     option: Options = None,
     plot: Annotated[Path | None, typer.Option(help="Draw error against pulls to this .svg, .png or .pdf file.")] = None,
     as_json: AsJson = False,
@@ -255,8 +283,9 @@ def simulate(
             runs=runs,
             seed=seed,
             jobs=jobs,
+            limit=limit,
             on_done=advance,
-            **_options(option),
+            **_options(option, confidence=confidence, stop=stop, min_fair_probability=min_fair_probability),
         )
     if as_json:
         _print_json(documents.simulation(found))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fairarm.core.limit import Limit
 from fairarm.experiments import Identification, Inspection, Simulation
 from fairarm.problem.model import Problem
 from fairarm.worlds.base import Truth
@@ -27,6 +28,15 @@ def numbers(values: Any) -> Any:
     if isinstance(values, np.ndarray):
         values = values.tolist()
     return [numbers(v) for v in values] if isinstance(values, list) else number(values)
+
+
+def _plain(value: Any) -> Any:
+    """A nested document with every float as `number`."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return number(value) if isinstance(value, float) else value
 
 
 def _arms(problem: Problem, truth: Truth | None) -> list[dict[str, Any]]:
@@ -75,7 +85,28 @@ def inspection(found: Inspection) -> dict[str, Any]:
         "first_plan": [asdict(line) for line in found.first_plan],
         "error_bound": number(found.error_bound),
         "none_bound": number(found.none_bound),
+        "limit": _limit(problem, found.limit),
+        "limit_with_costs": _limit(problem, found.limit_with_costs),
         "notes": list(found.notes),
+    }
+
+
+LIMIT_AT = (0.1, 0.05, 0.01)
+
+
+def _limit(problem: Problem, limit: Limit | None) -> dict[str, Any] | None:
+    if limit is None:
+        return None
+    return {
+        "pulls": number(limit.pulls),
+        "pulls_needed": {f"{delta:g}": number(limit.pulls_needed(delta)) for delta in LIMIT_AT},
+        "binding": [
+            {"arm": problem.arm_names[a.arm], "kind": a.kind, "weight": number(a.weight)} for a in limit.binding
+        ],
+        "shares": {
+            regime: dict(zip(problem.arm_names, numbers(limit.shares[r]), strict=True))
+            for r, regime in enumerate(problem.regimes)
+        },
     }
 
 
@@ -87,20 +118,22 @@ def identification(problem: Problem, found: Identification) -> dict[str, Any]:
         "status": str(found.verdict.status),
         "arm": found.verdict.arm,
         "correct": found.correct,
+        "guarantee": str(found.verdict.guarantee),
+        "confidence": found.verdict.confidence,
+        "leader": found.verdict.leader,
+        "probability": number(found.verdict.probability),
+        "none_probability": number(found.verdict.none_probability),
+        "runner_up": found.verdict.runner_up,
+        "runner_up_probability": number(found.verdict.runner_up_probability),
+        "method": found.verdict.method,
+        "mixture": None if found.mixture is None else _plain(asdict(found.mixture)),
         "fairness_tested": found.verdict.fairness_tested,
         "best_fair_arm": _best(problem, found.truth),
         "pulls": found.pulls,
         "cost": found.cost,
         "phases": found.verdict.phases,
-        "arms": [
-            {
-                **asdict(report),
-                "outcome": number(report.outcome),
-                "gaps": {k: number(v) for k, v in report.gaps.items()},
-            }
-            for report in found.verdict.arms
-        ],
-        "story": [asdict(phase) for phase in found.story],
+        "arms": [_plain(asdict(report)) for report in found.verdict.arms],
+        "story": [_plain(asdict(phase)) for phase in found.story],
     }
 
 
@@ -109,7 +142,5 @@ def simulation(found: Simulation) -> dict[str, Any]:
         "problem": found.problem,
         "seed": found.seed,
         "best_fair_arm": found.best_fair_arm,
-        "results": [
-            {key: number(v) if isinstance(v, float) else v for key, v in asdict(p).items()} for p in found.results
-        ],
+        "results": [_plain(asdict(point)) for point in found.results],
     }

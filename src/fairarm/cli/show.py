@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from fairarm.algorithms import BestMixture, Verdict
+from fairarm.core.limit import Limit
 from fairarm.experiments import Identification, Inspection, Simulation
 from fairarm.experiments.identify import PhaseStory
 from fairarm.problem.model import Problem
@@ -100,8 +102,21 @@ def inspection(found: Inspection) -> None:
         console.print(f"Theorem 1 bounds the error of csr-v1 by {found.error_bound:.3g} (it is very loose).")
     if found.none_bound is not None and found.none_bound > 0:
         console.print(f"Theorem 2: csr says so with probability at least {found.none_bound:.3g} (it is very loose).")
+    for limit, what in ((found.limit, "counting pulls alone"), (found.limit_with_costs, "within the cost budget")):
+        if limit is not None:
+            console.print(_limit(problem, limit, what))
     for note in found.notes:
         console.print(f"[yellow]Not available:[/] {escape(note)}")
+
+
+def _limit(problem: Problem, limit: Limit, what: str) -> str:
+    if not limit.binding or not np.isfinite(limit.pulls):
+        return f"Limit, {what}: no number of pulls is enough (T* = inf)."
+    hardest = limit.binding[0]
+    return (
+        f"Limit, {what}: T* = {limit.pulls:.4g}; a rule that errs with probability 0.05 whatever the truth needs about "
+        f"{limit.pulls_needed(0.05):.4g} pulls on average. Hardest to exclude: {escape(problem.arm_names[hardest.arm])}, {hardest.kind}."
+    )
 
 
 def _arm_table(found: Inspection) -> None:
@@ -146,31 +161,37 @@ class Storyteller:
 
     def phase(self, story: PhaseStory) -> None:
         console.print(
-            f"[bold]Phase {story.phase}[/]: {_count(story.pulls, 'pull')}, cost {story.cost:.6g}: {_plan(story.plan)}\n"
+            f"[bold]Phase {story.phase}[/]: {_count(story.pulls, 'pull')}, cost {story.cost:.6g}: {_plan(story.plan)}"
+        )
+        if story.probability is not None:
+            console.print(f"    most likely: {escape(story.leader or '')}, probability {story.probability:.2f}")
+            return
+        console.print(
             f"    {len(story.left)} of {len(self.problem.arms)} arms left, {len(story.fair)} shown fair"
             + (f", leader {escape(story.leader)}" if story.leader else "")
             + (f"; rejected {_names(story.rejected)}" if story.rejected else "")
         )
 
     def end(self, found: Identification) -> None:
-        s, other = self.problem.groups
         verdict = found.verdict
-        table = _table("arm", "outcome", f"gap {s}|{other}", f"gap {other}|{s}", "phase", "why")
-        for report in verdict.arms[:MOST_ARMS]:
-            gaps = [_value(g, "+.4f") for g in report.gaps.values()]
-            phase = str(report.rejected_in_phase or "")
-            table.add_row(escape(report.name), _value(report.outcome), *gaps, phase, escape(report.reason))
-        console.print(table)
+        console.print(
+            _believed_table(self.problem, verdict) if verdict.leader else _tested_table(self.problem, verdict)
+        )
         answer = {
             "FOUND": f"[bold green]{escape(verdict.arm or '')}[/] is the best {'fair ' if verdict.fairness_tested else ''}arm found",
             "NO_FAIR_ARM": "[bold yellow]no fair arm found[/]",
             "UNDECIDED": "[bold yellow]undecided[/]",
         }[verdict.status]
         console.print(f"{answer}, after {_count(found.pulls, 'pull')} at a cost of {found.cost:.6g}.")
+        for line in _sureness(verdict):
+            console.print(line)
+        if found.mixture is not None:
+            console.print(_mixture(self.problem, found.mixture))
         if not verdict.fairness_tested:
             console.print("[yellow]This algorithm does not test fairness: the arm may be unfair.[/]")
         if verdict.status == "UNDECIDED":
-            console.print("There is no usable estimate. Give more pulls.")
+            more = "Not sure enough" if verdict.confidence is not None else "There is no usable estimate"
+            console.print(f"{more}. Give more pulls.")
         if found.correct is not None and verdict.status != "UNDECIDED":
             console.print(
                 "[green]That is the truth in this world.[/]"
@@ -179,16 +200,82 @@ class Storyteller:
             )
 
 
+def _tested_table(problem: Problem, verdict: Verdict) -> Table:
+    s, other = problem.groups
+    table = _table("arm", "outcome", f"gap {s}|{other}", f"gap {other}|{s}", "phase", "why")
+    for report in verdict.arms[:MOST_ARMS]:
+        gaps = [_value(g, "+.4f") for g in report.gaps.values()]
+        phase = str(report.rejected_in_phase or "")
+        table.add_row(escape(report.name), _value(report.outcome), *gaps, phase, escape(report.reason))
+    return table
+
+
+def _believed_table(problem: Problem, verdict: Verdict) -> Table:
+    """The most probable arms first."""
+    s, other = problem.groups
+    table = _table("arm", "outcome", "95 % limits", f"gap {s} - {other}", "95 % limits ", "fair", "best", "rows", "why")
+    for report in sorted(verdict.arms, key=lambda r: -(r.best_probability or 0.0))[:MOST_ARMS]:
+        low, high = report.outcome_interval or (np.nan, np.nan)
+        gap_low, gap_high = report.gap_interval or (np.nan, np.nan)
+        table.add_row(
+            escape(report.name),
+            _value(report.outcome),
+            f"{_value(low)} to {_value(high)}",
+            _value(next(iter(report.gaps.values())), "+.4f"),
+            f"{_value(gap_low, '+.4f')} to {_value(gap_high, '+.4f')}",
+            _value(report.fair_probability, ".2f"),
+            _value(report.best_probability, ".2f"),
+            _value(report.effective_rows, ".0f"),
+            escape(report.reason),
+        )
+    return table
+
+
+def _sureness(verdict: Verdict) -> Iterator[str]:
+    """How sure the answer is, and by what; the proved and the posterior kind are never worded alike."""
+    if verdict.probability is None:
+        return
+    if verdict.guarantee == "certified" and verdict.status != "UNDECIDED":
+        yield f"[bold]Certified[/]: wrong with probability at most {1 - (verdict.confidence or 0):.3g}, whatever the truth (proved)."
+    elif verdict.guarantee == "certified":
+        yield f"Nothing is certified at confidence {verdict.confidence:g}."
+    elif verdict.guarantee == "bayes-stop" and verdict.status != "UNDECIDED":
+        yield f"Bayes-stop: stopped when the posterior probability reached {verdict.confidence:g} (calibrated by simulation, not proved)."
+    yield (
+        f"Posterior probability of {escape(verdict.leader or '')}: {verdict.probability:.3f}; next, "
+        f"{escape(verdict.runner_up or '')}: {verdict.runner_up_probability or 0:.3f}. Estimated by {verdict.method}; "
+        f"[dim]fair, best: probabilities; rows: effective sample size.[/]"
+    )
+
+
+def _mixture(problem: Problem, found: BestMixture) -> str:
+    if found.best is None:
+        return f"No mixture of two arms is fair with probability {found.fair_probability:g}."
+    parts = " and ".join(f"{share:.0%} {escape(name)}" for name, share in found.best.shares.items())
+    low, high = found.best.outcome_interval
+    text = (
+        f"Best mixture that is fair with probability {found.fair_probability:g}: {parts}, "
+        f"outcome {_value(found.best.outcome)} ({_value(low)} to {_value(high)})"
+    )
+    if found.single is not None:
+        text += f"; best single arm under the same rule: {escape(next(iter(found.single.shares)))}, {_value(found.single.outcome)}"
+    return text + (f". Being so sure costs {_value(found.margin_cost)}." if found.margin_cost is not None else ".")
+
+
 def simulation(found: Simulation) -> None:
     best = found.best_fair_arm
     truth = "no arm is fair" if best is None else f"the best fair arm is {escape(best)}"
     console.print(f"[bold]{escape(found.problem)}[/]: {truth}. Share of runs with a wrong answer:")
-    table = _table("algorithm", "pulls", "runs", "error", "95 % limits", "none", "undecided", "cost")
+    limit = ["used / limit"] if any(p.pulls_per_limit is not None for p in found.results) else []
+    table = _table(
+        "algorithm", "pulls", "runs", "error", "95 % limits", "none", "undecided", "cost", "pulls used", *limit
+    )
     for p in found.results:
         limits = f"{p.error_low:.3f}-{p.error_high:.3f}"
         table.add_row(
             escape(p.algorithm), str(p.pulls), str(p.runs), f"[bold]{p.error:.3f}[/]", limits, f"{p.none_rate:.3f}",
-            f"{p.undecided_rate:.3f}", f"{p.mean_cost:.6g}",
+            f"{p.undecided_rate:.3f}", f"{p.mean_cost:.6g}", f"{p.mean_pulls:.0f}",
+            *([_value(p.pulls_per_limit, ".2f")] if limit else []),
         )  # fmt: skip
     console.print(table)
 

@@ -108,38 +108,38 @@ class Spread:
 
 @dataclass(frozen=True)
 class ContextTerm:
-    """The first term, Σ_x p̂_{k,t}(x) m̂(x), from the integrals of each context; (K, G)."""
+    """The first term: self-normalised means over contexts, μ1 = Σ_z h(z) a(z) / Σ_z h(z) e(z).
 
-    mean: FloatArray
-    total: FloatArray
-    """Σ_x ĥ L before normalising: p̂ = ĥ L / total."""
-    influence: FloatArray | None
-    """What each (group, context) adds beyond the mean, (G, Z, K, G), for counts of rows; None where the law is known."""
-
-
-def context_term(
-    integral: FloatArray, mass: FloatArray, law: FloatArray, exposure: FloatArray, counts: IntArray | None
-) -> ContextTerm:
-    """Self-normalised mean over contexts, μ1 = Σ_z h(z) a(z) / Σ_z h(z) e(z), and its influence values.
-
-    ``integral`` a = Σ L m̂ vol and ``mass`` e = Σ L vol over the points of each context, (K, G, Z); ``law`` h (1 or G, Z).
-    ``exposure`` (1 or G, Z): h(z) = n_z/N over it. ``counts`` (G, Z) rows of each group in each context, None for a known law.
-    Given its group, a row's context is one draw, so influence values are centred by group.
+    ``integral`` a = Σ L m̂ vol and ``mass`` e = Σ L vol over the points of each context, (K, G, Z). ``law`` h (1 or G, Z):
+    of each group for itself where a child's mechanism is not declared.
     """
-    total = np.einsum("ktz,tz->kt", mass, np.broadcast_to(law, (mass.shape[1], law.shape[1])))
-    safe = np.where(total > 0, total, 1.0)
-    mean = np.einsum("ktz,tz->kt", integral, np.broadcast_to(law, (mass.shape[1], law.shape[1]))) / safe
-    if counts is None:
-        return ContextTerm(mean, total, None)
-    own = len(law) > 1
-    raw = (integral - mean[:, :, None] * mass) / np.where(exposure > 0, exposure, 1.0) / safe[:, :, None]
-    rows = counts.sum(axis=1)
-    influence = np.zeros((len(counts), counts.shape[1], *mean.shape))
-    for g, n in enumerate(rows):
-        if n == 0:
-            continue
-        one = raw * (np.arange(mass.shape[1]) == g)[:, None] if own and rows.all() else raw
-        centre = (one * counts[g]).sum(axis=2, keepdims=True) / n
-        one = (one - centre) * np.sqrt(n / (n - 1)) if n > 1 else one
-        influence[g] = np.moveaxis(one, 2, 0)
-    return ContextTerm(mean, total, influence)
+
+    integral: FloatArray
+    mass: FloatArray
+    law: FloatArray
+
+    @property
+    def total(self) -> FloatArray:
+        """Σ_x h L before normalising, (K, G): p̂ = h L / total."""
+        total = (self.mass * self.law).sum(axis=2)
+        return np.where(total > 0, total, 1.0)
+
+    @property
+    def mean(self) -> FloatArray:
+        """μ1, (K, G)."""
+        return np.asarray((self.integral * self.law).sum(axis=2) / self.total)
+
+    def influence(self, exposure: FloatArray, rows: IntArray, g: int) -> FloatArray:
+        """What a row of group g in each context moves N·μ1 by, (Z, K·G), for an estimated law h(z) = (n_z/N) / exposure.
+
+        ``rows`` (G, Z). Given its group a row's context is one draw, so values are centred over the rows of the group. With a
+        law by group only that group's rows move its mean, unless it has none and borrows all.
+        """
+        raw = (self.integral - self.mean[:, :, None] * self.mass) / np.where(exposure > 0, exposure, 1.0)
+        raw = raw / self.total[:, :, None]
+        if len(self.law) > 1 and rows.sum(axis=1).all():
+            raw = raw * (np.arange(raw.shape[1]) == g)[:, None]
+        n = int(rows[g].sum())
+        if n > 1:
+            raw = (raw - (raw * rows[g]).sum(axis=2, keepdims=True) / n) * np.sqrt(n / (n - 1))
+        return np.asarray(raw.reshape(-1, raw.shape[2]).T)

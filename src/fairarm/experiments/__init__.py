@@ -2,6 +2,7 @@
 
 from fairarm.experiments.identify import Identification, identify
 from fairarm.experiments.inspection import Inspection, inspect
+from fairarm.experiments.limits import find_limit
 from fairarm.experiments.simulate import Point, Simulation, simulate
 
-__all__ = ["Identification", "Inspection", "Point", "Simulation", "identify", "inspect", "simulate"]
+__all__ = ["Identification", "Inspection", "Point", "Simulation", "find_limit", "identify", "inspect", "simulate"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from fairarm.algorithms import Verdict, algorithm
+from fairarm.algorithms import DEFAULT, BestMixture, Verdict, algorithm
 from fairarm.errors import ProblemError
 from fairarm.problem.model import Problem
 from fairarm.problem.pulls import Pulls
@@ -27,9 +28,11 @@ class PhaseStory:
     fair: tuple[str, ...]
     """Arms shown to be fair so far (F)."""
     leader: str | None
-    """The fair arm with the highest estimate."""
+    """The fair arm with the highest estimate; where there are beliefs the most probable answer, maybe "no fair arm"."""
     rejected: tuple[str, ...]
     """Arms rejected in this phase."""
+    probability: float | None
+    """Of the most probable answer, where the algorithm has beliefs; the answer is then ``leader``."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,8 @@ class Identification:
     cost: float
     story: tuple[PhaseStory, ...]
     truth: Truth | None
+    mixture: BestMixture | None
+    """Where the algorithm has beliefs: the best mixture of two arms that is fair with probability 0.95."""
 
     @property
     def correct(self) -> bool | None:
@@ -60,11 +65,11 @@ def identify(
     problem: Problem,
     world: World | None,
     *,
-    algorithm: str = "csr-v2",
+    algorithm: str = DEFAULT,
     pulls: int,
     seed: int = 0,
     on_phase: Callable[[PhaseStory], None] | None = None,
-    **options: str,
+    **options: Any,
 ) -> Identification:
     """Run a named algorithm against a world until it ends. The same seed gives the same result."""
     world = require_world(problem, world)
@@ -81,8 +86,10 @@ def identify(
         if on_phase is not None:
             on_phase(story[-1])
     cost = float((run.pulls_made() * problem.cost_array).sum())
+    verdict = run.verdict()
+    mixture = run.best_mixture() if verdict.probability is not None else None
     return Identification(
-        algorithm, seed, run.verdict(), int(run.pulls_made().sum()), cost, tuple(story), world.truth()
+        algorithm, seed, verdict, int(run.pulls_made().sum()), cost, tuple(story), world.truth(), mixture
     )
 
 
@@ -110,6 +117,7 @@ def _story(phase: int, before: Verdict, after: Verdict, plan: tuple[Pulls, ...],
         plan=plan,
         left=left,
         fair=tuple(r.name for r in fair),
-        leader=max(known, key=lambda r: r.outcome or 0.0).name if known else None,
+        leader=after.leader or (max(known, key=lambda r: r.outcome or 0.0).name if known else None),
+        probability=after.probability,
         rejected=tuple(r.name for r in after.arms if r.rejected_in_phase is not None and r.name not in gone),
     )

@@ -11,9 +11,11 @@ import numpy as np
 from fairarm.algorithms import make_procedure
 from fairarm.algorithms.successive import SuccessiveRejection
 from fairarm.core.bounds import error_bound, no_fair_arm_bound
+from fairarm.core.limit import Limit
 from fairarm.core.rejection import first_phase_below
 from fairarm.core.types import BoolArray, FloatArray
 from fairarm.errors import FairarmError
+from fairarm.experiments.limits import find_limit
 from fairarm.problem.model import Problem
 from fairarm.problem.pulls import Plan, Pulls
 from fairarm.worlds.base import Truth, World
@@ -42,6 +44,10 @@ class Inspection:
     """Theorem 1: largest error of CSR-V1 at this number of pulls, where a fair arm exists and the truth is known."""
     none_bound: float | None
     """Theorem 2: smallest probability that CSR declares none, where no arm is fair and the truth is known."""
+    limit: Limit | None
+    """The limit for any rule that stops when sure, where asked for: pulls alone count."""
+    limit_with_costs: Limit | None
+    """The same at the average cost that a run of ``pulls`` may have."""
     notes: tuple[str, ...]
 
     def unreached(self) -> tuple[str, ...]:
@@ -53,8 +59,13 @@ class Inspection:
         return tuple(name for name, gone in zip(self.problem.arm_names, lost, strict=True) if gone)
 
 
-def inspect(problem: Problem, world: World | None = None, *, pulls: int = DEFAULT_PULLS) -> Inspection:
-    """Everything the paper's algorithms would start from; parts that need what is not declared are None, with a note."""
+def inspect(
+    problem: Problem, world: World | None = None, *, pulls: int = DEFAULT_PULLS, limit: bool = False
+) -> Inspection:
+    """Everything the paper's algorithms would start from; parts that need what is not declared are None, with a note.
+
+    ``limit`` also computes T*, which takes a second or so for 30 arms.
+    """
     truth = world.truth() if world is not None else None
     notes: list[str] = []
     M = _attempt(lambda: problem.tables.M, notes)
@@ -77,6 +88,8 @@ def inspect(problem: Problem, world: World | None = None, *, pulls: int = DEFAUL
         fair_from_phase=first_phase_below(problem.scaled_tolerance),
         error_bound=error,
         none_bound=none,
+        limit=_attempt(lambda: find_limit(problem, world), notes) if limit else None,
+        limit_with_costs=_attempt(lambda: find_limit(problem, world, pulls=pulls), notes) if limit else None,
         notes=tuple(dict.fromkeys(notes)),
     )
 

@@ -10,6 +10,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -21,10 +22,12 @@ from fairarm.core.statistics import wilson_interval
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import OptionError, ProblemError
 from fairarm.experiments.identify import require_world
+from fairarm.experiments.limits import find_limit
 from fairarm.problem.model import Problem
 from fairarm.worlds.base import World
 from fairarm.worlds.network import NetworkWorld
 
+DEFAULT_CONFIDENCE = 0.95
 CHUNK = 50
 CHUNK_COUNTS = 1 << 23
 """Most counts (runs × units × cells) a chunk holds: 64 MiB."""
@@ -44,6 +47,10 @@ class Point:
     none_rate: float
     undecided_rate: float
     mean_cost: float
+    mean_pulls: float
+    """Fewer than ``pulls`` where runs stop when sure."""
+    pulls_per_limit: float | None
+    """Mean pulls over the limit for an error of at most 1 − confidence, where asked for: 1 is the best possible."""
     seconds: float
 
 
@@ -64,7 +71,7 @@ class _Task:
     chunk: int
     runs: int
     seed: int
-    options: tuple[tuple[str, str], ...]
+    options: tuple[tuple[str, Any], ...]
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,7 @@ class _Outcome:
     task: _Task
     answers: IntArray
     costs: FloatArray
+    pulls: IntArray
     seconds: float
 
 
@@ -84,10 +92,15 @@ def simulate(
     runs: int,
     seed: int = 0,
     jobs: int = 1,
+    limit: bool = False,
     on_done: Callable[[int], None] | None = None,
-    **options: str,
+    **options: Any,
 ) -> Simulation:
-    """Error rates with their limits. ``on_done`` is called with the number of runs just finished."""
+    """Error rates with their limits. ``on_done`` is called with the number of runs just finished.
+
+    ``limit`` sets the pulls used beside the fewest that any rule with the same confidence needs (0.95 where none is
+    asked for), at the costs of the problem.
+    """
     world = require_world(problem, world)
     truth = world.truth()
     if truth is None:
@@ -112,7 +125,10 @@ def simulate(
             on_done(outcome.task.runs)
     best = truth.best_fair_arm
     right = int(Answer.NONE) if best is None else best
-    points = tuple(_point(name, count, done[name, count], right) for name in algorithms for count in pulls)
+    needed = {count: _needed(problem, world, count, options) if limit else None for count in pulls}
+    points = tuple(
+        _point(name, count, done[name, count], right, needed[count]) for name in algorithms for count in pulls
+    )
     return Simulation(problem.name, seed, None if best is None else problem.arm_names[best], points)
 
 
@@ -148,37 +164,39 @@ def _run(problem: Problem, world: World, task: _Task) -> _Outcome:
     rng = np.random.default_rng(key)
     inner = int(rng.integers(1 << 62))
     if isinstance(world, NetworkWorld) and problem.finite:
-        state, costs = replicate(procedure, world, task.runs, rng, inner)
+        state, costs, made = replicate(procedure, world, task.runs, rng, inner)
         answers = state.answer
     else:
-        answers, costs = _one_by_one(procedure, world, task, rng, inner)
-    return _Outcome(task, answers, costs, time.perf_counter() - started)
+        answers, costs, made = _one_by_one(procedure, world, task, rng, inner)
+    return _Outcome(task, answers, costs, made, time.perf_counter() - started)
 
 
 def replicate(
     procedure: Procedure, world: NetworkWorld, runs: int, rng: np.random.Generator, seed: int
-) -> tuple[State, FloatArray]:
-    """The final state and the costs (n,) of runs computed together, a leading axis of every array."""
+) -> tuple[State, FloatArray, IntArray]:
+    """The final state, the costs and the pulls (n,) of runs computed together, a leading axis of every array."""
     problem = procedure.problem
     state = procedure.start(runs)
-    costs = np.zeros(runs)
+    costs, pulls = np.zeros(runs), np.zeros(runs, dtype=np.int64)
     in_stage = CellEvidence.empty(problem, runs)
     while not state.finished:
         fresh = CellEvidence(problem, world.draw(state.plan, rng))
         costs += (state.plan * problem.cost_array).sum(axis=(1, 2))
+        pulls += state.plan.sum(axis=(1, 2))
         in_stage = CellEvidence(problem, in_stage.counts + fresh.counts)
         stage = state.stage
         state = procedure.step(state, fresh, in_stage, seed)
         if state.stage != stage:
             in_stage = CellEvidence.empty(problem, runs)
-    return state, costs
+    return state, costs, pulls
 
 
 def _one_by_one(
     procedure: Procedure, world: World, task: _Task, rng: np.random.Generator, seed: int
-) -> tuple[IntArray, FloatArray]:
+) -> tuple[IntArray, FloatArray, IntArray]:
     """Runs told one after the other, for worlds that return rows."""
     answers, costs = np.empty(task.runs, dtype=np.int64), np.empty(task.runs)
+    made = np.empty(task.runs, dtype=np.int64)
     for i in range(task.runs):
         run = Algorithm(task.algorithm, procedure, seed + i)
         parts = 0
@@ -187,14 +205,22 @@ def _one_by_one(
             parts += 1
         answers[i] = run.state.answer[0]
         costs[i] = (run.pulls_made() * procedure.problem.cost_array).sum()
-    return answers, costs
+        made[i] = run.pulls_made().sum()
+    return answers, costs, made
 
 
-def _point(name: str, pulls: int, outcomes: list[_Outcome], right: int) -> Point:
+def _needed(problem: Problem, world: World, pulls: int, options: dict[str, Any]) -> float:
+    """T* · kl(δ, 1 − δ)."""
+    confidence = options.get("confidence")
+    return find_limit(problem, world, pulls=pulls).pulls_needed(1.0 - float(confidence or DEFAULT_CONFIDENCE))
+
+
+def _point(name: str, pulls: int, outcomes: list[_Outcome], right: int, needed: float | None) -> Point:
     ordered = sorted(outcomes, key=lambda outcome: outcome.task.chunk)
     answers = np.concatenate([outcome.answers for outcome in ordered])
     runs = len(answers)
     errors = int(np.sum(answers != right))
+    made = float(np.concatenate([outcome.pulls for outcome in ordered]).mean())
     low, high = wilson_interval(errors, runs)
     return Point(
         algorithm=name,
@@ -207,5 +233,7 @@ def _point(name: str, pulls: int, outcomes: list[_Outcome], right: int) -> Point
         none_rate=float(np.mean(answers == Answer.NONE)),
         undecided_rate=float(np.mean(answers == Answer.UNDECIDED)),
         mean_cost=float(np.concatenate([outcome.costs for outcome in ordered]).mean()),
+        mean_pulls=made,
+        pulls_per_limit=None if not needed else made / needed,
         seconds=sum(outcome.seconds for outcome in ordered),
     )

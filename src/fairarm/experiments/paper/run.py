@@ -176,7 +176,7 @@ def run_point(point: PaperPoint, seed: int) -> Evidence:
         key = zlib.crc32(f"{name}|{point.algorithm}|{point.reading}".encode())
         rng = np.random.default_rng([seed, key, point.pulls])
         procedure = make_procedure(point.algorithm, world.problem, point.pulls, **point.options)
-        state, costs = replicate(procedure, world, each, rng, int(rng.integers(1 << 62)))
+        state, costs, _ = replicate(procedure, world, each, rng, int(rng.integers(1 << 62)))
         wrong = state.answer != (int(Answer.NONE) if best is None else best)
         reasons = state.reason[:, best] if best is not None else np.full(each, Reason.NOT_REJECTED)
         totals += [
