@@ -170,7 +170,7 @@ class Algorithm:
         """Take over a saved run of the same algorithm and problem."""
         if document.get("problem") != fingerprint(self.problem):
             raise DataError("The saved run belongs to another problem: arms, mechanisms, tolerance or costs differ.")
-        self._state = State.from_json(document["state"], len(self.problem.regimes), len(self.problem.arms))
+        self._state = State.from_json(document["state"], self.procedure.start(1))
         kind = type(self._evidence)
         self._evidence, self._before_phase, self._before_stage = (
             kind.from_json(self.problem, document[part]) for part in ("evidence", "before_phase", "before_stage")

@@ -11,7 +11,7 @@ from fairarm.algorithms.beliefs import DesignBasis, Diagnostics
 from fairarm.algorithms.evidence import Evidence, Summary
 from fairarm.core.design import Laws
 from fairarm.core.prior import Posterior, RealPosterior, StatesPosterior
-from fairarm.core.types import FloatArray
+from fairarm.core.types import FloatArray, IntArray
 from fairarm.problem.model import Problem
 from fairarm.problem.shared_cells import SharedCells
 
@@ -36,6 +36,11 @@ class CellBeliefs:
         return cls(evidence.problem, cells, evidence.summary(cells), estimated)
 
     @cached_property
+    def _natural(self) -> IntArray:
+        """Natural rows by group, a context sample's included, (N, G)."""
+        return np.asarray(self.seen.natural + self.cells.sample.by_arm.sum(axis=0))
+
+    @cached_property
     def posterior(self) -> Posterior:
         seen, outcome = self.seen, self.problem.outcome
         if seen.states is None:
@@ -57,20 +62,20 @@ class CellBeliefs:
     def shares(self) -> FloatArray:
         """P(S), or its mean after n_s + ½ and n_s' + ½ natural rows: (N, G)."""
         if self.known_shares is not None:
-            return np.broadcast_to(self.known_shares, self.seen.natural.shape)
-        rows = self.seen.natural + 0.5
+            return np.broadcast_to(self.known_shares, self._natural.shape)
+        rows = self._natural + 0.5
         return np.asarray(rows / rows.sum(axis=1, keepdims=True))
 
     @cached_property
     def _exposure(self) -> FloatArray:
         """Σ_{j,t} n_{j,t} Σ_{i in z} L[j, t](i), (N, Z): ĥ(z) is the rows in z over this."""
-        made = self.seen.by_arm
+        made = self.seen.by_arm + self.cells.sample.by_arm
         spread = CONTEXT_ROWS / (made.shape[1] * made.shape[2])
         return np.asarray(np.einsum("njt,jtz->nz", made + spread, self.cells.exposure))
 
     @cached_property
     def _context_rows(self) -> FloatArray:
-        return np.asarray(self.seen.contexts + CONTEXT_ROWS / self.cells.contexts)
+        return np.asarray(self.seen.contexts + self.cells.sample.contexts + CONTEXT_ROWS / self.cells.contexts)
 
     @cached_property
     def law(self) -> FloatArray:
@@ -104,10 +109,10 @@ class CellBeliefs:
 
     def _drawn_shares(self, rng: np.random.Generator, draws: int) -> FloatArray:
         """P(S) ~ Beta(n_s + ½, n_s' + ½) over natural rows, (N, D, G)."""
-        N = len(self.seen.natural)
+        N, rows = len(self._natural), self._natural[:, None] + 0.5
         if self.known_shares is not None:
             return np.broadcast_to(self.known_shares, (N, draws, len(self.known_shares)))
-        first = rng.beta(self.seen.natural[:, None, 0] + 0.5, self.seen.natural[:, None, 1] + 0.5, (N, draws))
+        first = rng.beta(rows[..., 0], rows[..., 1], (N, draws))
         return np.stack([first, 1.0 - first], axis=2)
 
     @cached_property

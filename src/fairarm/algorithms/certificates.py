@@ -1,16 +1,68 @@
-"""What is proved of the arms, from the evidence: the joint region of `core.certified` for a problem's cells."""
+"""What is proved of the arms: the bets of `core.certified` for a problem's cells, carried from phase to phase."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import numpy as np
+
 from fairarm.algorithms.evidence import Evidence
-from fairarm.core.types import IntArray
+from fairarm.algorithms.state import Answer, Proof
+from fairarm.core.certified import NONE_FAIR, UNDECIDED, Ledger, Rule, certificate, open_ledger, settle
+from fairarm.core.types import FloatArray, IntArray
+from fairarm.errors import OptionError
 from fairarm.problem.model import Problem
+from fairarm.problem.shared_cells import SharedCells
 
 
-def require_certifiable(problem: Problem) -> None:
-    """An error where no certified rule exists."""
+@dataclass(frozen=True)
+class Certified:
+    """The rule for one problem and δ. ``estimated``: use neither a declared P(S) nor a declared law of contexts."""
 
+    cells: SharedCells
+    rule: Rule
 
-def certificates(evidence: Evidence, estimated: bool, delta: float) -> tuple[IntArray, IntArray]:
-    """The proved answer (N,), UNDECIDED where there is none, and what is proved of each arm, (N, K) of Proof."""
-    raise NotImplementedError
+    @classmethod
+    def of(cls, problem: Problem, delta: float, estimated: bool) -> Certified:
+        """An error where the rule is not available: it needs finite columns besides the outcome."""
+        real = [name for name in problem.cell_columns if not problem.variables[name].finite]
+        if real:
+            raise OptionError(
+                f"A certified answer is not available: '{real[0]}' is real-valued, and the proof is for finite cells. "
+                f"Use stop=bayes-stop, or declare '{real[0]}' with states."
+            )
+        cells = problem.shared_cells.apart()
+        shares = None if estimated or problem.shares is None else np.array(problem.shares)
+        law, context = cells.likelihood, None
+        if cells.law is None or (estimated and cells.contexts > 1):
+            context = cells.context
+        else:
+            law = cells.law_of_cells(cells.law[None])[0]
+        return cls(cells, Rule(law, problem.scaled_tolerance, delta, shares, context))
+
+    def start(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """The log wealth of the bets about gaps (n, 3, K) and about pairs of arms (n, P, K, K) before the first row."""
+        ledger = open_ledger(self.rule, n)
+        return ledger.log_gap, ledger.log_pair
+
+    def after(
+        self, in_phase: Evidence, in_stage: Evidence, log_gap: FloatArray, log_pair: FloatArray
+    ) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
+        """The wealth after a phase, the proved answer (N,), UNDECIDED where there is none, and each arm's Proof (N, K)."""
+        fresh, seen = in_phase.summary(self.cells), in_stage.summary(self.cells)
+        before = Ledger(
+            n=(seen.rows - fresh.rows).astype(np.float64),
+            y=seen.sums - fresh.sums,
+            rows=(seen.by_arm - fresh.by_arm).astype(np.float64),
+            natural=(seen.natural - fresh.natural).astype(np.float64),
+            log_gap=log_gap,
+            log_pair=log_pair,
+        )
+        by_arm, rows, natural = (part.astype(np.float64) for part in (fresh.by_arm, fresh.rows, fresh.natural))
+        ledger = settle(self.rule, before, by_arm, rows, fresh.sums, natural)
+        found = certificate(self.rule, ledger)
+        answer = np.where(found.answer == UNDECIDED, Answer.UNDECIDED, found.answer)
+        answer = np.where(found.answer == NONE_FAIR, Answer.NONE, answer)
+        proof = np.where(found.fair, Proof.FAIR, np.where(found.unfair, Proof.UNFAIR, Proof.NOTHING))
+        beaten = np.where(found.fair, Proof.WORSE, np.where(found.unfair, Proof.UNFAIR, Proof.UNFAIR_OR_WORSE))
+        return ledger.log_gap, ledger.log_pair, answer, np.where(found.beaten, beaten, proof)

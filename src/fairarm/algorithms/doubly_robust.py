@@ -53,6 +53,8 @@ PRIOR_SD = 1.0 / math.sqrt(12.0)
 LEVEL_SD, REGION_SD, REGIONS = 0.87, 0.87, 16
 """Of what is unknown, relative to that: a level common to all, and the deviation of each of so many regions of V."""
 PRIOR_ROWS = 4.0
+FEW_ROWS = 8.0
+"""Sampling variances are taken (1 + 8/rows) times as large: m̂ is then poor, and its own error is in no formula."""
 
 
 @dataclass(frozen=True)
@@ -515,8 +517,9 @@ class _Work:
             by_region = points.lost / term.total[:, :, None]
             lost, unknown = by_region.sum(axis=2), _by_region(by_region, self.layout.own_cells, scale)
         means = term.mean + rows.residual / self.lines.rows
+        root = spread.root() * math.sqrt(1.0 + FEW_ROWS / self.lines.rows)
         return _Fit(
-            means, spread.root(), unknown, self.lines, self.layout, self.contexts, self.regression,
+            means, root, unknown, self.lines, self.layout, self.contexts, self.regression,
             lost, rows.by_weight, points.overlap, self.shares,
         )  # fmt: skip
 

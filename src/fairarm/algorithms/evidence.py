@@ -54,11 +54,11 @@ class Summary:
     states: IntArray | None
     """Rows by cell and outcome state, (N, C, O); None for a real outcome."""
     by_arm: IntArray
-    """n_{j,t}: rows of arm j with S = t in any regime, a context sample's included, (N, K, G)."""
+    """n_{j,t}: rows of arm j with S = t in any regime, (N, K, G)."""
     contexts: IntArray
-    """Rows in each context, a context sample's included, (N, Z)."""
+    """Rows in each context, (N, Z)."""
     natural: IntArray
-    """Natural rows by group, a context sample's included, (N, G)."""
+    """Natural rows by group, (N, G)."""
 
 
 class Evidence(ABC):
@@ -188,15 +188,14 @@ class CellEvidence(Evidence):
             [sum_by_group(seen[:, :, y], cells.cell_of.ravel(), cells.cells) for y in range(len(values))], axis=2
         )
         contexts = sum_by_group(seen.sum(axis=2), cells.context_of.ravel(), cells.contexts)
-        sample = cells.sample
         return Summary(
             rows=states.sum(axis=2),
             sums=states @ values,
             squares=states @ values**2,
             states=states,
-            by_arm=self.counts.sum(axis=(1, 4)) + sample.by_arm,
-            contexts=contexts + sample.contexts,
-            natural=self.counts[:, 0].sum(axis=(1, 3)) + sample.by_arm.sum(axis=0),
+            by_arm=self.counts.sum(axis=(1, 4)),
+            contexts=contexts,
+            natural=self.counts[:, 0].sum(axis=(1, 3)),
         )
 
     def group_sums(self) -> tuple[IntArray, FloatArray]:
@@ -285,11 +284,7 @@ class RowEvidence(Evidence):
         np.add.at(by_arm[0], (batch.arm, group), batch.count)
         natural = sum_by_group(np.where(batch.regime == 0, batch.count, 0)[None], group, len(problem.groups))
         contexts = sum_by_group(batch.count[None], cells.context_of[group, x], cells.contexts)
-        sample = cells.sample
-        return Summary(
-            rows.astype(np.int64), sums, squares, None,
-            by_arm + sample.by_arm, contexts + sample.contexts, natural + sample.by_arm.sum(axis=0),
-        )  # fmt: skip
+        return Summary(rows.astype(np.int64), sums, squares, None, by_arm, contexts, natural)
 
     def group_sums(self) -> tuple[IntArray, FloatArray]:
         natural = self.observations((0,))

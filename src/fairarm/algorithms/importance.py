@@ -61,7 +61,9 @@ def balanced_means(evidence: Evidence) -> FloatArray:
     made = rows_by_arm_and_group(evidence).reshape(-1, K * G)
     total = made.sum(axis=1, keepdims=True)
     top = np.max(log_L, axis=(0, 1), initial=-np.inf)
-    L = np.exp(log_L - np.where(np.isneginf(top), 0.0, top)).reshape(K * G, points)  # a factor common to a point cancels
+    L = np.exp(log_L - np.where(np.isneginf(top), 0.0, top)).reshape(
+        K * G, points
+    )  # a factor common to a point cancels
     mixture = made @ L  # N Σ (n_{j,u}/N) L[j, u], (n, points)
     seen = evidence.observations(tuple(range(len(evidence.problem.regimes))))
     outcome = sum_by_group(seen.outcome_sum, seen.at, points)
@@ -103,7 +105,8 @@ class BalanceHeuristic(SuccessiveRejection):
     def _answer(self, state: State, stage: Stage, i: int, seed: int) -> int:
         if self.rejecting:
             fair = np.all(np.abs(state.gaps[i]) < self.problem.scaled_tolerance, axis=0) & state.alive[i]
-        else: fair = state.fair[i]
+        else:
+            fair = state.fair[i]
         if np.isneginf(highest(state.outcomes[i], fair)):
             return int(Answer.UNDECIDED if np.isnan(state.gaps[i]).all() else Answer.NONE)
         return int(np.argmax(np.where(fair, state.outcomes[i], -np.inf)))

@@ -12,13 +12,14 @@ factor, up to the number of pulls, and stops when sure: *certified* by a bound t
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
 from fairarm.algorithms.beliefs import Beliefs, believe
-from fairarm.algorithms.certificates import certificates, require_certifiable
+from fairarm.algorithms.certificates import Certified
 from fairarm.algorithms.evidence import Evidence
 from fairarm.algorithms.state import Answer, Belief, Guarantee, Proof, State
 from fairarm.core.allocation import require_affordable
@@ -73,7 +74,7 @@ class Pool:
     def __post_init__(self) -> None:
         require_affordable(self.problem.cost_array, self._budget)
         if self.guarantee == Guarantee.CERTIFIED:
-            require_certifiable(self.problem)
+            _ = self._certified  # an error where it is not available comes before the first pull
 
     @property
     def tests_fairness(self) -> bool:
@@ -89,6 +90,10 @@ class Pool:
 
     def options(self) -> dict[str, Any]:
         return asdict(self.asked)
+
+    @cached_property
+    def _certified(self) -> Certified:
+        return Certified.of(self.problem, 1.0 - (self.confidence or 0.0), self.asked.law == "estimated")
 
     @property
     def _budget(self) -> float | None:
@@ -107,6 +112,9 @@ class Pool:
         target[0] = first * cheapest / cheapest.sum()
         plan = round_pulls(target, state.given[0], costs, self._budget, float(first))
         everyone = np.broadcast_to(plan, state.plan.shape).copy()
+        if self.guarantee == Guarantee.CERTIFIED:
+            log_gap, log_pair = self._certified.start(n)
+            state = state.but(log_gap=log_gap, log_pair=log_pair)
         return state.but(phase=1, given=everyone, plan=everyone, target=everyone.astype(np.float64))
 
     def _next_total(self, made: int, phase: int) -> int:
@@ -149,8 +157,8 @@ class Pool:
         belief = _belief(beliefs, outcomes, gaps, self.problem.scaled_tolerance)
         answer = self._answers(belief, over)
         if self.guarantee == Guarantee.CERTIFIED:
-            proved, proof = certificates(evidence, self.asked.law == "estimated", 1.0 - (self.confidence or 0.0))
-            belief = Belief(**{**vars(belief), "proof": proof})
+            state, proved, proof = self._settled(state, in_phase.of_replicates(running), evidence)
+            belief = replace(belief, proof=proof)
             answer = np.where(proved == Answer.UNDECIDED, np.where(over, Answer.UNDECIDED, Answer.PENDING), proved)
         blind = evidence.pulls().sum(axis=(1, 2)) == 0
         answer = np.where(blind & over, Answer.UNDECIDED, answer)
@@ -160,6 +168,14 @@ class Pool:
             return state.but(plan=np.zeros_like(state.plan))
         going = answer == Answer.PENDING
         return self._planned(state, *_only(going, beliefs, outcomes, gaps, evidence, self, seed))
+
+    def _settled(self, state: State, in_phase: Evidence, in_stage: Evidence) -> tuple[State, IntArray, IntArray]:
+        """The bets after this phase, and what they prove of the running replicates: answers (N,) and Proofs (N, K)."""
+        running, log_gap, log_pair = state.running, state.log_gap.copy(), state.log_pair.copy()
+        log_gap[running], log_pair[running], answer, proof = self._certified.after(
+            in_phase, in_stage, log_gap[running], log_pair[running]
+        )
+        return state.but(log_gap=log_gap, log_pair=log_pair), answer, proof
 
     def _over(self, state: State) -> BoolArray:
         """Which of the running replicates have no pull left, (N,)."""

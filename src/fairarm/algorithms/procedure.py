@@ -92,8 +92,8 @@ def _believed_reason(problem: Problem, state: State, i: int, k: int) -> str:
     proof, fair = Proof(int(belief.proof[i, k])), float(belief.fair[i, k])
     if proof == Proof.UNFAIR:
         return f"unfair toward {against} (proved)"
-    if proof == Proof.WORSE:
-        return "worse than the arm found (proved)"
+    if proof in (Proof.WORSE, Proof.UNFAIR_OR_WORSE):
+        return f"{proof.name.lower().replace('_', ' ')} than the arm found (proved)"
     if answer == Answer.PENDING:
         return f"still in the running: the best fair arm with probability {belief.best[i, k]:.2g}"
     if fair <= UNLIKELY_FAIR:
@@ -133,7 +133,7 @@ def _beliefs(problem: Problem, belief: Belief, i: int, k: int) -> dict[str, Any]
         "fair_probability": float(belief.fair[i, k]),
         "outcome_interval": outcome,
         "gap_interval": (float(width * belief.gap_low[i, k]), float(width * belief.gap_high[i, k])),
-        "certified": None if proof == Proof.NOTHING else proof.name.lower(),
+        "certified": None if proof == Proof.NOTHING else proof.name.lower().replace("_", " "),
         "effective_rows": float(belief.effective[i, k]),
         "largest_weight": float(belief.largest_weight[i, k]),
         "overlap": float(belief.overlap[i, k]),

@@ -46,6 +46,8 @@ class Proof(IntEnum):
     FAIR = 1
     UNFAIR = 2
     WORSE = 3
+    UNFAIR_OR_WORSE = 4
+    """Not the answer, for one of the two reasons."""
 
 
 class Guarantee(StrEnum):
@@ -138,6 +140,9 @@ class State:
     plan: IntArray
     """This phase's pulls, (n, R, K)."""
     belief: Belief
+    log_gap: FloatArray
+    log_pair: FloatArray
+    """Log wealth of the bets of a certified run, (n, 3, K) and (n, P, K, K); empty in other runs."""
 
     @classmethod
     def fresh(cls, n: int, regimes: int, arms: int) -> State:
@@ -159,6 +164,8 @@ class State:
             given=np.zeros(units, dtype=whole),
             plan=np.zeros(units, dtype=whole),
             belief=Belief.unknown(n, arms),
+            log_gap=np.zeros((n, 0)),
+            log_pair=np.zeros((n, 0)),
         )
 
     @cached_property
@@ -175,9 +182,9 @@ class State:
         return {name: _plain(getattr(self, name)) for name in _FIELDS}
 
     @classmethod
-    def from_json(cls, document: Any, regimes: int, arms: int) -> State:
-        """One replicate back from `to_json`, bit for bit; a TypeError or ValueError where a field is not what it was."""
-        like = cls.fresh(1, regimes, arms)
+    def from_json(cls, document: Any, like: State) -> State:
+        """One replicate back from `to_json`, bit for bit; a TypeError or ValueError where a field has not the form it has in
+        ``like``, a state of the same procedure."""
         return cls(**{name: _restored(name, document[name], getattr(like, name)) for name in _FIELDS})
 
 
@@ -246,7 +253,7 @@ class ArmReport:
     gap_interval: tuple[float, float] | None
     """95 % limits of the first gap."""
     certified: str | None
-    """"fair", "unfair" or "worse", where proved."""
+    """"fair", "unfair", "worse" or "unfair or worse", where proved."""
     effective_rows: float | None
     largest_weight: float | None
     overlap: float | None

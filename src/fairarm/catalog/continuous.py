@@ -59,7 +59,12 @@ def beta_mixtures(
     problem = Problem(
         name=f"beta-mixtures:K={K},seed={seed}",
         description="A decision in [0, 1], arms are Beta mixtures; the outcome rises and falls in it.",
-        variables=[Variable("S", GROUPS), Variable("Z", KINDS), Variable("V", low=0.0, high=1.0), *_outcome_states(binary)],
+        variables=[
+            Variable("S", GROUPS),
+            Variable("Z", KINDS),
+            Variable("V", low=0.0, high=1.0),
+            *_outcome_states(binary),
+        ],
         graph=[("S", "V"), ("Z", "V"), ("V", "Y"), ("Z", "Y")],
         arms=[Arm(f"arm-{k + 1}", Code("V", ("S", "Z"), density(k))) for k in range(K)],
         context=ContextLaw(("Z",), KIND_LAW) if context else None,
@@ -185,7 +190,9 @@ def _interesting(truth: Truth) -> bool:
     if not (K // 3 <= fair.sum() <= K - K // 3) or np.abs(np.abs(truth.gaps) - truth.tolerance).min() < 0.008:
         return False
     first, second = np.sort(truth.outcomes[fair])[::-1][:2] if fair.sum() > 1 else (truth.outcomes[fair][0], 0.0)
-    return bool(first - second >= 0.02 and truth.outcomes[~fair].max() > first and not (fair[0] and truth.outcomes[0] == first))
+    return bool(
+        first - second >= 0.02 and truth.outcomes[~fair].max() > first and not (fair[0] and truth.outcomes[0] == first)
+    )
 
 
 def _common(K: int, tolerance: float, binary: bool, shares: bool) -> dict[str, Any]:

@@ -129,10 +129,12 @@ def evidence_gradient(
     value, lam1, lam2 = project(
         G11, G12, np.broadcast_to((ds * d).sum(axis=2)[:, None], G11.shape), events.outcome, events.gap
     )
-    lam2 = lam2 * events.sign
-    flat = value.reshape(len(value), -1)
-    weight = np.exp(flat.min(axis=1, keepdims=True) - flat)
-    weight = (weight / weight.sum(axis=1, keepdims=True)).reshape(value.shape)
+    possible = np.isfinite(value)  # an event that no truth allows needs no pulls
+    lam1, lam2 = np.where(possible, lam1, 0.0), np.where(possible, lam2 * events.sign, 0.0)
+    flat = np.where(possible, value, np.inf).reshape(len(value), -1)
+    nearest = flat.min(axis=1, keepdims=True)
+    weight = np.exp(np.where(np.isfinite(nearest), nearest, 0.0) - flat)
+    weight = (weight / np.maximum(weight.sum(axis=1, keepdims=True), 1e-300)).reshape(value.shape)
     both, square1 = weight * lam1 * lam2, weight * lam1**2
     # Σ_e weight (lam1 (w_k − w_b) + lam2 d_k)²
     total = np.einsum("nk,nkc->nc", square1.sum(axis=1), w * w) + np.einsum(

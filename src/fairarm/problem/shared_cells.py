@@ -9,7 +9,7 @@ differs between the groups and S belongs to z, so that gaps rest on S-labelled r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -53,6 +53,15 @@ class SharedCells:
     def exposure(self) -> FloatArray:
         """Σ_{i in z} L[k, t](i), (K, G, Z): h(z) times this is the chance that a row of arm k and group t lies in z."""
         return sum_by_group(self.likelihood, self.context, self.contexts)
+
+    def apart(self) -> SharedCells:
+        """The same with every point a cell of its own: what holds where nothing is assumed shared between the groups."""
+        points = len(self.cell)
+        if points == self.cells:
+            return self
+        return replace(
+            self, cell=np.arange(points), cells=points, cell_of=np.arange(points).reshape(self.cell_of.shape)
+        )
 
     def law_of_cells(self, h: FloatArray) -> FloatArray:
         """p_{k,t}(c) of laws h (N, Z), normalised for each arm and group: (N, K, G, C)."""

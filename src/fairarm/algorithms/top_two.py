@@ -1,0 +1,214 @@
+"""Top-two posterior sampling (`top-two`): draw the best fair arm, and sometimes its rival, and pull what they name.
+
+Theirs (Russo 2016, 2020; with constraints Yang, Gao, Li and Wang 2025): draw a truth from the posterior, I its answer;
+with probability ½ pull for I, else draw again until the answer J differs and pull for J.
+
+Ours, so that it stands in the same contract as Pool and differs from it by its pulls alone:
+- the posterior is Pool's (all rows pooled into cell means) and so is the last word: the mode of 400 draws, an arm named
+  only if it is fair with ``min_fair_probability``;
+- "no fair arm" is an answer; to pull for it is to pull the arm nearest to being fair in that draw;
+- the regime: forced, to either group at random, where the two draws disagree on whether the arm is fair, else natural;
+- redrawing ends after TRIES; the rival is then the runner-up within the draw;
+- costs: a pull that the budget so far does not allow is made with a cheaper unit (`Purse`);
+- pulls are decided in batches of at most 2 % of the pulls so far, after a first batch of the cheapest arm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fairarm.algorithms.beliefs import believe
+from fairarm.algorithms.evidence import Evidence
+from fairarm.algorithms.pool import ANSWER_DRAWS, _belief, _closed
+from fairarm.algorithms.state import Answer, Belief, Guarantee, State
+from fairarm.core.allocation import require_affordable
+from fairarm.core.design import best_fair_arm
+from fairarm.core.types import BoolArray, FloatArray, IntArray
+from fairarm.errors import OptionError
+from fairarm.problem.model import Problem
+
+MOST_PULLS = 10_000
+"""A run decides about 330 times by then; every decision reads all rows anew."""
+
+FIRST, BATCH = 10, 50
+"""Pulls of the first batch; later ones are at most 1/BATCH of the pulls so far, and at least one."""
+
+TRIES = 100
+"""Draws looked through for a rival."""
+
+START = 0.0
+_SLACK = 1e-9
+
+
+def require_few_pulls(name: str, pulls: int) -> None:
+    if pulls > MOST_PULLS:
+        raise OptionError(
+            f"'{name}' decides pull by pull and takes at most {MOST_PULLS} pulls; {pulls} arrived. "
+            f"Give it fewer pulls, or use 'pool'."
+        )
+
+
+@dataclass(frozen=True)
+class Purse:
+    """What a problem's costs and budget allow a rule that decides pull by pull.
+
+    After t pulls at most (B − c_min) · t may have been spent above t pulls of the cheapest unit. That keeps the cost
+    within B · t at every t, spreads costly pulls evenly, and a run can always be completed with cheapest pulls.
+    """
+
+    costs: FloatArray
+    """(R, K)."""
+    budget: float | None
+
+    @cached_property
+    def extra(self) -> FloatArray:
+        """Costs above the cheapest unit's, (R, K)."""
+        return np.asarray(self.costs - self.costs.min())
+
+    @cached_property
+    def _order(self) -> IntArray:
+        """What to try for each unit, (R · K, 4) flat units: itself, the arm's cheapest regime, the regime's cheapest
+        arm, the cheapest unit of all; ties go to natural, then to the lower arm."""
+        R, K = self.costs.shape
+        regime, arm = np.divmod(np.arange(R * K), K)
+        own = self.costs.argmin(axis=0)[arm] * K + arm
+        same = regime * K + self.costs.argmin(axis=1)[regime]
+        return np.stack([np.arange(R * K), own, same, np.full(R * K, self.costs.argmin())], axis=1)
+
+    def buy(self, given: IntArray, regimes: IntArray, arms: IntArray) -> IntArray:
+        """Pulls so far ``given`` (N, R, K) and those wanted, one after the other, (N, b) each: pulls made in all."""
+        N, _, K = given.shape
+        pulls, rows = given.reshape(N, -1).copy(), np.arange(N)
+        extra = self.extra.ravel()
+        rate = np.inf if self.budget is None else self.budget - float(self.costs.min())
+        made, spent = pulls.sum(axis=1), pulls @ extra
+        for regime, arm in zip(regimes.T, arms.T, strict=True):
+            made += 1
+            tries = self._order[regime * K + arm]
+            fits = spent[:, None] + extra[tries] <= (rate * made + _SLACK)[:, None]
+            fits[:, -1] = True
+            unit = tries[rows, np.argmax(fits, axis=1)]
+            pulls[rows, unit] += 1
+            spent += extra[unit]
+        return pulls.reshape(given.shape)
+
+
+@dataclass(frozen=True)
+class TopTwoOptions:
+    """What can be asked of it."""
+
+    min_fair_probability: float = 0.8
+    """An arm is named only if it is fair with this probability; else the answer is that none is."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.min_fair_probability <= 1:
+            raise OptionError(f"min_fair_probability is {self.min_fair_probability}. It is a number from 0 to 1.")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Pulls asked for, one after the other: regimes and arms, (N, b) each."""
+
+    regimes: IntArray
+    arms: IntArray
+
+
+def top_two(outcomes: FloatArray, gaps: FloatArray, tolerance: float, batch: int, rng: np.random.Generator) -> Wanted:
+    """A batch of decisions from draws (N, batch + tries, K): draw i is the first of pull i, the rest are the redraws.
+
+    One after the other, each pull starts looking for its rival one draw later.
+    """
+    best = best_fair_arm(outcomes, gaps, tolerance)
+    fair = np.abs(gaps) < tolerance
+    N, rows, tries = len(best), np.arange(len(best)), best.shape[1] - batch
+    coin, group = rng.random((N, batch)) < 0.5, rng.integers(1, 3, (N, batch))
+    regimes, arms = np.empty((2, N, batch), dtype=np.int64)
+    for i in range(batch):
+        order = batch + (i + np.arange(tries)) % tries
+        differs = best[:, order] != best[:, i, None]
+        other = np.where(differs.any(axis=1), order[np.argmax(differs, axis=1)], i)
+        rival = np.where(other == i, _runner_up(outcomes[:, i], fair[:, i], best[:, i]), best[rows, other])
+        at = np.where(coin[:, i], i, other)
+        chosen = np.where(coin[:, i], best[:, i], rival)
+        nearest = np.argmin(np.abs(gaps[rows, at]), axis=1)
+        arms[:, i] = np.where(chosen == Answer.NONE, nearest, chosen)
+        doubt = fair[rows, i, arms[:, i]] != fair[rows, other, arms[:, i]]
+        regimes[:, i] = np.where(doubt, group[:, i], 0)
+    return Wanted(regimes, arms)
+
+
+def _runner_up(outcomes: FloatArray, fair: BoolArray, best: IntArray) -> IntArray:
+    """The best fair arm of a draw (N, K) but for ``best``; NONE where there is no other."""
+    others = np.where(fair & (np.arange(fair.shape[1]) != best[:, None]), outcomes, -np.inf)
+    return np.where(np.isneginf(others.max(axis=1)), Answer.NONE, np.argmax(others, axis=1))
+
+
+@dataclass(frozen=True)
+class TopTwo:
+    """The procedure (see the module's docstring)."""
+
+    problem: Problem
+    pulls: int
+    asked: TopTwoOptions = TopTwoOptions()
+
+    def __post_init__(self) -> None:
+        require_few_pulls("top-two", self.pulls)
+        require_affordable(self.problem.cost_array, self.purse.budget)
+
+    @property
+    def tests_fairness(self) -> bool:
+        return True
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee.POSTERIOR
+
+    @property
+    def confidence(self) -> None:
+        return None
+
+    def options(self) -> dict[str, Any]:
+        return asdict(self.asked)
+
+    @cached_property
+    def purse(self) -> Purse:
+        return Purse(self.problem.cost_array, self.problem.average_cost_budget(self.pulls))
+
+    def start(self, n: int) -> State:
+        """Natural pulls of the cheapest arm."""
+        state = State.fresh(n, len(self.problem.regimes), len(self.problem.arms))
+        first = min(self.pulls, max(FIRST, int(START * self.pulls)))
+        zeros = np.zeros((n, first), dtype=np.int64)
+        cheapest = int(self.problem.cost_array[0].argmin())
+        given = self.purse.buy(state.given, zeros, zeros + cheapest)
+        return state.but(phase=1, given=given, plan=given)
+
+    def step(self, state: State, in_phase: Evidence, in_stage: Evidence, seed: int) -> State:
+        beliefs = believe(in_stage, seed=seed)
+        rng = np.random.default_rng([seed, state.phase])
+        made = int(state.given[0].sum())
+        batch = next_batch(made, self.pulls)
+        outcomes, gaps = beliefs.draw(rng, batch + TRIES if batch else ANSWER_DRAWS)
+        E = self.problem.scaled_tolerance
+        if batch:
+            belief = Belief.unknown(len(outcomes), outcomes.shape[2])
+            answer = np.full(len(outcomes), int(Answer.PENDING))
+        else:
+            belief = _belief(beliefs, outcomes, gaps, E)
+            allowed = np.where(belief.fair >= self.asked.min_fair_probability, belief.best, -1.0)
+            answer = np.argmax(np.concatenate([belief.none[:, None], allowed], axis=1), axis=1) + int(Answer.NONE)
+        closed = _closed(state, state.running, answer, outcomes, gaps, belief, self.asked.min_fair_probability)
+        if not batch:
+            return closed.but(plan=np.zeros_like(state.plan))
+        wanted = top_two(outcomes, gaps, E, batch, rng)
+        given = self.purse.buy(state.given, wanted.regimes, wanted.arms)
+        return closed.but(phase=state.phase + 1, given=given, plan=given - state.given)
+
+
+def next_batch(made: int, pulls: int) -> int:
+    """Pulls decided at once after ``made`` of ``pulls``."""
+    return min(pulls - made, max(1, made // BATCH))
