@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     )
     from fairarm.catalog import Scenario, bundled_problems, load_problem
     from fairarm.errors import FairarmError
-    from fairarm.experiments import find_limit, identify, inspect, simulate
+    from fairarm.experiments import ExperimentPlan, find_limit, identify, inspect, plan, simulate
     from fairarm.problem.context import ContextLaw, ContextSample
     from fairarm.problem.inference import context_law
     from fairarm.problem.mechanism import Arm, Code, Table, table
@@ -55,7 +55,7 @@ _HOME = {
     ),
     "fairarm.catalog": ("Scenario", "bundled_problems", "load_problem"),
     "fairarm.errors": ("FairarmError",),
-    "fairarm.experiments": ("find_limit", "identify", "inspect", "simulate"),
+    "fairarm.experiments": ("ExperimentPlan", "find_limit", "identify", "inspect", "plan", "simulate"),
     "fairarm.problem.context": ("ContextLaw", "ContextSample"),
     "fairarm.problem.inference": ("context_law",),
     "fairarm.problem.mechanism": ("Arm", "Code", "Table", "table"),
@@ -73,11 +73,11 @@ _HOME = {
 _WHERE = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
-    "Algorithm", "Arm", "Batch", "BestMixture", "Code", "Constraint", "ContextLaw", "ContextSample", "FairarmError",
-    "FunctionWorld", "Guarantee", "Network", "NetworkWorld", "Outcome", "Plan", "PoolOptions", "Problem", "Readings",
+    "Algorithm", "Arm", "Batch", "BestMixture", "Code", "Constraint", "ContextLaw", "ContextSample", "ExperimentPlan",
+    "FairarmError", "FunctionWorld", "Guarantee", "Network", "NetworkWorld", "Outcome", "Plan", "PoolOptions", "Problem", "Readings",
     "Scenario", "Status", "Table", "Truth", "Variable", "Verdict", "algorithm", "batch", "bundled_problems", "context_law",
     "find_limit", "from_pgmpy", "identify", "inspect",
-    "load_problem", "read_network", "read_problem", "resume", "simulate", "table", "write_problem",
+    "load_problem", "plan", "read_network", "read_problem", "resume", "simulate", "table", "write_problem",
 ]  # fmt: skip
 
 

@@ -80,8 +80,12 @@ class CellBeliefs:
     @cached_property
     def law(self) -> FloatArray:
         """p_{k,t}(c), (N or 1, K, G, C)."""
-        h = self._context_rows / self._exposure if self.known_law is None else self.known_law[None]
-        return self.cells.law_of_cells(h)
+        return self.cells.law_of_cells(self.context_weights)
+
+    @cached_property
+    def context_weights(self) -> FloatArray:
+        """h or its estimate, (N or 1, Z)."""
+        return np.asarray(self._context_rows / self._exposure) if self.known_law is None else self.known_law[None]
 
     # ---- the interface ----
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fairarm.cli.paper import paper
+from fairarm.cli.plan import plan
 from fairarm.errors import FairarmError, OptionError
 
 if TYPE_CHECKING:
@@ -306,4 +307,5 @@ def schema() -> None:
     _print_json(problem_schema())
 
 
+app.command()(plan)
 app.command()(paper)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fairarm.core.limit import Limit
-from fairarm.experiments import Identification, Inspection, Simulation
+from fairarm.experiments import ExperimentPlan, Identification, Inspection, Simulation
 from fairarm.problem.model import Problem
 from fairarm.worlds.base import Truth
 
@@ -144,3 +144,10 @@ def simulation(found: Simulation) -> dict[str, Any]:
         "best_fair_arm": found.best_fair_arm,
         "results": [_plain(asdict(point)) for point in found.results],
     }
+
+
+def experiment_plan(found: ExperimentPlan) -> dict[str, Any]:
+    chosen = {"cheapest": found.cheapest, "quickest": found.quickest}
+    named = {name: None if option is None else found.options.index(option) for name, option in chosen.items()}
+    document: dict[str, Any] = _plain(asdict(found))
+    return {**document, **named}

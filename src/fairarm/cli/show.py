@@ -14,7 +14,7 @@ from rich.table import Table
 
 from fairarm.algorithms import BestMixture, Verdict
 from fairarm.core.limit import Limit
-from fairarm.experiments import Identification, Inspection, Simulation
+from fairarm.experiments import ExperimentPlan, Identification, Inspection, Simulation
 from fairarm.experiments.identify import PhaseStory
 from fairarm.problem.model import Problem
 from fairarm.problem.pulls import Pulls
@@ -25,7 +25,7 @@ console = Console(highlight=False, width=None if sys.stdout.isatty() or "COLUMNS
 
 MOST_ARMS = 40
 LARGE = 1000.0
-TEXTS = ("what it is", "why")
+TEXTS = ("what it is", "why", "what it pulls")
 
 
 def _table(first: str, *columns: str) -> Table:
@@ -278,6 +278,42 @@ def simulation(found: Simulation) -> None:
             *([_value(p.pulls_per_limit, ".2f")] if limit else []),
         )  # fmt: skip
     console.print(table)
+
+
+def experiment_plan(found: ExperimentPlan) -> None:
+    console.print(
+        f"[bold]{escape(found.problem)}[/]: to be wrong in at most {found.target_error:.3g} of experiments, over {found.truths} truths drawn "
+        f"from a prior (mean {found.prior_mean:g}, strength {found.prior_strength:g}). An arm within {found.outcome_margin:.4g} of the best "
+        f"outcome and {found.gap_margin:.4g} of the tolerance counts as right."
+    )
+    table = _table("average cost allowed", "pulls", "cost", "error", "95 % limits", "what it pulls")
+    for option in found.options:
+        point = next((p for p in option.curve if p.pulls == option.pulls), option.curve[-1])
+        cost = "no limit" if option.average_cost is None else f"{option.average_cost:.4g} a pull"
+        marks = [word for word, o in (("cheapest", found.cheapest), ("quickest", found.quickest)) if o is option]
+        units = ", ".join(f"{u.pulls:.0f} x {escape(u.arm)} ({escape(u.regime)})" for u in option.units[:4])
+        table.add_row(
+            f"{cost} {'[green]' + ', '.join(marks) + '[/]' if marks else ''}",
+            str(option.pulls) if option.pulls else f"more than {point.pulls}",
+            "?" if option.cost is None else f"{option.cost:.6g}",
+            f"{point.error:.3f}",
+            f"{point.error_low:.3f}-{point.error_high:.3f}",
+            units + (" …" if len(option.units) > 4 else ""),
+        )
+    console.print(table)
+    for note in found.notes:
+        console.print(f"[yellow]Note:[/] {escape(note)}")
+
+
+@contextmanager
+def spinner(what: str) -> Iterator[None]:
+    """A sign of life on standard error, where that is a terminal, for work of unknown length."""
+    terminal = Console(stderr=True)
+    if not terminal.is_terminal:
+        yield
+        return
+    with terminal.status(what):
+        yield
 
 
 @contextmanager

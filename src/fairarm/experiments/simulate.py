@@ -10,7 +10,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -28,6 +28,16 @@ from fairarm.worlds.base import World
 from fairarm.worlds.network import NetworkWorld
 
 DEFAULT_CONFIDENCE = 0.95
+
+
+class CountedWorld(Protocol):
+    """A world that returns counts for many replicates at once."""
+
+    def draw(self, counts: IntArray, rng: np.random.Generator) -> IntArray:
+        """Counts of (S, cell, y), (n, R, K, G, O), for pulls (n, R, K)."""
+        ...
+
+
 CHUNK = 50
 CHUNK_COUNTS = 1 << 23
 """Most counts (runs × units × cells) a chunk holds: 64 MiB."""
@@ -172,7 +182,7 @@ def _run(problem: Problem, world: World, task: _Task) -> _Outcome:
 
 
 def replicate(
-    procedure: Procedure, world: NetworkWorld, runs: int, rng: np.random.Generator, seed: int
+    procedure: Procedure, world: CountedWorld, runs: int, rng: np.random.Generator, seed: int
 ) -> tuple[State, FloatArray, IntArray]:
     """The final state, the costs and the pulls (n,) of runs computed together, a leading axis of every array."""
     problem = procedure.problem

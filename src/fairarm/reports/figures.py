@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from fairarm.errors import OptionError
-from fairarm.experiments.simulate import Simulation
+from fairarm.experiments.planning import ExperimentPlan, PlanPoint
+from fairarm.experiments.simulate import Point, Simulation
 
 FORMATS = (".svg", ".png", ".pdf")
 
 COLOURS = {
+    "pool": "#000000",
     "csr-v1": "#c62828",
     "csr-v2": "#2e7d32",
     "two-stage-v1": "#1565c0",
@@ -20,7 +25,18 @@ COLOURS = {
 }
 """As in the paper: V1 red, V2 green, two-stage V1 blue, two-stage V2 purple."""
 
-MARKERS = {"csr-v1": "o", "csr-v2": "s", "two-stage-v1": "^", "two-stage-v2": "D", "sris-v1": "v", "sris-v2": "P"}
+MARKERS = {
+    "pool": "*",
+    "csr-v1": "o",
+    "csr-v2": "s",
+    "two-stage-v1": "^",
+    "two-stage-v2": "D",
+    "sris-v1": "v",
+    "sris-v2": "P",
+}
+
+
+PLAN_COLOURS = ("#1565c0", "#2e7d32", "#ef6c00", "#6a1b9a", "#c62828")
 
 
 def check_figure_path(path: Path) -> None:
@@ -31,8 +47,9 @@ def check_figure_path(path: Path) -> None:
         raise OptionError(f"The folder {path.parent} for the figure does not exist. Make it first.")
 
 
-def error_curves(found: Simulation, path: Path) -> None:
-    """Error against pulls, one line an algorithm, with Wilson's 95 % limits as bands."""
+@contextmanager
+def _drawn(path: Path, title: str) -> Iterator[Any]:
+    """The axes of a figure of error against pulls, saved to ``path`` at the end with nothing in it that changes."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -40,19 +57,12 @@ def error_curves(found: Simulation, path: Path) -> None:
     with mpl.rc_context({"svg.hashsalt": "fairarm", "svg.fonttype": "path"}):
         figure = Figure(figsize=(7, 4.2), layout="constrained")
         axes = figure.add_subplot()
-        for name in dict.fromkeys(point.algorithm for point in found.results):
-            points = sorted((p for p in found.results if p.algorithm == name), key=lambda p: p.pulls)
-            pulls = [p.pulls for p in points]
-            colour = COLOURS.get(name, "black")
-            axes.plot(pulls, [p.error for p in points], color=colour, marker=MARKERS.get(name, "x"), label=name)
-            axes.fill_between(
-                pulls, [p.error_low for p in points], [p.error_high for p in points], color=colour, alpha=0.15, lw=0
-            )
+        yield axes
         axes.set_xscale("log")
         axes.set_ylim(-0.02, 1.02)
         axes.set_xlabel("pulls")
         axes.set_ylabel("share of runs with a wrong answer")
-        axes.set_title(found.problem, fontsize=11)
+        axes.set_title(title, fontsize=11)
         axes.grid(alpha=0.3)
         axes.legend(frameon=False)
         metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower(), {})
@@ -60,3 +70,30 @@ def error_curves(found: Simulation, path: Path) -> None:
             figure.savefig(path, metadata=metadata, dpi=150)
         except OSError as error:
             raise OptionError(f"The figure {path} cannot be written: {error.strerror}.") from None
+
+
+def _banded(axes: Any, points: Sequence[Point | PlanPoint], label: str, colour: str, marker: str) -> None:
+    pulls = [p.pulls for p in points]
+    axes.plot(pulls, [p.error for p in points], color=colour, marker=marker, label=label)
+    axes.fill_between(
+        pulls, [p.error_low for p in points], [p.error_high for p in points], color=colour, alpha=0.15, lw=0
+    )
+
+
+def error_curves(found: Simulation, path: Path) -> None:
+    """Error against pulls, one line an algorithm, with Wilson's 95 % limits as bands."""
+    with _drawn(path, found.problem) as axes:
+        for name in dict.fromkeys(point.algorithm for point in found.results):
+            points = sorted((p for p in found.results if p.algorithm == name), key=lambda p: p.pulls)
+            _banded(axes, points, name, COLOURS.get(name, "black"), MARKERS.get(name, "x"))
+
+
+def plan_curves(found: ExperimentPlan, path: Path) -> None:
+    """Error against pulls before the experiment, one line an average cost, and the target."""
+    with _drawn(path, f"{found.problem}: planned") as axes:
+        for option, colour in zip(found.options, PLAN_COLOURS, strict=False):
+            cost = "any cost" if option.average_cost is None else f"{option.average_cost:.3g} a pull on average"
+            _banded(axes, option.curve, cost, colour, "o")
+            if option.pulls is not None:
+                axes.axvline(option.pulls, color=colour, lw=0.8, ls=":")
+        axes.axhline(found.target_error, color="black", lw=0.8, ls="--", label="target")

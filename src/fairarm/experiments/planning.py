@@ -1,0 +1,320 @@
+"""How many pulls, of what, at what cost: answered before the experiment, from what is known then.
+
+The outcome in each cell is not known yet, so truths are drawn from a prior and Pool is run in each of them. An answer
+counts as right if it is as good as the best one within a margin: under any prior some truths have two arms that are
+nearly tied, and no number of pulls tells those apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fairarm.algorithms.cell_means import CellBeliefs
+from fairarm.algorithms.evidence import CellEvidence
+from fairarm.algorithms.registry import DEFAULT, make_procedure
+from fairarm.algorithms.state import Answer
+from fairarm.core.statistics import wilson_interval
+from fairarm.core.types import BoolArray, FloatArray, IntArray
+from fairarm.errors import BudgetError, OptionError, ProblemError
+from fairarm.experiments.simulate import chunk_size, replicate
+from fairarm.problem.context import ContextSample
+from fairarm.problem.model import Problem
+from fairarm.problem.outcome import Outcome
+from fairarm.problem.variables import Variable
+from fairarm.worlds.cells import CellWorlds
+
+FEWEST = 32
+"""Pulls of the first point of the curve; each next one has twice as many, then the crossing is narrowed down."""
+
+NARROWINGS = 3
+BUDGET_STEPS = (0.03, 0.1, 0.3, 1.0)
+"""Average costs that are tried, from the cheapest unit's (0) to the mean of all units' (1)."""
+
+
+@dataclass(frozen=True)
+class PlanPoint:
+    """The error at one number of pulls over drawn truths, with Wilson's 95 % band."""
+
+    pulls: int
+    error: float
+    error_low: float
+    error_high: float
+    mean_cost: float
+
+
+@dataclass(frozen=True)
+class PlannedUnit:
+    """How often an arm is pulled in a regime on average; the run itself decides by what it sees."""
+
+    arm: str
+    regime: str
+    pulls: float
+
+
+@dataclass(frozen=True)
+class PlanOption:
+    """The curve at one average cost a pull (None: no limit), and where it first reaches the target."""
+
+    average_cost: float | None
+    curve: tuple[PlanPoint, ...]
+    pulls: int | None
+    """None where the target was not reached."""
+    cost: float | None
+    units: tuple[PlannedUnit, ...]
+    """Largest first, at that number of pulls."""
+
+
+@dataclass(frozen=True)
+class ExperimentPlan:
+    """Every option, and which is cheapest and which needs the fewest pulls."""
+
+    problem: str
+    target_error: float
+    outcome_margin: float
+    gap_margin: float
+    """In the outcome's own units: an answer this close to the best one counts as right."""
+    prior_mean: float
+    prior_strength: float
+    truths: int
+    seed: int
+    options: tuple[PlanOption, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def cheapest(self) -> PlanOption | None:
+        """Least cost; of equal ones the fewest pulls."""
+        reached = [option for option in self.options if option.pulls is not None]
+        return min(reached, key=lambda o: (o.cost or 0.0, o.pulls or 0), default=None)
+
+    @property
+    def quickest(self) -> PlanOption | None:
+        """Fewest pulls; of equal ones the least cost."""
+        reached = [option for option in self.options if option.pulls is not None]
+        return min(reached, key=lambda o: (o.pulls or 0, o.cost or 0.0), default=None)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What the points of all curves have in common."""
+
+    target: float
+    outcome_margin: float
+    gap_margin: float
+    mean: float
+    strength: float
+    truths: int
+    seed: int
+    most_pulls: int
+
+
+def plan(
+    problem: Problem,
+    *,
+    target_error: float = 0.05,
+    outcome_margin: float | None = None,
+    gap_margin: float | None = None,
+    prior_mean: float = 0.5,
+    prior_strength: float = 2.0,
+    truths: int = 200,
+    most_pulls: int = 50_000,
+    seed: int = 0,
+    jobs: int = 1,
+    on_point: Callable[[], None] | None = None,
+) -> ExperimentPlan:
+    """Error against pulls under truths drawn from a prior, at several average costs, and the cheapest plan that
+    reaches the target.
+
+    The mean outcome of a cell is Beta(prior_mean · prior_strength, …) on the outcome's range: 0.5 and 2 is uniform. The
+    margins, in the outcome's units, default to 2 % of its range and 10 % of the tolerance.
+    """
+    width = problem.outcome.width
+    outcome_margin = 0.02 * width if outcome_margin is None else outcome_margin
+    gap_margin = 0.1 * problem.gap_tolerance if gap_margin is None else gap_margin
+    if not 0 < target_error < 1 or not 0 < prior_mean < 1 or not 0 < prior_strength < math.inf:
+        raise OptionError(
+            f"The target error and the prior mean lie between 0 and 1 and the prior strength is above 0; got {target_error}, "
+            f"{prior_mean} and {prior_strength}."
+        )
+    if outcome_margin < 0 or gap_margin < 0 or truths < 1 or most_pulls < FEWEST or jobs < 1:
+        raise OptionError(
+            f"Margins are 0 or more, truths and jobs 1 or more, most pulls {FEWEST} or more; got {outcome_margin}, {gap_margin}, "
+            f"{truths}, {jobs} and {most_pulls}."
+        )
+    asked = _Asked(
+        target_error, outcome_margin / width, gap_margin / width, prior_mean, prior_strength, truths, seed, most_pulls
+    )
+    simple, notes = _countable(problem)
+    law, shares = _known_law(simple)
+    budgets = _budgets(simple)
+    options = tuple(_run_all(simple, law, shares, asked, budgets, jobs, on_point))
+    return ExperimentPlan(
+        problem.name, target_error, outcome_margin, gap_margin, prior_mean, prior_strength, truths, seed, options, notes
+    )
+
+
+def _countable(problem: Problem) -> tuple[Problem, tuple[str, ...]]:
+    """The problem with an outcome that has states: a real one is taken as all or nothing, the noisiest with its mean."""
+    if real := [name for name in problem.cell_columns if not problem.variables[name].finite]:
+        raise ProblemError(
+            f"A plan needs finite columns; '{real[0]}' is real-valued. Declare it with states, e.g. bins of its range."
+        )
+    if problem.outcome.values is not None:
+        return problem, ()
+    node, low, high = problem.outcome.node, problem.outcome.low or 0.0, problem.outcome.high or 0.0
+    made = replace(
+        problem,
+        variables={**problem.variables, node: Variable(node, ("lowest", "highest"))},
+        outcome=Outcome(node, values=(low, high)),
+    )
+    note = f"'{node}' is real-valued: it was taken as {low:g} or {high:g}, the noisiest outcome with the same mean."
+    return made, (note,)
+
+
+def _known_law(problem: Problem) -> tuple[FloatArray, FloatArray]:
+    """P(x | arm, group) (K, G, X) and P(S), declared or from a context sample."""
+    beliefs = CellBeliefs.of(CellEvidence.empty(problem))
+    sampled = isinstance(problem.context, ContextSample)
+    lacking = []
+    if beliefs.known_shares is None and not sampled:
+        lacking.append(f"the shares of the groups of '{problem.sensitive}'")
+    if beliefs.known_law is None and not sampled:
+        lacking.append("the law of what the arms see (context)")
+    if lacking:
+        raise ProblemError(
+            f"A plan simulates the experiment, and {' and '.join(lacking)} are not declared. Declare them, or give a "
+            f"sample of rows from a log as the context."
+        )
+    cells = beliefs.cells
+    by_cell = cells.apart().law_of_cells(beliefs.context_weights)[0]
+    if by_cell.shape[2] != cells.cell_of.shape[1]:  # points of both groups: each group has its own
+        by_cell = by_cell.reshape(*by_cell.shape[:2], *cells.cell_of.shape)
+        by_cell = np.stack([by_cell[:, t, t] for t in range(by_cell.shape[1])], axis=1)
+    return by_cell, beliefs.shares[0]
+
+
+def _budgets(problem: Problem) -> list[float | None]:
+    """Average costs to try: the declared limit, and steps from the cheapest unit to the mean of all, below it."""
+    costs = problem.cost_array
+    low, mean = float(costs.min()), float(costs.mean())
+    if math.isclose(low, float(costs.max())):
+        return [None]
+    steps: list[float | None] = [low + f * (mean - low) for f in BUDGET_STEPS]
+    if isinstance(problem.budget, float | int):
+        if problem.budget < low:
+            raise BudgetError(f"The budget {problem.budget:g} is below the cheapest pull's cost, {low:g}. Raise it.")
+        return [*(step for step in steps if step is not None and step < problem.budget), float(problem.budget)]
+    return steps
+
+
+def _run_all(
+    problem: Problem,
+    law: FloatArray,
+    shares: FloatArray,
+    asked: _Asked,
+    budgets: list[float | None],
+    jobs: int,
+    on_point: Callable[[], None] | None,
+) -> Iterator[PlanOption]:
+    if jobs == 1 or len(budgets) == 1:
+        for budget in budgets:
+            yield _option(problem, law, shares, asked, budget, on_point)
+        return
+    from joblib import Parallel, delayed
+
+    yield from Parallel(n_jobs=jobs)(delayed(_option)(problem, law, shares, asked, b, None) for b in budgets)
+
+
+def _option(
+    problem: Problem,
+    law: FloatArray,
+    shares: FloatArray,
+    asked: _Asked,
+    budget: float | None,
+    on_point: Callable[[], None] | None,
+) -> PlanOption:
+    """The curve at one average cost: twice the pulls until the target is met, then the crossing narrowed down."""
+    at = replace(problem, budget=budget)
+    points: dict[int, tuple[PlanPoint, FloatArray]] = {}
+
+    def error(pulls: int) -> float:
+        if pulls not in points:
+            points[pulls] = _point(at, law, shares, asked, pulls)
+            if on_point is not None:
+                on_point()
+        return points[pulls][0].error
+
+    pulls = FEWEST
+    while error(pulls) > asked.target and pulls * 2 <= asked.most_pulls:
+        pulls *= 2
+    curve_met = error(pulls) <= asked.target
+    low, high = pulls // 2, pulls
+    if curve_met and pulls > FEWEST:
+        for _ in range(NARROWINGS):
+            middle = round(math.sqrt(low * high))
+            low, high = (low, middle) if error(middle) <= asked.target else (middle, high)
+    curve = tuple(points[count][0] for count in sorted(points))
+    if not curve_met:
+        return PlanOption(budget, curve, None, None, ())
+    point, mean = points[high]
+    units = sorted(
+        (PlannedUnit(problem.arm_names[k], problem.regimes[r], float(mean[r, k])) for r, k in np.argwhere(mean >= 0.5)),
+        key=lambda unit: -unit.pulls,
+    )
+    return PlanOption(budget, curve, high, point.mean_cost, tuple(units))
+
+
+def _point(
+    problem: Problem, law: FloatArray, shares: FloatArray, asked: _Asked, pulls: int
+) -> tuple[PlanPoint, FloatArray]:
+    """The error at one number of pulls, and the mean pulls of every unit, (R, K). The same truths at every point."""
+    procedure = make_procedure(DEFAULT, problem, pulls)
+    size, wrong, costs, made = chunk_size(problem), 0, 0.0, np.zeros(problem.cost_array.shape)
+    for chunk in range(-(-asked.truths // size)):
+        count = min(size, asked.truths - chunk * size)
+        worlds = _truths(problem, law, shares, asked, count, np.random.default_rng([asked.seed, chunk]))
+        rng = np.random.default_rng([asked.seed, chunk, pulls])
+        state, spent, _ = replicate(procedure, worlds, count, rng, int(rng.integers(1 << 62)))
+        wrong += int((~good_enough(worlds, state.answer, asked.outcome_margin, asked.gap_margin)).sum())
+        costs += float(spent.sum())
+        made += state.given.sum(axis=0)
+    low, high = wilson_interval(wrong, asked.truths)
+    return PlanPoint(pulls, wrong / asked.truths, low, high, costs / asked.truths), made / asked.truths
+
+
+def _truths(
+    problem: Problem, law: FloatArray, shares: FloatArray, asked: _Asked, count: int, rng: np.random.Generator
+) -> CellWorlds:
+    """Worlds with each cell's outcome drawn from the prior: a Dirichlet law whose mean, on the scale, is the prior's."""
+    cells, values = problem.shared_cells, problem.outcome.scaled_values
+    low, high = int(np.argmin(values)), int(np.argmax(values))
+    base = np.full(len(values), 1.0 / len(values))
+    even = float(base @ values)
+    # move weight to one end until the mean is the one asked for
+    end = np.zeros(len(values))
+    end[high if asked.mean > even else low] = 1.0
+    share = (asked.mean - even) / (float(end @ values) - even)
+    alpha = asked.strength * ((1.0 - share) * base + share * end)
+    gamma = np.maximum(rng.standard_gamma(alpha, (count, cells.cells, len(values))), np.finfo(float).tiny)
+    by_cell = gamma / gamma.sum(axis=2, keepdims=True)
+    return CellWorlds(problem, law, by_cell[:, cells.cell_of], shares)
+
+
+def good_enough(worlds: CellWorlds, answer: IntArray, outcome_margin: float, gap_margin: float) -> BoolArray:
+    """Which answers are right within the margins, (N,).
+
+    An arm: its gap is below E + margin, and no arm with a gap below E − margin is better by more than the margin.
+    "None": no arm has a gap below E − margin.
+    """
+    outcomes, gaps = worlds.outcomes()
+    E = worlds.problem.scaled_tolerance
+    clearly_fair = np.abs(gaps) < E - gap_margin
+    best = np.where(clearly_fair, outcomes, -np.inf).max(axis=1)
+    chosen = np.maximum(answer, 0)[:, None]
+    gap, outcome = (np.take_along_axis(a, chosen, axis=1)[:, 0] for a in (np.abs(gaps), outcomes))
+    named = (answer >= 0) & (gap < E + gap_margin) & (outcome >= best - outcome_margin)
+    none = (answer == Answer.NONE) & ~clearly_fair.any(axis=1)
+    return np.asarray(named | none)
