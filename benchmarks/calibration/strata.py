@@ -210,7 +210,7 @@ def at_tolerance(world: NetworkWorld, arm: int = 0) -> NetworkWorld:
 def unknown_strata() -> list[Stratum]:
     """Neither P(S) nor the law of contexts is declared."""
     by_context = [
-        [[[0.1, 0.3, 0.6], [0.2, 0.4, 0.4]], [[0.7, 0.2, 0.1], [0.3, 0.3, 0.4]]],  # [z][s]: the gaps of the contexts differ
+        [[[0.05, 0.15, 0.8], [0.3, 0.4, 0.3]], [[0.7, 0.2, 0.1], [0.3, 0.3, 0.4]]],  # [z][s]: the gaps of the contexts differ
         [same([0.6, 0.3, 0.1]), same([0.2, 0.3, 0.5])],
         [same([0.3, 0.5, 0.2]), same([0.3, 0.5, 0.2])],
     ]
@@ -218,7 +218,7 @@ def unknown_strata() -> list[Stratum]:
     context = make_world(
         "context-unknown", {"Z": 2, "V": 3, "Y": 2},
         [("Z", [], [0.75, 0.25]), ("Y", ["Z", "V"], [[[1 - t, t] for t in row] for row in theta])],
-        ["Z", "S"], by_context, 0.25, shares_declared=False,
+        ["Z", "S"], by_context, 0.1, shares_declared=False,
     )  # fmt: skip
     # X descends from S, W from X; W1 cannot be where X0 is: six cells
     binary = [[0.8, 0.2], [0.4, 0.6]]

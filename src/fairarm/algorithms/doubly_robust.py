@@ -16,9 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairarm.algorithms.beliefs import DesignBasis, Diagnostics
-from fairarm.algorithms.evidence import CellEvidence, RowEvidence
+from fairarm.algorithms.evidence import CellEvidence, Evidence, RowEvidence
 from fairarm.core.design import Laws
-from fairarm.core.doubly_robust import ContextTerm, Spread, clip_levels, clipped_weights, kept_share, mixture
+from fairarm.core.doubly_robust import (
+    PRIOR_SD,
+    ContextTerm,
+    Spread,
+    clip_levels,
+    clipped_weights,
+    kept_share,
+    legendre_panels,
+    mixture,
+    unknown_apart,
+    unknown_by_region,
+)
 from fairarm.core.prior import NOISE_FLOOR
 from fairarm.core.regression import FOLDS, Regression, cross_fit
 from fairarm.core.types import FloatArray, IntArray
@@ -40,7 +51,6 @@ MAX_GRID = 1 << 15
 """Most points summed out of one context."""
 DESIGN_POINTS, DESIGN_VALUES = 4000, 1 << 23
 
-NODES_A_PANEL = 8
 PANELS = (8, 16, 32, 64)
 DESIGN_PANELS = (8, 4, 2, 1)
 GOOD_TOTAL, FAIR_TOTAL = 1e-4, 2e-2
@@ -48,11 +58,12 @@ GOOD_TOTAL, FAIR_TOTAL = 1e-4, 2e-2
 integrated out at all."""
 CHECKED_CONTEXTS = 8
 
-PRIOR_SD = 1.0 / math.sqrt(12.0)
-"""Of a mean about which nothing is known: that of a uniform number."""
-LEVEL_SD, REGION_SD, REGIONS = 0.87, 0.87, 16
-"""Of what is unknown, relative to that: a level common to all, and the deviation of each of so many regions of V."""
+REGIONS = 16
+"""Into so many regions the range of V is divided, to say where an arm's mass is unseen."""
 PRIOR_ROWS = 4.0
+"""Rows of a uniform outcome with which the outcomes' variance is pooled."""
+LARGEST_LOG = 300.0
+"""Of a ratio of likelihoods at a row; its square is still a number."""
 FEW_ROWS = 8.0
 """Sampling variances are taken (1 + 8/rows) times as large: m̂ is then poor, and its own error is in no formula."""
 
@@ -81,9 +92,13 @@ class Lines:
         return int(self.made.sum())
 
 
-def lines_of(evidence: CellEvidence | RowEvidence, replicate: int = 0) -> Lines:
+def lines_of(evidence: Evidence, replicate: int = 0) -> Lines:
     """The lines in an order that depends on their content only, not on how they arrived or on the arms' order."""
-    return _from_rows(evidence) if isinstance(evidence, RowEvidence) else _from_cells(evidence, replicate)
+    if isinstance(evidence, RowEvidence):
+        return _from_rows(evidence)
+    if isinstance(evidence, CellEvidence):
+        return _from_cells(evidence, replicate)
+    raise TypeError(f"Rows or counts of cells are needed, not {type(evidence).__name__}.")
 
 
 def _from_rows(evidence: RowEvidence) -> Lines:
@@ -98,18 +113,25 @@ def _from_rows(evidence: RowEvidence) -> Lines:
         np.asarray(batch.columns[name]) for name in (problem.sensitive, *problem.cell_columns, problem.outcome.node)
     ]
     used = np.flatnonzero(batch.count)
-    order = used[np.lexsort([key[used] for key in keys])]
-    fresh = np.ones(len(order), dtype=bool)
-    if len(order):
-        fresh[1:] = np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0)
-    first = order[fresh]
-    count = np.bincount(np.cumsum(fresh) - 1, weights=batch.count[order], minlength=len(first)).astype(np.int64)
+    first, at = _distinct([key[used] for key in keys])
+    first, count = used[first], np.zeros(len(first), dtype=np.int64)
+    np.add.at(count, at, batch.count[used])
     raw = np.asarray(batch.columns[problem.outcome.node])[first]
     outcome = problem.outcome.scaled_values[raw] if problem.outcome.values else problem.outcome.scale(raw)
     columns = {name: np.asarray(batch.columns[name])[first] for name in (problem.sensitive, *problem.cell_columns)}
     found = evidence.rows.of(first)
     children = None if isinstance(found.children, str) else found.children
     return Lines(group[first], columns, outcome, count, found.arms, children, made, natural)
+
+
+def _distinct(keys: list[NDArray[Any]]) -> tuple[IntArray, IntArray]:
+    """The first place of each combination of values, in their order, and for every entry the number of its combination."""
+    order = np.lexsort(keys)
+    fresh = np.ones(len(order), dtype=bool)
+    fresh[1:] = np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0)[: max(len(order) - 1, 0)]
+    at = np.empty(len(order), dtype=np.int64)
+    at[order] = np.cumsum(fresh) - 1
+    return order[fresh], at
 
 
 def _from_cells(evidence: CellEvidence, replicate: int) -> Lines:
@@ -295,10 +317,7 @@ def _nodes(problem: Problem, name: str, panels: int) -> tuple[NDArray[Any], Floa
     variable = problem.variables[name]
     if variable.finite:
         return np.arange(variable.size), np.ones(variable.size)
-    x, w = np.polynomial.legendre.leggauss(NODES_A_PANEL)
-    edges = np.linspace(variable.low or 0.0, variable.high or 0.0, panels + 1)
-    half = np.diff(edges)[:, None] / 2
-    return ((edges[:-1, None] + half) + half * x).ravel(), (half * w).ravel()
+    return legendre_panels(variable.low or 0.0, variable.high or 0.0, panels)
 
 
 def _spaced(length: int, most: int) -> IntArray:
@@ -328,14 +347,7 @@ class _Contexts:
             columns = layout.known_contexts()
             return cls(columns, len(layout.law), layout.law[None], None, everyone)
         G = len(layout.problem.groups)
-        keys = [lines.columns[name] for name in layout.free]
-        order = np.lexsort(keys) if len(lines.group) else np.zeros(0, dtype=np.int64)
-        fresh = np.ones(len(order), dtype=bool)
-        if len(order):
-            fresh[1:] = np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0)
-        at = np.empty(len(order), dtype=np.int64)
-        at[order] = np.cumsum(fresh) - 1
-        first = order[fresh]
+        first, at = _distinct([lines.columns[name] for name in layout.free])
         rows = np.zeros((G, len(first)), dtype=np.int64)
         np.add.at(rows, (lines.group, at), lines.count)
         by_fold = np.zeros((len(first), folds.shape[1]))
@@ -417,7 +429,7 @@ def _states(problem: Problem, name: str) -> int | None:
 def _nothing(lines: Lines, layout: Layout, contexts: _Contexts, shares: FloatArray) -> _Fit:
     """Before any row."""
     K, G = len(layout.problem.arms), len(layout.problem.groups)
-    unknown = _apart(np.ones((K, G)), np.ones(K), 1.0)
+    unknown = unknown_apart(np.ones((K, G)), np.ones(K), 1.0)
     none = np.zeros((0, K * G))
     return _Fit(
         np.full((K, G), 0.5),
@@ -432,30 +444,6 @@ def _nothing(lines: Lines, layout: Layout, contexts: _Contexts, shares: FloatArr
         np.zeros(K),
         shares,
     )
-
-
-def _apart(lost: FloatArray, differ: FloatArray, scale: float) -> FloatArray:
-    """Normal deviations of ``lost`` mass (K, G) whose place is not known: a part common to all, one of each arm, and one of
-    each arm and group as far as its groups ``differ`` (K,)."""
-    K, G = lost.shape
-    arm, each = np.zeros((K, K, G)), np.zeros((K, G, K, G))
-    arm[np.arange(K), np.arange(K)] = lost
-    k, t = np.indices((K, G))
-    each[k, t, k, t] = lost * differ[:, None]
-    half = REGION_SD / math.sqrt(2.0)
-    parts = [LEVEL_SD * lost.reshape(1, -1), half * arm.reshape(K, -1), half * each.reshape(K * G, -1)]
-    return np.concatenate(parts) * PRIOR_SD * scale
-
-
-def _by_region(lost: FloatArray, own_cells: bool, scale: float) -> FloatArray:
-    """The same of mass whose region of V is known, (K, G, regions): a common level and a deviation of each region, shared
-    by every arm and group that goes there; with S → Y each group has its own."""
-    K, G, _ = lost.shape
-    level, region = lost.sum(axis=2), np.moveaxis(lost, 2, 0)
-    both = np.concatenate([LEVEL_SD * level[None], REGION_SD * region])
-    if own_cells:
-        both = np.concatenate([both * (np.arange(G) == t) for t in range(G)])
-    return np.asarray(both.reshape(-1, K * G) * PRIOR_SD * scale)
 
 
 @dataclass(frozen=True)
@@ -512,10 +500,10 @@ class _Work:
             N = self.lines.rows
             error = np.sqrt(np.maximum(rows.square - rows.weight**2 / N, 0.0)) / N
             lost = np.clip(1.0 - rows.weight / N - error, 0.0, 1.0)
-            unknown = _apart(lost, np.minimum(rows.differ / N + lost.max(axis=1), 1.0), scale)
+            unknown = unknown_apart(lost, np.minimum(rows.differ / N + lost.max(axis=1), 1.0), scale)
         else:
             by_region = points.lost / term.total[:, :, None]
-            lost, unknown = by_region.sum(axis=2), _by_region(by_region, self.layout.own_cells, scale)
+            lost, unknown = by_region.sum(axis=2), unknown_by_region(by_region, self.layout.own_cells, scale)
         means = term.mean + rows.residual / self.lines.rows
         root = spread.root() * math.sqrt(1.0 + FEW_ROWS / self.lines.rows)
         return _Fit(
@@ -554,12 +542,11 @@ class _Work:
         """w_{k,t} of lines, (K, G, I), as they are and clipped; 0 for rows of a group that do not speak for t."""
         lines = self.lines
         log_L = lines.arms[:, :, part]
-        if not self.layout.by_group:
-            log_L = log_L + lines.children[:, part] if lines.children is not None else log_L
-            peak = log_L.max(axis=(0, 1))
-        else:
-            peak = log_L.max(axis=0)
-        density = np.exp(log_L - np.where(np.isfinite(peak), peak, 0.0))
+        if not self.layout.by_group and lines.children is not None:
+            log_L = log_L + lines.children[:, part]
+        seen = np.where(lines.made[:, :, None] > 0, log_L, -np.inf)
+        peak = seen.max(axis=0) if self.layout.by_group else seen.max(axis=(0, 1))
+        density = np.exp(np.minimum(log_L - np.where(np.isfinite(peak), peak, 0.0), LARGEST_LOG))
         mixed = mixture(density, lines.made, self.layout.by_group)
         full, clipped = clipped_weights(density, mixed, self.levels)
         if self.layout.by_group:
@@ -577,16 +564,25 @@ class _Work:
         for part, columns, length in self.contexts.blocks(size):
             density = self.layout.density(columns, length)
             out.mass[:, :, part] = density.sum(axis=3)
-            out.law[:, part] = self.contexts.law[:, part] / self._exposure(out.mass[:, :, part])
+            exposure = self._exposure(out.mass[:, :, part])
+            out.law[:, part] = self.contexts.law[:, part] / np.where(exposure > 0, exposure, 1.0)
             out.integral[:, :, part] = (density * self._predicted(columns, length, part)).sum(axis=3)
             self._add_points(spread, out, density, columns, part)
         return out
 
     def _exposure(self, mass: FloatArray) -> FloatArray:
-        """Σ_{j,u} (n_{j,u}/N) Σ L: an estimated law is n_z/N over it, (1 or G, Z). 1 where laws are known or by group."""
-        if self.contexts.rows is None or self.layout.own_law:
+        """How likely the pulls made were to meet each context, apart from its own law: that is n_z/N over this, (1 or G, Z).
+
+        1 for a known law; with a law by group, among the rows of each group.
+        """
+        G = self.shape[1]
+        if self.contexts.rows is None:
             return np.ones((1, mass.shape[2]))
-        return mixture(mass, self.lines.made, by_group=False)
+        if not self.layout.own_law:
+            return mixture(mass, self.lines.made, by_group=False)
+        rows = self.lines.made.sum(axis=0)
+        among = mixture(mass, self.lines.made, by_group=True) * self.lines.rows / np.maximum(rows, 1)[:, None]
+        return np.where((rows > 0)[:, None], among, np.ones((G, 1)))
 
     def _add_points(self, spread: Spread, out: _PointSums, density: FloatArray, columns: Columns, part: slice) -> None:
         """The variance (1/N) Σ_x q(x) min(w, τ)² σ²(x) of the second term, as it is on average over rows; the mass lost."""
@@ -658,7 +654,9 @@ class _Work:
         if rows is None:
             return
         total = int(rows.sum())
-        exposure = rows.sum(axis=1, keepdims=True) / total if self.layout.own_law else self._exposure(term.mass)
+        exposure = self._exposure(term.mass)
+        if self.layout.own_law:
+            exposure = exposure * np.maximum(rows.sum(axis=1, keepdims=True), 1) / total
         for g in range(len(rows)):
             spread.add(term.influence(exposure, rows, g) * np.sqrt(rows[g])[:, None] / total)
 
@@ -673,7 +671,7 @@ class RobustBeliefs:
     method: str = "doubly robust"
 
     @classmethod
-    def of(cls, evidence: CellEvidence | RowEvidence, *, estimated: bool = False, seed: int = 0) -> RobustBeliefs:
+    def of(cls, evidence: Evidence, estimated: bool = False, seed: int = 0) -> RobustBeliefs:
         """From all rows so far. P(S) and the context law are the declared ones unless ``estimated``. ``seed`` divides
         the rows into folds."""
         problem = evidence.problem
@@ -806,3 +804,26 @@ def _heaviest(p: FloatArray, most: int) -> IntArray:
     if p.shape[2] <= most:
         return np.arange(p.shape[2])
     return np.sort(np.argsort(-p.max(axis=(0, 1)), kind="stable")[:most])
+
+
+SPARSE_CELLS, SPARSE_ROWS = 100, 5.0
+"""Cell means are kept up to so many cells, and with so many rows a cell."""
+
+
+def choose_method(problem: Problem, evidence: Evidence) -> Method:
+    """How to estimate: doubly robust where a column of the cell is real-valued, or where there are more than 100 cells and
+    most of the arms' mass lies in cells in which fewer than 5 rows are expected.
+
+    The prior of the cell means takes cells as exchangeable. With few rows a cell and many cells that is all they say, and where outcomes
+    follow the order of the states or the columns they are surely wrong (gaps off by 10 to 30 of their own sds at 2 000 cells). Depends
+    on the rows only by their number, so that replicates in one run choose alike.
+    """
+    if any(not problem.variables[name].finite for name in problem.cell_columns):
+        return "doubly robust"
+    cells = problem.shared_cells
+    if cells.cells <= SPARSE_CELLS:
+        return "cell means"
+    law = np.full(cells.contexts, 1.0 / cells.contexts) if cells.law is None else cells.law
+    mass = cells.law_of_cells(law[None])[0].mean(axis=(0, 1))
+    rows = int(evidence.pulls().sum(axis=(1, 2)).max(initial=0))
+    return "doubly robust" if mass[rows * mass < SPARSE_ROWS].sum() > 0.5 else "cell means"

@@ -155,13 +155,13 @@ class _BetaArms:
     def sample(self, k: int, group: IntArray, kind: IntArray, rng: np.random.Generator) -> FloatArray:
         which = (rng.random(len(group)) > np.exp(self.log_weight[k, group, kind, 0])).astype(np.int64)
         at = (k, group, kind, which)
-        return rng.beta(self.a[at], self.b[at])
+        return np.asarray(rng.beta(self.a[at], self.b[at]))
 
 
 def _log_mixture(a: FloatArray, b: FloatArray, log_weight: FloatArray, v: FloatArray) -> FloatArray:
     inside = np.clip(v, 1e-300, 1.0 - 1e-16)
     one = (a - 1) * np.log(inside)[..., None] + (b - 1) * np.log1p(-inside)[..., None] - betaln(a, b) + log_weight
-    return np.logaddexp(one[..., 0], one[..., 1])
+    return np.asarray(np.logaddexp(one[..., 0], one[..., 1]))
 
 
 def _log_normal(v: FloatArray, centre: FloatArray, reach: float) -> FloatArray:

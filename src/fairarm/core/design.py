@@ -19,13 +19,17 @@ from fairarm.core.types import FloatArray, IntArray
 
 NO_ARM = -1
 
+STEPS = 20
+"""Of Frank–Wolfe: more make the plan better by less than the noise of what it is planned for."""
+
 
 @dataclass(frozen=True)
 class Alternatives:
     """For each replicate and draw of the truth, the answer b, and for each arm k what k would need to overturn it.
 
     ``outcome`` g1 and ``gap`` g2, (N, D, K): k overturns b by δ with (w_k − w_b)·δ ≥ g1 and sign · d_k·δ ≥ g2; the
-    entry of b itself is its own becoming unfair. A need ≤ 0 is met already; +inf can never be met.
+    entry of b itself is its own becoming unfair. A need below 0 is room that the move may use up: a fair k must still
+    be fair, a better one still better. −inf is no condition, where k is b or no arm is fair.
     """
 
     best: IntArray
@@ -50,8 +54,8 @@ def alternatives(outcomes: FloatArray, gaps: FloatArray, tolerance: float) -> Al
     none = (best == NO_ARM)[..., None]
     own = np.arange(outcomes.shape[-1]) == best[..., None]
     size = np.abs(gaps)
-    lower = np.where(none | own, 0.0, np.maximum(top - outcomes, 0.0))
-    outside = np.where(own, tolerance - size, np.maximum(size - tolerance, 0.0))
+    lower = np.where(none | own, -np.inf, top - outcomes)
+    outside = np.where(own, tolerance - size, size - tolerance)
     toward = np.where(gaps >= 0, -1.0, 1.0)
     return Alternatives(best, lower, outside, np.where(own, -toward, toward))
 
@@ -103,6 +107,66 @@ def affordable_mix(gain: FloatArray, costs: FloatArray, average: FloatArray) -> 
     return mix
 
 
+@dataclass(frozen=True)
+class _Products:
+    """What the evidence against all events has in common, whatever the counts: products of w, d and the answers' w_b."""
+
+    events: Alternatives
+    rows: FloatArray
+    """w_k, then d_k: (N or 1, 2K, C)."""
+    squares: FloatArray
+    """w_k², w_k d_k, d_k²: (N or 1, 3K, C)."""
+    answers: FloatArray
+    """w_b of each draw's answer, (N, D, C); 0 where no arm is fair."""
+
+    @classmethod
+    def of(cls, laws: Laws, events: Alternatives) -> _Products:
+        w, d = laws.natural, laws.difference
+        where = np.arange(len(events.best))[:, None] if len(w) > 1 else 0
+        answers = np.where((events.best == NO_ARM)[..., None], 0.0, w[where, np.maximum(events.best, 0)])
+        return cls(events, np.concatenate([w, d], axis=1), np.concatenate([w * w, w * d, d * d], axis=1), answers)
+
+    def gradient(self, counts: FloatArray, noise: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """See `evidence_gradient`."""
+        events, wb, K = self.events, self.answers, self.events.gap.shape[2]
+        spread = noise / counts
+        ww, wd, dd = np.split(_times(self.squares, spread), 3, axis=1)
+        scaled = wb * spread[:, None]
+        across = scaled @ self.rows.transpose(0, 2, 1)
+        own = (scaled * wb).sum(axis=2)[:, :, None]
+        G11 = np.maximum(ww[:, None] - 2.0 * across[..., :K] + own, 0.0)  # nearly equal numbers may end just below 0
+        G12 = events.sign * (wd[:, None] - across[..., K:])
+        value, lam1, lam2 = project(G11, G12, dd[:, None], events.outcome, events.gap)
+        possible = np.isfinite(value)  # an event that no truth allows needs no pulls
+        lam1, lam2 = np.where(possible, lam1, 0.0), np.where(possible, lam2 * events.sign, 0.0)
+        weight = _softmin(value)
+        first, both = weight * lam1**2, weight * lam1 * lam2
+        # Σ_e weight (lam1 (w_k − w_b) + lam2 d_k)², multiplied out
+        along = np.concatenate([first.sum(axis=1), 2.0 * both.sum(axis=1), (weight * lam2**2).sum(axis=1)], axis=1)
+        total = _combined(along, self.squares)
+        against = np.concatenate([first, both], axis=2) @ self.rows
+        total += (wb * (wb * first.sum(axis=2)[..., None] - 2.0 * against)).sum(axis=1)
+        return value, 0.5 * np.maximum(total, 0.0) * spread**2 / noise
+
+
+def _times(matrix: FloatArray, vector: FloatArray) -> FloatArray:
+    """(N or 1, M, C) times (N, C): (N, M)."""
+    return vector @ matrix[0].T if len(matrix) == 1 else np.matmul(matrix, vector[:, :, None])[:, :, 0]
+
+
+def _combined(weights: FloatArray, matrix: FloatArray) -> FloatArray:
+    """Rows of (N or 1, M, C) summed with weights (N, M): (N, C)."""
+    return weights @ matrix[0] if len(matrix) == 1 else np.matmul(weights[:, None], matrix)[:, 0]
+
+
+def _softmin(value: FloatArray) -> FloatArray:
+    """exp(−value) over its sum in each replicate; 0 where all are infinite."""
+    flat = value.reshape(len(value), -1)
+    nearest = flat.min(axis=1, keepdims=True)
+    weight = np.exp(np.where(np.isfinite(nearest), nearest, 0.0) - flat)
+    return np.asarray((weight / np.maximum(weight.sum(axis=1, keepdims=True), 1e-300)).reshape(value.shape))
+
+
 def evidence_gradient(
     counts: FloatArray, noise: FloatArray, laws: Laws, events: Alternatives
 ) -> tuple[FloatArray, FloatArray]:
@@ -110,39 +174,7 @@ def evidence_gradient(
 
     Γ_e = min ½ Σ_c n_c δ_c²/v_c over the δ of the event; its derivative is ½ δ_c²/v_c at the minimum.
     """
-    w, d = laws.natural, laws.difference
-    spread = noise / counts
-    ws, ds = w * spread[:, None], d * spread[:, None]
-    chosen = np.maximum(events.best, 0)
-    wb = np.where(
-        (events.best == NO_ARM)[..., None],
-        0.0,
-        np.broadcast_to(w, (len(counts), *w.shape[1:]))[np.arange(len(counts))[:, None], chosen],
-    )
-    G11 = (
-        (ws * w).sum(axis=2)[:, None]
-        - 2.0 * wb @ ws.transpose(0, 2, 1)
-        + ((wb * spread[:, None]) * wb).sum(axis=2)[:, :, None]
-    )
-    G11 = np.maximum(G11, 0.0)  # differences of nearly equal numbers may end just below
-    G12 = events.sign * ((ws * d).sum(axis=2)[:, None] - wb @ ds.transpose(0, 2, 1))
-    value, lam1, lam2 = project(
-        G11, G12, np.broadcast_to((ds * d).sum(axis=2)[:, None], G11.shape), events.outcome, events.gap
-    )
-    possible = np.isfinite(value)  # an event that no truth allows needs no pulls
-    lam1, lam2 = np.where(possible, lam1, 0.0), np.where(possible, lam2 * events.sign, 0.0)
-    flat = np.where(possible, value, np.inf).reshape(len(value), -1)
-    nearest = flat.min(axis=1, keepdims=True)
-    weight = np.exp(np.where(np.isfinite(nearest), nearest, 0.0) - flat)
-    weight = (weight / np.maximum(weight.sum(axis=1, keepdims=True), 1e-300)).reshape(value.shape)
-    both, square1 = weight * lam1 * lam2, weight * lam1**2
-    # Σ_e weight (lam1 (w_k − w_b) + lam2 d_k)²
-    total = np.einsum("nk,nkc->nc", square1.sum(axis=1), w * w) + np.einsum(
-        "nk,nkc->nc", (weight * lam2**2).sum(axis=1), d * d
-    )
-    total += 2.0 * np.einsum("nk,nkc->nc", both.sum(axis=1), w * d)
-    total += np.einsum("ndc,ndc->nc", wb, wb * square1.sum(axis=2)[..., None] - 2.0 * (square1 @ w + both @ d))
-    return value, 0.5 * np.maximum(total, 0.0) * spread**2 / noise
+    return _Products.of(laws, events).gradient(counts, noise)
 
 
 def plan_pulls(
@@ -153,20 +185,20 @@ def plan_pulls(
     pulls: FloatArray,
     costs: FloatArray,
     average: FloatArray,
-    steps: int = 40,
+    steps: int = STEPS,
 ) -> FloatArray:
     """The remaining ``pulls`` (N,) divided among the units, (N, R, K), at an average cost of at most ``average`` (N,).
 
     ``counts`` (N, C) are the rows so far plus the prior's; ``costs`` (R, K).
     """
     units = laws.units.reshape(laws.units.shape[0], -1, laws.units.shape[-1])
-    flat = costs.ravel()
+    products, flat = _Products.of(laws, events), costs.ravel()
     x = np.zeros((len(counts), len(flat)))
     expected = np.zeros_like(counts)
     for step in range(steps):
-        _, gradient = evidence_gradient(counts + pulls[:, None] * expected, noise, laws, events)
-        vertex = affordable_mix((units @ gradient[:, :, None])[:, :, 0], flat, average)
+        _, gradient = products.gradient(counts + pulls[:, None] * expected, noise)
+        vertex = affordable_mix(_times(units, gradient), flat, average)
         move = 2.0 / (step + 2.0)
         x = (1.0 - move) * x + move * vertex
-        expected = (1.0 - move) * expected + move * np.matmul(vertex[:, None], units)[:, 0]
+        expected = (1.0 - move) * expected + move * _combined(vertex, units)
     return np.asarray((x * pulls[:, None]).reshape(len(counts), *costs.shape))

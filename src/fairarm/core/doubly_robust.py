@@ -14,6 +14,7 @@ is not declared) only rows of group t speak for group t, and the denominator run
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,6 +23,12 @@ from fairarm.core.types import FloatArray, IntArray
 
 CLIP_SHARE, LEAST_CLIP = 0.1, 4.0
 """τ = N/10: a region with all of an arm's mass has fewer than 10 rows where weights are above it."""
+
+PRIOR_SD = 1.0 / math.sqrt(12.0)
+"""Of a mean about which nothing is known: that of a uniform number."""
+LEVEL_SD, REGION_SD = 0.87, 0.87
+"""Of what is unknown, relative to that: a level common to all, and the deviation of each region (or arm)."""
+NODES_A_PANEL = 8
 
 EXACT_WIDTH = 512
 """Up to so many numbers (K · G) their covariance is kept; above, sums of its rows with random signs."""
@@ -48,8 +55,8 @@ def mixture(density: FloatArray, made: IntArray, by_group: bool) -> FloatArray:
     """
     shares = made / max(int(made.sum()), 1)
     if by_group:
-        return np.einsum("kt,kt...->t...", shares, density)
-    return np.asarray(np.tensordot(shares, density, axes=2)[None])
+        return np.asarray(np.einsum("kt,kt...->t...", shares, density))
+    return np.asarray(np.tensordot(shares, density, axes=2))[None]
 
 
 def clipped_weights(density: FloatArray, mixed: FloatArray, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -143,3 +150,35 @@ class ContextTerm:
         if n > 1:
             raw = (raw - (raw * rows[g]).sum(axis=2, keepdims=True) / n) * np.sqrt(n / (n - 1))
         return np.asarray(raw.reshape(-1, raw.shape[2]).T)
+
+
+def unknown_apart(lost: FloatArray, differ: FloatArray, scale: float) -> FloatArray:
+    """Normal deviations of ``lost`` mass (K, G) whose place is not known: a part common to all, one of each arm, and one of
+    each arm and group as far as its groups ``differ`` (K,)."""
+    K, G = lost.shape
+    arm, each = np.zeros((K, K, G)), np.zeros((K, G, K, G))
+    arm[np.arange(K), np.arange(K)] = lost
+    k, t = np.indices((K, G))
+    each[k, t, k, t] = lost * differ[:, None]
+    half = REGION_SD / math.sqrt(2.0)
+    parts = [LEVEL_SD * lost.reshape(1, -1), half * arm.reshape(K, -1), half * each.reshape(K * G, -1)]
+    return np.concatenate(parts) * PRIOR_SD * scale
+
+
+def unknown_by_region(lost: FloatArray, own_cells: bool, scale: float) -> FloatArray:
+    """The same of mass whose region of V is known, (K, G, regions): a common level and a deviation of each region, shared
+    by every arm and group that goes there; with S → Y each group has its own."""
+    K, G, _ = lost.shape
+    level, region = lost.sum(axis=2), np.moveaxis(lost, 2, 0)
+    both = np.concatenate([LEVEL_SD * level[None], REGION_SD * region])
+    if own_cells:
+        both = np.concatenate([both * (np.arange(G) == t) for t in range(G)])
+    return np.asarray(both.reshape(-1, K * G) * PRIOR_SD * scale)
+
+
+def legendre_panels(low: float, high: float, panels: int) -> tuple[FloatArray, FloatArray]:
+    """Nodes and weights of Gauss–Legendre rules of 8 nodes on equal panels."""
+    x, w = np.polynomial.legendre.leggauss(NODES_A_PANEL)
+    edges = np.linspace(low, high, panels + 1)
+    half = np.diff(edges)[:, None] / 2
+    return ((edges[:-1, None] + half) + half * x).ravel(), (half * w).ravel()
