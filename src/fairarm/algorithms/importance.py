@@ -7,8 +7,8 @@ counts for every arm k and group t, weighted against the mixture of all that was
     μ̂_{k,t} = (1/N) Σ_rows w_{k,t} Y',      μ̂_k = Σ_t P(t) μ̂_{k,t},      ζ̂_k = μ̂_{k,s} − μ̂_{k,s'}
 
 No weight is dropped or capped: w_{k,t} is at most N/n_{k,t}, and the estimates are unbiased wherever the mixture reaches.
-Nothing is rejected before the end: the radii 3/2^l and 5/2^l belong to the dropped means, and with them this was worse
-(docs/algorithms.md). The answer is the highest μ̂ among |ζ̂| < E.
+Nothing is rejected before the end: CSR's rule on these estimates made no difference (600 runs at each of T = 100, 300,
+1 000 and 3 000 in four settings, errors within 0.03 of each other). The answer is the highest μ̂ among |ζ̂| < E.
 """
 
 from __future__ import annotations
@@ -76,11 +76,9 @@ def balanced_means(evidence: Evidence) -> FloatArray:
 class BalanceHeuristic(SuccessiveRejection):
     """The procedure (see the module's docstring): CSR's phases and allocation over all arms, other estimates."""
 
-    rejecting: bool = False
-
     @classmethod
-    def of(cls, problem: Problem, pulls: int, rejecting: bool = False) -> BalanceHeuristic:
-        return cls(problem, pulls, (Stage(pulls, outcome=True, gap=True),), pooled=True, rejecting=rejecting)
+    def of(cls, problem: Problem, pulls: int) -> BalanceHeuristic:
+        return cls(problem, pulls, (Stage(pulls, outcome=True, gap=True),), pooled=True)
 
     def options(self) -> dict[str, Any]:
         return {}
@@ -97,16 +95,11 @@ class BalanceHeuristic(SuccessiveRejection):
 
     def _rejected(self, state: State, stage: Stage) -> tuple[State, BoolArray]:
         """No arm leaves R and no replicate ends early; F holds the arms whose estimated gap is below the tolerance."""
-        if self.rejecting:
-            return super()._rejected(state, stage)
         fair = np.all(np.abs(state.gaps) < self.problem.scaled_tolerance, axis=1)
         return state.but(fair=fair, closed=state.closed + state.running), np.zeros_like(state.running)
 
     def _answer(self, state: State, stage: Stage, i: int, seed: int) -> int:
-        if self.rejecting:
-            fair = np.all(np.abs(state.gaps[i]) < self.problem.scaled_tolerance, axis=0) & state.alive[i]
-        else:
-            fair = state.fair[i]
+        fair = state.fair[i]
         if np.isneginf(highest(state.outcomes[i], fair)):
             return int(Answer.UNDECIDED if np.isnan(state.gaps[i]).all() else Answer.NONE)
         return int(np.argmax(np.where(fair, state.outcomes[i], -np.inf)))

@@ -30,21 +30,24 @@ import numpy as np
 from fairarm.algorithms.evidence import Evidence
 from fairarm.algorithms.importance import group_shares, rows_by_arm_and_group
 from fairarm.algorithms.state import Answer, Guarantee, State
-from fairarm.algorithms.top_two import FIRST, Purse, Wanted, next_batch, require_few_pulls
+from fairarm.algorithms.top_two import Purse, Wanted, next_batch, require_few_pulls
 from fairarm.core.allocation import require_affordable
 from fairarm.core.grouping import sum_by_group
 from fairarm.core.rejection import highest
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.problem.model import Problem
 
+FIRST = 10
+"""Pulls of the cheapest arm to begin with."""
+
 DELTA = 0.1
 """The chance that any bound of the run fails."""
 
 
 def radius(rows: IntArray, means: int, delta: float = DELTA) -> FloatArray:
-    """U(n) of a mean of n rows in [0, 1], one of ``means``; +inf at n = 0.
+    """U(n) of a mean m̂ of n rows in [0, 1], one of ``means`` that must all hold; +inf at n = 0.
 
-        U(n) = √( log(π² means n² / (3 δ)) / (2 n) )        P(|m̂_n − m| ≥ U(n)) ≤ 6 δ / (π² means n²), summed over n: δ / means
+        U(n) = √( log(π² means n² / (3 δ)) / (2 n) ),     P(|m̂ − m| ≥ U(n)) ≤ 6 δ / (π² means n²),     over all n ≤ δ / means
     """
     n = np.maximum(rows, 1)
     wide = np.sqrt(np.log(np.pi**2 * means * n.astype(np.float64) ** 2 / (3.0 * delta)) / (2.0 * n))
@@ -107,7 +110,7 @@ class TopFeasible:
 
     def __post_init__(self) -> None:
         require_few_pulls("tf-lucb", self.pulls)
-        require_affordable(self.problem.cost_array, self.purse.budget)
+        require_affordable(self.problem.cost_array, self._purse.budget)
 
     @property
     def tests_fairness(self) -> bool:
@@ -125,7 +128,7 @@ class TopFeasible:
         return {}
 
     @cached_property
-    def purse(self) -> Purse:
+    def _purse(self) -> Purse:
         return Purse(self.problem.cost_array, self.problem.average_cost_budget(self.pulls))
 
     def _wanted(self, leader: IntArray, challenger: IntArray, rows: IntArray, given: IntArray, batch: int) -> Wanted:
@@ -146,7 +149,7 @@ class TopFeasible:
         cheapest = np.full(n, self.problem.cost_array.min(axis=0).argmin())
         rows = np.zeros((n, len(self.problem.arms), len(self.problem.groups)), dtype=np.int64)
         wanted = self._wanted(cheapest, cheapest, rows, state.given, min(self.pulls, FIRST))
-        given = self.purse.buy(state.given, wanted.regimes, wanted.arms)
+        given = self._purse.buy(state.given, wanted.regimes, wanted.arms)
         return state.but(phase=1, given=given, plan=given)
 
     def step(self, state: State, in_phase: Evidence, in_stage: Evidence, seed: int) -> State:
@@ -168,7 +171,7 @@ class TopFeasible:
             return state.but(answer=answer, running=np.zeros_like(state.running), plan=np.zeros_like(state.plan))
         leader, challenger = leader_and_challenger(bounds, rows.sum(axis=2), E)
         wanted = self._wanted(leader, challenger, rows, state.given, batch)
-        given = self.purse.buy(state.given, wanted.regimes, wanted.arms)
+        given = self._purse.buy(state.given, wanted.regimes, wanted.arms)
         return state.but(phase=state.phase + 1, given=given, plan=given - state.given)
 
 

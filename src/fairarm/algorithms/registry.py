@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import fields
 from functools import cache
 from typing import Any, get_args, get_type_hints
@@ -10,10 +11,13 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 
 from fairarm.algorithms.base import STATE_SCHEMA, Algorithm
+from fairarm.algorithms.importance import BalanceHeuristic
+from fairarm.algorithms.lucb import TopFeasible
 from fairarm.algorithms.pool import Pool, PoolOptions
 from fairarm.algorithms.procedure import Procedure
 from fairarm.algorithms.state import checked_leaf
 from fairarm.algorithms.successive import Readings, successive
+from fairarm.algorithms.top_two import TopTwo, TopTwoOptions
 from fairarm.algorithms.uniform import Uniform
 from fairarm.errors import BudgetError, DataError, OptionError
 from fairarm.problem.model import Problem
@@ -30,11 +34,21 @@ DESCRIPTIONS = {
     "sris-v1": "successive rejection by outcome alone, no fairness; each phase's own pulls",
     "sris-v2": "successive rejection by outcome alone, no fairness; all pulls so far",
     "uniform": "every arm the same share, plain group means",
+    "mis": "csr's pulls, estimates by the balance heuristic over all rows; nothing is rejected",
+    "top-two": "pool's posterior, pulls by top-two sampling; at most 10 000",
+    "tf-lucb": "top-feasible LUCB: each arm from its own rows, pulls by confidence bounds; at most 10 000",
+}
+
+_WITHOUT_OPTIONS: dict[str, Callable[[Problem, int], Procedure]] = {
+    "uniform": Uniform,
+    "mis": BalanceHeuristic.of,
+    "tf-lucb": TopFeasible,
 }
 
 
 def make_procedure(name: str, problem: Problem, pulls: int, **options: Any) -> Procedure:
-    """The procedure of a named algorithm; ``options`` are the fields of `PoolOptions` for pool, else of `Readings`."""
+    """The procedure of a named algorithm; ``options`` are the fields of `PoolOptions` for pool, of `TopTwoOptions` for
+    top-two, else of `Readings`; uniform, mis and tf-lucb have none."""
     if name not in DESCRIPTIONS:
         raise OptionError(f"There is no algorithm '{name}'. Algorithms: {', '.join(DESCRIPTIONS)}.")
     if not isinstance(problem, Problem):
@@ -43,10 +57,12 @@ def make_procedure(name: str, problem: Problem, pulls: int, **options: Any) -> P
         raise OptionError(f"The number of pulls must be a whole number; got {pulls!r}.")
     if pulls < 1:
         raise BudgetError(f"A run needs at least 1 pull; {pulls} arrived. Give a larger number of pulls.")
-    if name == "uniform":
+    if name in _WITHOUT_OPTIONS:
         if options:
-            raise OptionError(f"'uniform' has no option '{next(iter(options))}'.")
-        return Uniform(problem, pulls)
+            raise OptionError(f"'{name}' has no option '{next(iter(options))}'.")
+        return _WITHOUT_OPTIONS[name](problem, pulls)
+    if name == "top-two":
+        return TopTwo(problem, pulls, TopTwoOptions(**_checked(name, options, TopTwoOptions)))
     if name == "pool":
         return Pool(problem, pulls, PoolOptions(**_checked(name, options, PoolOptions)))
     kind, version = name.rsplit("-", 1)

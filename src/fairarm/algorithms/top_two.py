@@ -10,7 +10,8 @@ Ours, so that it stands in the same contract as Pool and differs from it by its 
 - the regime: forced, to either group at random, where the two draws disagree on whether the arm is fair, else natural;
 - redrawing ends after TRIES; the rival is then the runner-up within the draw;
 - costs: a pull that the budget so far does not allow is made with a cheaper unit (`Purse`);
-- pulls are decided in batches of at most 2 % of the pulls so far, after a first batch of the cheapest arm.
+- the first half of the pulls is Pool's, natural ones of the cheapest arms (without it, no better); the others are decided
+  in batches of at most 2 % of the pulls so far.
 """
 
 from __future__ import annotations
@@ -23,9 +24,8 @@ import numpy as np
 
 from fairarm.algorithms.beliefs import believe
 from fairarm.algorithms.evidence import Evidence
-from fairarm.algorithms.pool import ANSWER_DRAWS, _belief, _closed
-from fairarm.algorithms.state import Answer, Belief, Guarantee, State
-from fairarm.core.allocation import require_affordable
+from fairarm.algorithms.pool import ANSWER_DRAWS, Pool, PoolOptions, _belief, _closed
+from fairarm.algorithms.state import Answer, Guarantee, State
 from fairarm.core.design import best_fair_arm
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import OptionError
@@ -34,14 +34,18 @@ from fairarm.problem.model import Problem
 MOST_PULLS = 10_000
 """A run decides about 330 times by then; every decision reads all rows anew."""
 
-FIRST, BATCH = 10, 50
-"""Pulls of the first batch; later ones are at most 1/BATCH of the pulls so far, and at least one."""
+BATCH = 50
+"""Pulls decided at once: at most 1/BATCH of the pulls so far, and at least one."""
 
 TRIES = 100
 """Draws looked through for a rival."""
 
-START = 0.0
-_SLACK = 1e-9
+_SLACK, _ROUNDING = 1e-9, 1e-12
+
+
+def next_batch(made: int, pulls: int) -> int:
+    """Pulls decided at once after ``made`` of ``pulls``; 0 at the end."""
+    return min(pulls - made, max(1, made // BATCH))
 
 
 def require_few_pulls(name: str, pulls: int) -> None:
@@ -89,8 +93,8 @@ class Purse:
         for regime, arm in zip(regimes.T, arms.T, strict=True):
             made += 1
             tries = self._order[regime * K + arm]
-            fits = spent[:, None] + extra[tries] <= (rate * made + _SLACK)[:, None]
-            fits[:, -1] = True
+            fits = spent[:, None] + extra[tries] <= (rate * made * (1 + _ROUNDING) + _SLACK)[:, None]
+            fits[:, -1] = True  # costs nothing extra
             unit = tries[rows, np.argmax(fits, axis=1)]
             pulls[rows, unit] += 1
             spent += extra[unit]
@@ -101,12 +105,8 @@ class Purse:
 class TopTwoOptions:
     """What can be asked of it."""
 
-    min_fair_probability: float = 0.8
+    min_fair_probability: float = PoolOptions.min_fair_probability
     """An arm is named only if it is fair with this probability; else the answer is that none is."""
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.min_fair_probability <= 1:
-            raise OptionError(f"min_fair_probability is {self.min_fair_probability}. It is a number from 0 to 1.")
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,16 @@ class TopTwo:
 
     def __post_init__(self) -> None:
         require_few_pulls("top-two", self.pulls)
-        require_affordable(self.problem.cost_array, self.purse.budget)
+        _ = self._pool  # checks the option and the budget
+
+    @cached_property
+    def _pool(self) -> Pool:
+        """Whose first phase and whose last word it shares."""
+        return Pool(self.problem, self.pulls, PoolOptions(self.asked.min_fair_probability))
+
+    @cached_property
+    def _purse(self) -> Purse:
+        return Purse(self.problem.cost_array, self.problem.average_cost_budget(self.pulls))
 
     @property
     def tests_fairness(self) -> bool:
@@ -165,7 +174,7 @@ class TopTwo:
 
     @property
     def guarantee(self) -> Guarantee:
-        return Guarantee.POSTERIOR
+        return Guarantee.NONE
 
     @property
     def confidence(self) -> None:
@@ -174,41 +183,22 @@ class TopTwo:
     def options(self) -> dict[str, Any]:
         return asdict(self.asked)
 
-    @cached_property
-    def purse(self) -> Purse:
-        return Purse(self.problem.cost_array, self.problem.average_cost_budget(self.pulls))
-
     def start(self, n: int) -> State:
-        """Natural pulls of the cheapest arm."""
-        state = State.fresh(n, len(self.problem.regimes), len(self.problem.arms))
-        first = min(self.pulls, max(FIRST, int(START * self.pulls)))
-        zeros = np.zeros((n, first), dtype=np.int64)
-        cheapest = int(self.problem.cost_array[0].argmin())
-        given = self.purse.buy(state.given, zeros, zeros + cheapest)
-        return state.but(phase=1, given=given, plan=given)
+        return self._pool.start(n)
 
     def step(self, state: State, in_phase: Evidence, in_stage: Evidence, seed: int) -> State:
-        beliefs = believe(in_stage, seed=seed)
-        rng = np.random.default_rng([seed, state.phase])
-        made = int(state.given[0].sum())
-        batch = next_batch(made, self.pulls)
+        """All replicates have made the same number of pulls and end together."""
+        E, batch = self.problem.scaled_tolerance, next_batch(int(state.given[0].sum()), self.pulls)
+        beliefs, rng = believe(in_stage, seed=seed), np.random.default_rng([seed, state.phase])
         outcomes, gaps = beliefs.draw(rng, batch + TRIES if batch else ANSWER_DRAWS)
-        E = self.problem.scaled_tolerance
-        if batch:
-            belief = Belief.unknown(len(outcomes), outcomes.shape[2])
-            answer = np.full(len(outcomes), int(Answer.PENDING))
-        else:
-            belief = _belief(beliefs, outcomes, gaps, E)
-            allowed = np.where(belief.fair >= self.asked.min_fair_probability, belief.best, -1.0)
-            answer = np.argmax(np.concatenate([belief.none[:, None], allowed], axis=1), axis=1) + int(Answer.NONE)
-        closed = _closed(state, state.running, answer, outcomes, gaps, belief, self.asked.min_fair_probability)
+        belief = _belief(beliefs, outcomes, gaps, E)
+        answer = self._pool._answers(belief, np.full(len(outcomes), not batch))
+        blind = in_stage.pulls().sum(axis=(1, 2)) == 0
+        answer = np.where(blind & (not batch), Answer.UNDECIDED, answer)
+        shown = [np.where(blind[:, None, None], np.nan, draws) for draws in (outcomes, gaps)]
+        closed = _closed(state, state.running, answer, shown[0], shown[1], belief, self.asked.min_fair_probability)
         if not batch:
             return closed.but(plan=np.zeros_like(state.plan))
         wanted = top_two(outcomes, gaps, E, batch, rng)
-        given = self.purse.buy(state.given, wanted.regimes, wanted.arms)
+        given = self._purse.buy(state.given, wanted.regimes, wanted.arms)
         return closed.but(phase=state.phase + 1, given=given, plan=given - state.given)
-
-
-def next_batch(made: int, pulls: int) -> int:
-    """Pulls decided at once after ``made`` of ``pulls``."""
-    return min(pulls - made, max(1, made // BATCH))

@@ -24,8 +24,8 @@ Columns = Mapping[str, NDArray[Any]]
 FOLDS = 5
 PENALTIES = 10.0 ** np.arange(-1.5, 3.1, 0.5)
 MAX_FEATURES, MIN_FEATURES = 160, 24
-MANY_STATES, MOST_STATES = 8, 48
-"""Above the first, a finite column's order is used too; above the second, only its order."""
+MANY_STATES, MOST_STATES = 8, (48, 24, 12, 8)
+"""Above the first, a finite column's order is used too; above the second, only its order (less where features are too many)."""
 LEADING = 6
 """Features of a column that take part in pairs, for columns with more of them."""
 PAIR_SCALE = 0.7
@@ -76,8 +76,8 @@ class _Feature:
     smooth: _Smooth | None
 
     @classmethod
-    def of(cls, values: NDArray[Any], states: int | None, count: IntArray) -> _Feature:
-        by_state = 0 if states is None or states > MOST_STATES or states < 2 else states
+    def of(cls, values: NDArray[Any], states: int | None, count: IntArray, most: int) -> _Feature:
+        by_state = 0 if states is None or states > most or states < 2 else states
         smooth = None
         if states is None or states > MANY_STATES:
             intervals = int(np.clip(np.sqrt(count.sum()) / 2, 2, 9))
@@ -126,7 +126,10 @@ class Basis:
     @classmethod
     def of(cls, columns: Columns, states: Mapping[str, int | None], decision: str, count: IntArray) -> Basis:
         """``states``: the number of states of each column, None for a real one; ``count`` (n,) rows a line stands for."""
-        features = {name: _Feature.of(columns[name], size, count) for name, size in states.items()}
+        for most in MOST_STATES:
+            features = {name: _Feature.of(columns[name], size, count, most) for name, size in states.items()}
+            if sum(f.size for f in features.values()) <= MAX_FEATURES:
+                break
         others = sorted((name for name in states if name != decision), key=lambda name: features[name].lead_size)
         room = int(np.clip(count.sum() / 2, MIN_FEATURES, MAX_FEATURES)) - sum(f.size for f in features.values())
         chosen: list[tuple[str, str]] = []
