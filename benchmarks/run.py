@@ -121,6 +121,21 @@ def phase_at_a_billion() -> Row:
     return Row("time per phase at T = 10^9 / at T = 10^3 (50 replicates)", a, b, "≤ 1.5", a <= 1.5 * b)
 
 
+def pool_runs() -> list[Row]:
+    """One run of pool against one of csr-v2 that solves its programmes, and pool's time per phase at 10^9 pulls and at 10^3."""
+    world = world_of("synthetic-tight:seed=0")
+
+    def pool(pulls: int, n: int = 1) -> object:
+        return replicate(make_procedure("pool", world.problem, pulls), world, n, np.random.default_rng(0), 0)
+
+    a, b = side_by_side(lambda: pool(1000), lambda: simulated_run(world, 1000, 0), 41)
+    c, d = side_by_side(lambda: pool(10**9, 50), lambda: pool(10**3, 50), 9)
+    return [
+        Row("pool run / CSR-V2 run (synthetic-tight, K = 30, m = 20, T = 1 000)", a, b, "≤ 5", a <= 5 * b),
+        Row("pool: time per phase at T = 10^9 / at T = 10^3 (50 replicates)", c, d, "≤ 1.5", c <= 1.5 * d),
+    ]
+
+
 def many_arms() -> Problem:
     """K = 300 arms over 1 000 cells (20 contexts, 50 decisions); V is not a child of S."""
     rng = np.random.default_rng(1)
@@ -230,6 +245,7 @@ def main() -> None:
     rows = [
         *runs_against_programmes(),
         phase_at_a_billion(),
+        *pool_runs(),
         *divergences(),
         simulation_against_pgmpy(),
         two_jobs(),

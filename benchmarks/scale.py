@@ -119,12 +119,20 @@ def programme(K: int) -> Callable[[], object]:
     return lambda: allocate(blocks, costs, 0.01, np.ones(K, dtype=np.bool_))
 
 
-def runs(K: int = 10, m: int = 20, pulls: int = 10_000, n: int = 50) -> Callable[[], object]:
-    """n runs of csr-v2 computed together; programmes are solved anew each time."""
+def runs(
+    K: int = 10, m: int = 20, pulls: int = 10_000, n: int = 50, algorithm: str = "csr-v2"
+) -> Callable[[], object]:
+    """n runs computed together; programmes are solved anew each time."""
     problem, network = chain(K, m)
     world = NetworkWorld(problem, network)
-    _ = world.law, problem.tables.M, problem.tables.D
-    return lambda: replicate(make_procedure("csr-v2", problem, pulls), world, n, np.random.default_rng(1), 1)
+    _ = world.law, problem.shared_cells
+    if algorithm != "pool":
+        _ = problem.tables.M, problem.tables.D
+    return lambda: replicate(make_procedure(algorithm, problem, pulls), world, n, np.random.default_rng(1), 1)
+
+
+def pool(**sizes: int) -> Callable[[], object]:
+    return runs(algorithm="pool", **sizes)
 
 
 def rows(N: int) -> Callable[[], object]:
@@ -173,6 +181,10 @@ def main() -> None:
         measured("50 runs of csr-v2", "cells C (10 arms)", (200, 400, 800, 1_600), lambda C: runs(m=C)),
         measured("runs of csr-v2", "replicates n (10 arms)", (25, 50, 100, 200), lambda n: runs(n=n)),
         measured("50 runs of csr-v2", "arms K (20 cells)", (10, 20, 40), lambda K: runs(K=K)),
+        measured("50 runs of pool", "pulls T (10 arms)", (10**4, 10**6, 10**8, 10**10), lambda T: pool(pulls=T)),
+        measured("50 runs of pool", "cells C (10 arms)", (200, 400, 800, 1_600), lambda C: pool(m=C)),
+        measured("one run of pool", "arms K (1 000 cells)", (125, 250, 500, 1_000), lambda K: pool(K=K, m=1_000, n=1)),
+        measured("one run of pool", "cells C (1 000 arms)", (125, 250, 500, 1_000), lambda C: pool(K=1_000, m=C, n=1)),
         measured("rows told and weighted", "rows N (10 arms)", (10_000, 40_000, 160_000, 640_000), rows),
     ]
     print("| what | size | seconds | exponent |\n|---|---|---|---|")

@@ -361,6 +361,59 @@ def divergences(case: Case) -> tuple[np.ndarray, np.ndarray]:
     return M, D
 
 
+# ---- cells: one unknown shared by all arms and groups ----
+
+
+def group_in_cell(case: Case) -> bool:
+    """S → Y: the mean outcome of a cell differs between the groups, so that S belongs to the cell."""
+    return case.outcome in relevant_children(case)
+
+
+def cell_law(case: Case) -> np.ndarray:
+    """P(cell | arm k, S = t), (K, 2, C): the columns without Y; where S → Y, cells of s first, then those of s'."""
+    p = law(case).sum(axis=-1).reshape(len(case.arms), 2, -1)
+    if not group_in_cell(case):
+        return p
+    apart = np.zeros((len(case.arms), 2, 2, p.shape[2]))
+    for t in (0, 1):
+        apart[:, t, t] = p[:, t]
+    return apart.reshape(len(case.arms), 2, -1)
+
+
+def cell_outcomes(case: Case) -> tuple[np.ndarray, np.ndarray]:
+    """E[Y' | cell] and Var(Y' | cell), (C,) each, of the first arm and group that reaches the cell; nan where none does."""
+    p = law(case).reshape(len(case.arms), 2, -1, case.sizes[case.outcome])
+    cells = p.shape[2]
+    size = cells * (2 if group_in_cell(case) else 1)
+    mean, variance = np.full(size, np.nan), np.full(size, np.nan)
+    scaled = [case.scaled(y) for y in range(p.shape[3])]
+    for k, t, x in np.ndindex(*p.shape[:3]):
+        c = x + (cells * t if group_in_cell(case) else 0)
+        mass = math.fsum(p[k, t, x])
+        if math.isnan(mean[c]) and mass > 0:
+            given = [float(q) / mass for q in p[k, t, x]]
+            mean[c] = math.fsum(q * v for q, v in zip(given, scaled, strict=True))
+            variance[c] = math.fsum(q * (v - mean[c]) ** 2 for q, v in zip(given, scaled, strict=True))
+    return mean, variance
+
+
+def cell_likelihood(case: Case, without: set[str]) -> np.ndarray:
+    """P_k(v | pa(V), S := t) times P(x | pa(X), S := t) of the relevant children not in ``without``, (K, 2, C of columns)."""
+    names = columns(case)[:-1]
+    sizes = tuple(case.sizes[name] for name in names)
+    out = np.empty((len(case.arms), 2, *sizes))
+    for index in np.ndindex(out.shape):
+        k, t = index[:2]
+        given = {**dict(zip(names, index[2:], strict=True)), case.sensitive: case.groups[t]}
+        factors = [case.arms[k]] + [case.tables[x] for x in sorted(relevant_children(case) - without)]
+        nodes = [case.decision, *sorted(relevant_children(case) - without)]
+        out[index] = math.prod(
+            float(table[tuple(given[name] for name in (*above, node))])
+            for node, (above, table) in zip(nodes, factors, strict=True)
+        )
+    return out.reshape(len(case.arms), 2, -1)
+
+
 # ---- the paper's estimators, row by row ----
 
 

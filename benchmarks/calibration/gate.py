@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import xlogy
 from scipy.stats import binom
 
-from calibration.strata import Stratum, strata
+from benchmarks.calibration.strata import Stratum, strata
 from fairarm.algorithms.certificates import Certified
 from fairarm.algorithms.pool import Pool, PoolOptions
 from fairarm.algorithms.state import Answer, State
@@ -374,4 +374,5 @@ def coverage(case: CoreCase, runs: int, rows: int, seed: int, delta: float = DEL
         if not case.shares_known:
             ends = share_interval(natural[:, 0], natural[:, 1], delta)
             out["share"] |= (ends[:, 0] > shares[0]) | (ends[:, 1] < shares[0])
-    return Missed(*(int(out[name].sum()) for name in ("region", "intervals", "share")), runs)
+    missed = {name: int(left.sum()) for name, left in out.items()}
+    return Missed(missed["region"], missed["intervals"], missed["share"], runs)

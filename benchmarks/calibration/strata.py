@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,7 @@ CAP = 20_000
 NONE = int(Answer.NONE)
 SIDES = ("a", "b")
 Law = Sequence[Sequence[float]]
-Cut = tuple[str, list[str], object]
+Cut = tuple[str, list[str], Any]
 """A node, its parents, and P(node | parents) as nested lists."""
 
 
@@ -37,7 +38,7 @@ class Stratum:
     world: NetworkWorld
     right: frozenset[int]
     easy: bool = False
-    """A certified run should decide it, in 95 % of runs at least."""
+    """A certified run should decide it within about 500 pulls, in 95 % of runs at least."""
     border: bool = False
     """The truth lies on the border between two answers: deciding may take for ever."""
     cap: int = CAP
@@ -53,7 +54,7 @@ def make_world(
     sizes: dict[str, int],
     cuts: Sequence[Cut],
     parents: list[str],
-    arms: Sequence[object],
+    arms: Sequence[Any],
     tolerance: float,
     *,
     shares: tuple[float, float] = (0.5, 0.5),
@@ -210,7 +211,10 @@ def at_tolerance(world: NetworkWorld, arm: int = 0) -> NetworkWorld:
 def unknown_strata() -> list[Stratum]:
     """Neither P(S) nor the law of contexts is declared."""
     by_context = [
-        [[[0.05, 0.15, 0.8], [0.3, 0.4, 0.3]], [[0.7, 0.2, 0.1], [0.3, 0.3, 0.4]]],  # [z][s]: the gaps of the contexts differ
+        [
+            [[0.05, 0.15, 0.8], [0.3, 0.4, 0.3]],
+            [[0.7, 0.2, 0.1], [0.3, 0.3, 0.4]],
+        ],  # [z][s]: the gaps of the contexts differ
         [same([0.6, 0.3, 0.1]), same([0.2, 0.3, 0.5])],
         [same([0.3, 0.5, 0.2]), same([0.3, 0.5, 0.2])],
     ]
@@ -218,7 +222,7 @@ def unknown_strata() -> list[Stratum]:
     context = make_world(
         "context-unknown", {"Z": 2, "V": 3, "Y": 2},
         [("Z", [], [0.75, 0.25]), ("Y", ["Z", "V"], [[[1 - t, t] for t in row] for row in theta])],
-        ["Z", "S"], by_context, 0.1, shares_declared=False,
+        ["Z", "S"], by_context, 0.05, shares_declared=False,
     )  # fmt: skip
     # X descends from S, W from X; W1 cannot be where X0 is: six cells
     binary = [[0.8, 0.2], [0.4, 0.6]]
@@ -250,7 +254,7 @@ def unknown_strata() -> list[Stratum]:
         Stratum("context-at-tolerance", "contexts of unknown law, on which the gap of the best arm, exactly E, depends", at_tolerance(context), frozenset({2}), border=True),
         Stratum("descendant-of-child-unknown", "a column that descends from a child of S, of unknown law; the best arm's gap is exactly E", at_tolerance(descendant), frozenset({1}), border=True),
         Stratum("below-decision-unknown", "a column below the decision, of unknown law; the best arm's gap is exactly E", at_tolerance(below), frozenset({1}), border=True),
-        Stratum("child-mechanism-missing", "the mechanism of a child of S is not declared", missing, frozenset({1}), True),
+        Stratum("child-mechanism-missing", "the mechanism of a child of S is not declared", missing, frozenset({1})),
         Stratum("outcome-by-group", "S is a parent of the outcome", edge, frozenset({1}), True),
     ]  # fmt: skip
 
@@ -259,7 +263,9 @@ def unknown_strata() -> list[Stratum]:
 def strata() -> tuple[Stratum, ...]:
     """All of them; the last one looks at its bets after every single pull."""
     made = [*clear_strata(), *border_strata(), *share_strata(), *value_strata(), *unknown_strata()]
-    peek = replace(made[6], name="every-pull", what="at-tolerance-high, looked at after every pull", cap=200, growth=1.0)
+    peek = replace(
+        made[6], name="every-pull", what="at-tolerance-high, looked at after every pull", cap=200, growth=1.0
+    )
     for stratum in (*made, peek):
         check(stratum)
     return (*made, peek)

@@ -80,10 +80,11 @@ class CellBeliefs:
 
     @cached_property
     def _exposure(self) -> FloatArray:
-        """Σ_{j,t} n_{j,t} Σ_{i in z} L[j, t](i), (N, Z): ĥ(z) is the rows in z over this."""
+        """Σ_{j,t} n_{j,t} Σ_{i in z} L[j, t](i), (N, Z): ĥ(z) is the rows in z over this; inf where no arm can reach z."""
         made = self.seen.by_arm + self.cells.sample.by_arm
         spread = CONTEXT_ROWS / (made.shape[1] * made.shape[2])
-        return np.asarray(np.einsum("njt,jtz->nz", made + spread, self.cells.exposure))
+        found = np.einsum("njt,jtz->nz", made + spread, self.cells.exposure)
+        return np.where(found > 0, found, np.inf)
 
     @cached_property
     def _context_rows(self) -> FloatArray:

@@ -47,7 +47,7 @@ DELTA = 0.1
 def radius(rows: IntArray, means: int, delta: float = DELTA) -> FloatArray:
     """U(n) of a mean m̂ of n rows in [0, 1], one of ``means`` that must all hold; +inf at n = 0.
 
-        U(n) = √( log(π² means n² / (3 δ)) / (2 n) ),     P(|m̂ − m| ≥ U(n)) ≤ 6 δ / (π² means n²),     over all n ≤ δ / means
+    U(n) = √( log(π² means n² / (3 δ)) / (2 n) ),     P(|m̂ − m| ≥ U(n)) ≤ 6 δ / (π² means n²),     over all n ≤ δ / means
     """
     n = np.maximum(rows, 1)
     wide = np.sqrt(np.log(np.pi**2 * means * n.astype(np.float64) ** 2 / (3.0 * delta)) / (2.0 * n))
@@ -75,10 +75,10 @@ def own_bounds(rows: IntArray, sums: FloatArray, shares: FloatArray) -> Bounds:
     """From each arm's own rows and sums of Y' by group, (N, K, G), and P(S), (N, G)."""
     means = np.divide(sums, rows, out=np.full(sums.shape, np.nan), where=rows > 0)
     wide = radius(rows, rows.shape[1] * rows.shape[2])
-    share = shares[:, None]
+    known = (rows > 0).all(axis=2)
     return Bounds(
-        outcome=(share * means).sum(axis=2),
-        outcome_radius=np.where(share > 0, share * np.where(share > 0, wide, 0.0), 0.0).sum(axis=2),
+        outcome=(shares[:, None] * means).sum(axis=2),
+        outcome_radius=np.where(known, (shares[:, None] * np.where(known[..., None], wide, 0.0)).sum(axis=2), np.inf),
         gap=means[..., 0] - means[..., 1],
         gap_radius=wide.sum(axis=2),
     )

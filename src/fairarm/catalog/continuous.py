@@ -5,6 +5,7 @@ In both the deployed arm is free and the others cost 1 a pull, within a budget o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, ndtr, ndtri
 
+from fairarm.core.doubly_robust import legendre_panels
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import OptionError
 from fairarm.problem.context import ContextLaw
@@ -26,7 +28,7 @@ from fairarm.worlds.function import FunctionWorld
 GROUPS, KINDS = ("a", "b"), ("x", "y", "z")
 SHARE = 0.5
 KIND_LAW = np.array([0.5, 0.3, 0.2])
-NODES = 2000
+PANELS = 64
 ATTEMPTS = 5000
 NOISE = 0.1
 """Half-width of the outcome around its mean, where it is a number."""
@@ -38,12 +40,12 @@ def beta_mixtures(
     """S → V ← Z, V → Y ← Z with V in [0, 1]: arms are mixtures of two Beta laws that depend on S and on Z of three states.
 
     E[Y | v, z] rises and falls in v. Arms are drawn until some are fair and some are not, an unfair arm is better than the best fair one,
-    and that one leads by 0.02 or more. ``context`` declares P(Z), and P(S) with it.
+    and that one leads by 0.02 (0.2/K, for more than 10 arms). ``context`` declares P(Z), and P(S) with it.
     """
     if not 3 <= K <= 50:
         raise OptionError(f"beta_mixtures needs K from 3 to 50; got K={K}.")
     rng = np.random.default_rng([0xBE7A, seed, K])
-    nodes, weights = _quadrature(0.0, 1.0)
+    nodes, weights = legendre_panels(0.0, 1.0, PANELS)
     for _ in range(ATTEMPTS):
         drawn = _BetaArms.drawn(rng, K)
         by_group = np.einsum("ktzv,zv,z,v->kt", np.exp(drawn.log_density(nodes)), _wave(nodes), KIND_LAW, weights)
@@ -91,7 +93,7 @@ def gaussian_arms(
     if not 3 <= K <= 50 or not 6 <= reach <= 100:
         raise OptionError(f"gaussian_arms needs K from 3 to 50 and reach from 6 to 100; got K={K}, reach={reach}.")
     rng = np.random.default_rng([0x6A55, seed, K])
-    nodes, weights = _quadrature(-reach, reach)
+    nodes, weights = legendre_panels(-reach, reach, max(PANELS, math.ceil(4 * reach)))
     for _ in range(ATTEMPTS):
         centre = np.concatenate([[0.0], rng.uniform(-2.5, 2.5, K - 1)])
         shift = np.concatenate([[0.2], rng.choice([0.1, 1.0], K - 1) * rng.uniform(-1.0, 1.0, K - 1)])
@@ -187,11 +189,15 @@ def _interesting(truth: Truth) -> bool:
     """Some fair arms and some not, a better but unfair one, and the best fair arm ahead."""
     fair = truth.fair
     K = len(fair)
-    if not (K // 3 <= fair.sum() <= K - K // 3) or np.abs(np.abs(truth.gaps) - truth.tolerance).min() < 0.008:
+    if not (K // 3 <= fair.sum() <= K - K // 3) or np.abs(np.abs(truth.gaps) - truth.tolerance).min() < min(
+        0.008, 0.08 / K
+    ):
         return False
     first, second = np.sort(truth.outcomes[fair])[::-1][:2] if fair.sum() > 1 else (truth.outcomes[fair][0], 0.0)
     return bool(
-        first - second >= 0.02 and truth.outcomes[~fair].max() > first and not (fair[0] and truth.outcomes[0] == first)
+        first - second >= min(0.02, 0.2 / K)
+        and truth.outcomes[~fair].max() > first
+        and not (fair[0] and truth.outcomes[0] == first)
     )
 
 
@@ -222,8 +228,3 @@ def _outcomes(mean: FloatArray, binary: bool, rng: np.random.Generator) -> NDArr
     if binary:
         return np.where(rng.random(len(mean)) < mean, "1", "0")
     return np.clip(mean + rng.uniform(-NOISE, NOISE, len(mean)), 0.0, 1.0)
-
-
-def _quadrature(low: float, high: float) -> tuple[FloatArray, FloatArray]:
-    x, w = np.polynomial.legendre.leggauss(NODES)
-    return low + (x + 1) * (high - low) / 2, w * (high - low) / 2

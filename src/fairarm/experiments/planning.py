@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.optimize import isotonic_regression
 
 from fairarm.algorithms.cell_means import CellBeliefs
 from fairarm.algorithms.evidence import CellEvidence
@@ -236,7 +237,10 @@ def _option(
     budget: float | None,
     on_point: Callable[[], None] | None,
 ) -> PlanOption:
-    """The curve at one average cost: twice the pulls until the target is met, then the crossing narrowed down."""
+    """The curve at one average cost: twice the pulls until the target is met, then the crossing narrowed down.
+
+    The crossing is that of the curve made to fall with the pulls, so that one lucky point does not decide.
+    """
     at = replace(problem, budget=budget)
     points: dict[int, tuple[PlanPoint, FloatArray]] = {}
 
@@ -250,21 +254,23 @@ def _option(
     pulls = FEWEST
     while error(pulls) > asked.target and pulls * 2 <= asked.most_pulls:
         pulls *= 2
-    curve_met = error(pulls) <= asked.target
     low, high = pulls // 2, pulls
-    if curve_met and pulls > FEWEST:
+    if error(pulls) <= asked.target and pulls > FEWEST:
         for _ in range(NARROWINGS):
             middle = round(math.sqrt(low * high))
             low, high = (low, middle) if error(middle) <= asked.target else (middle, high)
     curve = tuple(points[count][0] for count in sorted(points))
-    if not curve_met:
+    falling = isotonic_regression([point.error for point in curve], increasing=False).x
+    reached = [point.pulls for point, error in zip(curve, falling, strict=True) if error <= asked.target]
+    if not reached:
         return PlanOption(budget, curve, None, None, ())
-    point, mean = points[high]
+    needed = min(reached)
+    point, mean = points[needed]
     units = sorted(
         (PlannedUnit(problem.arm_names[k], problem.regimes[r], float(mean[r, k])) for r, k in np.argwhere(mean >= 0.5)),
         key=lambda unit: -unit.pulls,
     )
-    return PlanOption(budget, curve, high, point.mean_cost, tuple(units))
+    return PlanOption(budget, curve, needed, point.mean_cost, tuple(units))
 
 
 def _point(
