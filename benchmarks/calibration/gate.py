@@ -148,9 +148,9 @@ def refuted_truths(stratum: Stratum, state: State) -> tuple[IntArray, int]:
     return refuted, int(wrong.sum())
 
 
-def needed_pulls(stratum: Stratum) -> float:
-    """The fewest pulls, on average, of any rule with an error of at most δ (normal approximation, P(S) and contexts known)."""
-    return find_limit(stratum.problem, stratum.world, pulls=stratum.cap).pulls_needed(DELTA)
+def needed_pulls(stratum: Stratum, cap: int) -> float:
+    """The fewest pulls, on average, of any rule with an error of at most δ, where P(S) and contexts are known."""
+    return find_limit(stratum.problem, stratum.world, pulls=min(cap, stratum.cap)).pulls_needed(DELTA)
 
 
 # ---- how probable the probable is ----

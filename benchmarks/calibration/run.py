@@ -128,9 +128,9 @@ def certified_lines(name: str, found: gate.Runs, arms: int, needed: float | None
     ]  # fmt: skip
 
 
-def stratum_lines(stratum: Stratum, results: Results) -> list[Line]:
+def stratum_lines(stratum: Stratum, results: Results, cap: int) -> list[Line]:
     found = gate.join(results[f"certified {stratum.name}"])
-    lines = certified_lines(stratum.name, found, len(stratum.problem.arms), gate.needed_pulls(stratum))
+    lines = certified_lines(stratum.name, found, len(stratum.problem.arms), gate.needed_pulls(stratum, cap))
     if stratum.easy:
         runs, decided = len(found.right), int((~found.undecided).sum())
         lines.append(Line("decides", stratum.name, runs, runs - decided, decided / runs, DECIDES, None, decided >= DECIDES * runs))  # fmt: skip
@@ -166,8 +166,8 @@ def calibration_lines(results: Results) -> list[Line]:
     return lines
 
 
-def all_lines(results: Results) -> list[Line]:
-    lines = [line for stratum in strata() for line in stratum_lines(stratum, results)]
+def all_lines(results: Results, cap: int) -> list[Line]:
+    lines = [line for stratum in strata() for line in stratum_lines(stratum, results, cap)]
     for name, case in gate.CORE_CASES.items():
         lines += certified_lines(name, gate.join(results[f"core {name}"]), len(case.law), None)
     for name in gate.COVERAGE_CASES:
@@ -184,6 +184,27 @@ def write_csv(path: Path, lines: Sequence[Line]) -> None:
         writer.writeheader()
         for line in lines:
             writer.writerow({key: f"{v:.6g}" if isinstance(v, float) else v for key, v in asdict(line).items()})
+
+
+def parsed(key: str, text: str) -> Any:
+    """An entry of the csv as it is in a Line."""
+    if not text or key in ("part", "name"):
+        return text or None
+    if key == "passes":
+        return text == "True"
+    return int(text) if key in ("runs", "wrong", "undecided", "right") else float(text)
+
+
+def read_csv(path: Path, cap: int) -> list[Line]:
+    """What `write_csv` wrote, with the limits computed anew."""
+    needed = {stratum.name: gate.needed_pulls(stratum, cap) for stratum in strata()}
+    lines = []
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            values: dict[str, Any] = {key: parsed(key, text) for key, text in row.items()}
+            limit = needed.get(values["name"], math.inf) if values["part"] == "certified" else math.inf
+            lines.append(Line(**{**values, "needed": limit if math.isfinite(limit) else None}))
+    return lines
 
 
 def shown(value: float | None, form: str = ".4g") -> str:
@@ -227,7 +248,7 @@ def document(lines: Sequence[Line], size: Size, seed: int) -> str:
         "`pool --confidence 0.95 --stop certified`. Wrong answers: at most δ of runs. A run that reaches the cap is undecided, which is no error; easy strata must be",
         f"decided in {DECIDES:.0%} of runs. An arm exactly at the tolerance is unfair; either of two tied arms is right. *Wrong labels*: runs in which an arm was proved fair or unfair and is",
         "not, at most δ. *Worst true claim refuted*: of all claims bet against that are true, the one refuted most often, and the runs allowed (δ/K). *Limit*: pulls that any rule with this δ needs on",
-        "average, by the normal approximation, with P(S) and contexts known; where the cell all but determines the outcome, or P(S) or the contexts must be found out, it is too low.", "",
+        "average, exact for two outcome values, else a normal approximation, with P(S) and contexts known: where they must be found out it is too low. A run first looks after 32 pulls.", "",
         *certified_table(lines),
         "## Coverage", "",
         f"Runs in which the truth left the set at any look (a look after each row at first, {size.coverage_rows} rows in all, of the arm that has done worse so far), of {size.runs}; at most δ.", "",
@@ -276,11 +297,15 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--out", type=Path, help="folder; by default this one, with --quick out/calibration")
+    parser.add_argument("--redraw", action="store_true", help="only write everything anew from results.csv")
     asked = parser.parse_args()
     size = QUICK if asked.quick else FULL
     out = asked.out or (HERE.parents[1] / "out" / "calibration" if asked.quick else HERE)
     out.mkdir(parents=True, exist_ok=True)
-    lines = all_lines(run_all(all_tasks(size, asked.seed), asked.jobs))
+    if asked.redraw:
+        lines = read_csv(out / "results.csv", size.cap)
+    else:
+        lines = all_lines(run_all(all_tasks(size, asked.seed), asked.jobs), size.cap)
     write_csv(out / "results.csv", lines)
     (out / "results.md").write_text(document(lines, size, asked.seed), encoding="utf-8")
     draw(out / "calibration.svg", lines)

@@ -28,7 +28,9 @@ Z_LIMIT = 5.0
 def as_batch(case: oracle.Case, rows: list[oracle.Row]) -> Batch:
     codes = {name: np.array([row.codes[name] for row in rows], dtype=np.int64) for name in oracle.columns(case)}
     codes[case.sensitive] = np.array([case.groups[row.group] for row in rows], dtype=np.int64)
-    arm, regime, count = (np.array(x, dtype=np.int64) for x in zip(*((r.arm, r.regime, r.count) for r in rows), strict=True))
+    arm, regime, count = (
+        np.array(x, dtype=np.int64) for x in zip(*((r.arm, r.regime, r.count) for r in rows), strict=True)
+    )
     return Batch(arm, regime, codes, count)
 
 
@@ -48,7 +50,9 @@ def exact_counts(case: oracle.Case, rows: int) -> np.ndarray:
     return np.round(rows * np.stack([natural, *forced])[None]).astype(np.int64)
 
 
-def few_rows(case: oracle.Case, problem: Problem, pulls: int = 4, key: int = 0) -> tuple[list[oracle.Row], CellEvidence]:
+def few_rows(
+    case: oracle.Case, problem: Problem, pulls: int = 4, key: int = 0
+) -> tuple[list[oracle.Row], CellEvidence]:
     rng = np.random.default_rng([case.seed, key])
     plan = rng.integers(0, pulls, size=(3, len(case.arms)))
     plan[0, 0] += 1
@@ -186,7 +190,9 @@ def test_an_unknown_share_adds_its_variance() -> None:
     error = np.abs(outcomes.mean(axis=0) - by_group @ p)
     assert np.all(error <= Z_LIMIT * np.abs(zeta) * math.sqrt(variance / draws) + 1e-5)
     # the variance of a variance: kurtosis of a Beta near 3, so sd ≈ variance · √(2/draws)
-    np.testing.assert_allclose(outcomes.var(axis=0), zeta**2 * variance, rtol=Z_LIMIT * math.sqrt(2.2 / draws), atol=1e-8)
+    np.testing.assert_allclose(
+        outcomes.var(axis=0), zeta**2 * variance, rtol=Z_LIMIT * math.sqrt(2.2 / draws), atol=1e-8
+    )
 
 
 def test_forced_rows_say_nothing_of_the_share() -> None:
@@ -241,7 +247,9 @@ def test_an_unknown_law_of_contexts_adds_its_variance() -> None:
     V = space.codes()["V"].reshape(-1, 2)[:, 0]
     theta = np.tile(V, 2).astype(float)  # S → Y: the cells of s, then those of s'
     draws = 40_000
-    means = CellBeliefs.of(evidence)._group_means(np.broadcast_to(theta, (1, draws, len(theta))), np.random.default_rng(1))[0]
+    means = CellBeliefs.of(evidence)._group_means(
+        np.broadcast_to(theta, (1, draws, len(theta))), np.random.default_rng(1)
+    )[0]
     alpha = np.array([4, 6, 10]) + 1 / 3
     mean = alpha / alpha.sum()
     cov = (np.diag(mean) - np.outer(mean, mean)) / (alpha.sum() + 1)
@@ -292,6 +300,7 @@ def unreachable() -> oracle.Case:
         values=(0.0, 1.0),
         low=0.0,
         high=1.0,
+        seed=0,
     )
 
 
@@ -424,7 +433,9 @@ def test_rows_and_cells_are_summed_alike() -> None:
         rng = np.random.default_rng(seed)
         rows = oracle.draw_rows(case, rng, rng.integers(0, 4, size=(3, len(case.arms))) + 1, rare=True)
         batch = as_batch(case, rows)
-        cells, kept = (kind.empty(problem).add(batch).summary(problem.shared_cells) for kind in (CellEvidence, RowEvidence))
+        cells, kept = (
+            kind.empty(problem).add(batch).summary(problem.shared_cells) for kind in (CellEvidence, RowEvidence)
+        )
         for name in ("rows", "by_arm", "contexts", "natural"):
             assert np.array_equal(getattr(cells, name), getattr(kept, name)), (seed, name)
             assert getattr(kept, name).dtype == np.int64

@@ -22,6 +22,7 @@ from fairarm.algorithms.top_two import TRIES, Purse, next_batch, top_two
 from fairarm.errors import BudgetError, OptionError
 from fairarm.experiments.simulate import replicate
 from fairarm.problem.context import ContextSample
+from fairarm.problem.likelihood import Likelihood
 from fairarm.problem.mechanism import Arm, table
 from fairarm.problem.model import Problem
 from fairarm.problem.network import Network
@@ -113,7 +114,10 @@ def test_expected_counts_give_the_truth(seed: int, S_to_Y: bool) -> None:
     means = balanced_means(evidence)[0]
     outcome = world.problem.outcome
     np.testing.assert_allclose(outcome.unscale(means), truth.group_outcomes, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(outcome.unscale(means @ group_shares(evidence)[0]), truth.outcomes, rtol=0, atol=1e-12)
+    procedure = make_procedure("mis", world.problem, 100)
+    state = procedure.step(procedure.start(1), evidence, evidence, 0)
+    np.testing.assert_allclose(outcome.unscale(state.outcomes[0]), truth.outcomes, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(outcome.width * state.gaps[0], [truth.gaps, -truth.gaps], rtol=0, atol=1e-12)
 
 
 def test_rows_one_by_one_and_counted_are_the_same() -> None:
@@ -125,6 +129,8 @@ def test_rows_one_by_one_and_counted_are_the_same() -> None:
     kept = RowEvidence.empty(world.problem).add(part)
     np.testing.assert_array_equal(rows_by_arm_and_group(counted), rows_by_arm_and_group(kept))
     np.testing.assert_allclose(balanced_means(counted), balanced_means(kept), rtol=1e-12)
+    tiny = replace(kept, rows=Likelihood(kept.rows.arms - np.linspace(900, 2_000, part.size), kept.rows.children))
+    np.testing.assert_allclose(balanced_means(tiny), balanced_means(kept), rtol=1e-9)  # only ratios count
 
 
 def test_what_no_row_can_speak_for_is_undefined() -> None:
@@ -205,12 +211,15 @@ def test_mis_finds_no_fair_arm_and_the_only_arm() -> None:
 
 def test_the_purse_by_hand() -> None:
     """Natural, s, s' of two arms: 0 and 1, 0 and 2, 1 and 1; half a coin comes in with every pull."""
-    purse = Purse(np.array([[0.0, 1.0], [0.0, 2.0], [1.0, 1.0]]), 0.5)
+    costs = np.array([[0.0, 1.0], [0.0, 2.0], [1.0, 1.0]])
     none = np.zeros((1, 3, 2), dtype=np.int64)
 
     def bought(*wanted: tuple[int, int]) -> list[list[int]]:
         regimes, arms = np.array([wanted]).transpose(2, 0, 1)
-        return purse.buy(none, regimes, arms)[0].tolist()
+        dearer = Purse(costs + 1, 1.5).buy(none, regimes, arms)
+        made = Purse(costs, 0.5).buy(none, regimes, arms)
+        np.testing.assert_array_equal(made, dearer)  # one more for every pull, and one more a pull to spend
+        return made[0].tolist()
 
     assert bought((0, 1)) == [[1, 0], [0, 0], [0, 0]]  # ½ in hand: the cheapest of the regime
     assert bought((0, 0), (0, 1)) == [[1, 1], [0, 0], [0, 0]]
@@ -285,6 +294,41 @@ def test_every_pull_of_a_batch_has_its_own_first_draw() -> None:
     for i in range(20):
         assert set(arms[:, i].tolist()) == {i // 5, 4}
         assert abs(np.mean(arms[:, i] == 4) - 0.5) < 0.05
+
+
+def plain_choice(outcomes: Any, gaps: Any, E: float, batch: int, i: int, first: bool, group: int) -> tuple[int, int]:
+    """Regime and arm of pull i from draws (D, K), by the rule's words; the redraws are looked through from the i-th on."""
+    K = outcomes.shape[1]
+
+    def fair_arms(d: int) -> list[int]:
+        return [k for k in range(K) if abs(gaps[d, k]) < E]
+
+    def answer(d: int, without: int = -2) -> int:
+        return max((k for k in fair_arms(d) if k != without), key=lambda k: outcomes[d, k], default=-1)
+
+    redraws = list(range(batch, len(outcomes)))
+    redraws = redraws[i % len(redraws) :] + redraws[: i % len(redraws)]
+    other = next((d for d in redraws if answer(d) != answer(i)), i)
+    rival = answer(other) if other != i else answer(i, without=answer(i))
+    draw, arm = (i, answer(i)) if first else (other, rival)
+    if arm == -1:
+        arm = min(range(K), key=lambda k: abs(gaps[draw, k]))
+    return (group if (arm in fair_arms(i)) != (arm in fair_arms(other)) else 0), arm
+
+
+@pytest.mark.parametrize("spread", [0.02, 0.2, 1.0])
+def test_choices_are_a_plain_loop_over_pulls(spread: float) -> None:
+    """From nearly certain answers (often the runner-up) to none at all fair."""
+    rng, N, batch = np.random.default_rng(8), 60, 7
+    outcomes = rng.random((N, 1, 3)) + rng.normal(0, spread, (N, batch + 4, 3))
+    gaps = rng.normal(0, 0.4, (N, 1, 3)) + rng.normal(0, spread, (N, batch + 4, 3))
+    wanted = top_two(outcomes, gaps, 0.3, batch, np.random.default_rng(9))
+    again = np.random.default_rng(9)
+    coin, group = again.random((N, batch)) < 0.5, again.integers(1, 3, (N, batch))
+    for n in range(N):
+        for i in range(batch):
+            expected = plain_choice(outcomes[n], gaps[n], 0.3, batch, i, bool(coin[n, i]), int(group[n, i]))
+            assert (wanted.regimes[n, i], wanted.arms[n, i]) == expected
 
 
 def test_without_a_rival_the_runner_up_of_the_draw_is_pulled() -> None:

@@ -198,9 +198,7 @@ class Instance:
         return alternatives(self.outcomes, self.gaps, self.tolerance)
 
     def evidence(self, i: int, counts: np.ndarray) -> np.ndarray:
-        return loop_evidence(
-            counts, self.noise[i], self.every[i], self.outcomes[i], self.gaps[i], self.tolerance
-        )
+        return loop_evidence(counts, self.noise[i], self.every[i], self.outcomes[i], self.gaps[i], self.tolerance)
 
 
 CASES = [(seed, K, C) for seed, (K, C) in enumerate([(1, 2), (2, 2), (2, 4), (3, 3), (4, 5), (5, 8), (3, 5), (6, 4)])]
@@ -302,7 +300,9 @@ def solved(case: Instance, i: int) -> tuple[float, float, np.ndarray]:
     return -objective(np.zeros(len(costs))), -best, where
 
 
-@pytest.mark.parametrize(("seed", "K", "C"), [(0, 1, 3), (1, 2, 2), (2, 2, 3), (3, 2, 4), (4, 3, 3), (5, 3, 4), (6, 2, 3)])
+@pytest.mark.parametrize(
+    ("seed", "K", "C"), [(0, 1, 3), (1, 2, 2), (2, 2, 3), (3, 2, 4), (4, 3, 3), (5, 3, 4), (6, 2, 3)]
+)
 def test_plan_gains_what_a_general_solver_gains(seed: int, K: int, C: int) -> None:
     """Of the evidence that pulls can add, at least 98 % of what the solver's best pulls add."""
     case = Instance(seed + 20, K, C, N=2, shared=seed % 2 == 0)

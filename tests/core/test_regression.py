@@ -34,7 +34,7 @@ def test_finds_a_smooth_function_of_a_real_and_a_finite_column(n: int, within: f
 
 
 def test_the_fit_solves_the_penalised_least_squares(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As rows of a larger least-squares problem: √λ on each coefficient but the constant, and one row with outcome ½."""
+    """As rows of a larger problem: √λ for each coefficient but the constant's, and one row with outcome ½."""
     monkeypatch.setattr(regression, "PENALTIES", np.array([2.0]))
     columns, mean, noise = _data(80)
     folds = _folds(np.random.default_rng(1), np.ones(80, dtype=int))

@@ -202,17 +202,17 @@ def exact_rows(s: Sample, pulls: np.ndarray) -> CellEvidence:
 def plans(s: Sample) -> dict[str, np.ndarray]:
     """Natural, forced and mixed pulls of every arm; one group alone where its rows reach what the other's do."""
     K = len(s.case.arms)
-    nothing, rng = np.zeros((3, K)), np.random.default_rng(s.case.seed)
+    every, rng = np.ones(K), np.random.default_rng(s.case.seed)
     found = {
-        "natural": nothing + [[ROWS], [0], [0]],
-        "forced": nothing + [[0], [ROWS], [ROWS / 8]],
+        "natural": np.outer([ROWS, 0, 0], every),
+        "forced": np.outer([0, ROWS, ROWS / 8], every),
         "mixed": ROWS * rng.uniform(0.05, 1.0, size=(3, K)),
     }
     seen = s.known[:, 0].sum(axis=0)
     if not s.missing and np.all(s.known[:, 1] <= 1000 * seen):
-        found["one group"] = nothing + [[0], [ROWS], [0]]
+        found["one group"] = np.outer([0, ROWS, 0], every)
     if np.all(s.known <= 1000 * s.known[:1]):
-        found["one arm"] = (np.arange(K) == 0) * np.array([[ROWS], [ROWS], [ROWS]])
+        found["one arm"] = np.outer([ROWS, ROWS, ROWS], np.arange(K) == 0)
     return found
 
 

@@ -1,7 +1,8 @@
 """Beliefs where the decision or another column is real-valued, or where finite cells are too many for the data.
 
 Arms' means are estimated doubly robustly (`fairarm.core.doubly_robust`) with a cross-fitted regression of the outcome
-(`fairarm.core.regression`), and believed as jointly normal. Where few rows speak for an arm the belief is as wide as before any row.
+(`fairarm.core.regression`), and believed as jointly normal. Where few rows speak for an arm the belief is as wide as
+before any row.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ Columns = dict[str, NDArray[Any]]
 
 BLOCK = 1 << 21
 """Likelihood values (K × G × points) held at once: 16 MiB."""
-MAX_VALUES = 1 << 28
-"""Most likelihood values computed for one estimate; with more contexts than fit, a random part of them is used."""
+MAX_VALUES, VARIANCE_VALUES = 1 << 26, 1 << 23
+"""Most likelihood values computed for one estimate, and used for its variance; of more contexts a part is used."""
 MAX_KEPT = 1 << 23
 """Most integrals (K × G × contexts) kept."""
 MAX_GRID = 1 << 15
@@ -54,8 +55,8 @@ DESIGN_POINTS, DESIGN_VALUES = 4000, 1 << 23
 PANELS = (8, 16, 32, 64)
 DESIGN_PANELS = (8, 4, 2, 1)
 GOOD_TOTAL, FAIR_TOTAL = 1e-4, 2e-2
-"""How far arms' densities may be from 1 by quadrature: below the first no finer nodes are tried, above the second the columns are not
-integrated out at all."""
+"""How far arms' densities may be from 1 by quadrature: below the first no finer nodes are tried, above the second the
+columns are not integrated out at all."""
 CHECKED_CONTEXTS = 8
 
 REGIONS = 16
@@ -70,7 +71,7 @@ FEW_ROWS = 8.0
 
 @dataclass(frozen=True)
 class Lines:
-    """Rows of one replicate: equal ones are one line. Arms are not told apart beyond ``made``, as no estimate needs it."""
+    """Rows of one replicate: equal ones are one line. Arms are told apart in ``made`` only: no estimate needs more."""
 
     group: IntArray
     """(I,), position among the groups."""
@@ -125,7 +126,7 @@ def _from_rows(evidence: RowEvidence) -> Lines:
 
 
 def _distinct(keys: list[NDArray[Any]]) -> tuple[IntArray, IntArray]:
-    """The first place of each combination of values, in their order, and for every entry the number of its combination."""
+    """The first place of each combination of values, in their order, and the number of every entry's combination."""
     order = np.lexsort(keys)
     fresh = np.ones(len(order), dtype=bool)
     fresh[1:] = np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0)[: max(len(order) - 1, 0)]
@@ -193,7 +194,8 @@ class Layout:
         """The sharpest sum that the graph and the densities allow; ``estimated`` ignores a declared law."""
         context = problem.context
         if isinstance(context, ContextLaw) and not estimated and not _missing(problem):
-            made = cls._summing(problem, _others(problem, context.variables), PANELS[-1], context.weights.ravel())
+            summed = _others(problem, context.variables)
+            made = cls._summing(problem, summed, PANELS[-1], context.weights.ravel(), context.variables)
             if made is not None:
                 return made
         for summed in _summable(problem):
@@ -223,8 +225,15 @@ class Layout:
         return None if best is None or best[0] > FAIR_TOTAL else best[1]
 
     @classmethod
-    def _summing(cls, problem: Problem, summed: tuple[str, ...], panels: int, law: FloatArray | None) -> Layout | None:
-        """None where the points of a context, or those of a known law, are too many."""
+    def _summing(
+        cls,
+        problem: Problem,
+        summed: tuple[str, ...],
+        panels: int,
+        law: FloatArray | None,
+        free: tuple[str, ...] | None = None,
+    ) -> Layout | None:
+        """None where the points of a context, or those of a known law, are too many. ``free``: the law's own order."""
         axes = {name: _nodes(problem, name, panels) for name in summed}
         size = math.prod(len(values) for values, _ in axes.values())
         contexts = 1 if law is None else len(law)
@@ -237,7 +246,8 @@ class Layout:
         volume = np.ones(math.prod(shape))
         for (_, weights), i in zip(axes.values(), at, strict=True):
             volume = volume * weights[i]
-        return cls(problem, _others(problem, summed), grid, volume, nodes, node_volume, law)
+        free = _others(problem, summed) if free is None else free
+        return cls(problem, free, grid, volume, nodes, node_volume, law)
 
     def coarse(self) -> Layout:
         """The same with fewer nodes, for planning; itself where no column that is summed is real."""
@@ -245,7 +255,7 @@ class Layout:
         if all(self.problem.variables[name].finite for name in summed):
             return self
         for panels in DESIGN_PANELS:
-            made = Layout._summing(self.problem, summed, panels, self.law)
+            made = Layout._summing(self.problem, summed, panels, self.law, self.free)
             if made is not None and made.points <= DESIGN_POINTS // 20:
                 return made
         return self
@@ -273,7 +283,7 @@ class Layout:
         return np.asarray(values.reshape(*values.shape[:2], length, -1) * volume)
 
     def quadrature_error(self, sample: Columns) -> float:
-        """How far the densities are from 1 at the worst; without children left in the context, whose chance is not 1."""
+        """How far the densities are from 1 at the worst, apart from children left in the context."""
         length = len(next(iter(sample.values()))) if sample else 1
         if not length:
             return 0.0
@@ -297,7 +307,7 @@ def _others(problem: Problem, names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _summable(problem: Problem) -> list[tuple[str, ...]]:
-    """What may be summed out, most first: V with the children, V alone; empty where something observed comes after V."""
+    """What may be summed out, most first: V with the children, V alone; empty where something observed is below V."""
     children = tuple(x for x in problem.relevant_children if x != problem.outcome.node)
     tries = (
         [(problem.decision,)]
@@ -560,6 +570,8 @@ class _Work:
         out = _PointSums(
             np.zeros((K, G, Z)), np.zeros((K, G, Z)), np.zeros((laws, Z)), np.zeros((K, G, REGIONS)), np.zeros(K)
         )
+        stride = -(-K * G * Z * self.layout.points // VARIANCE_VALUES)
+        share = self.contexts.law.sum(axis=1, keepdims=True) / self.contexts.law[:, ::stride].sum(axis=1, keepdims=True)
         size = max(1, BLOCK // (K * G * self.layout.points))
         for part, columns, length in self.contexts.blocks(size):
             density = self.layout.density(columns, length)
@@ -567,11 +579,14 @@ class _Work:
             exposure = self._exposure(out.mass[:, :, part])
             out.law[:, part] = self.contexts.law[:, part] / np.where(exposure > 0, exposure, 1.0)
             out.integral[:, :, part] = (density * self._predicted(columns, length, part)).sum(axis=3)
-            self._add_points(spread, out, density, columns, part)
+            some = slice(-part.start % stride, None, stride)
+            shown = {name: values[some] for name, values in columns.items()}
+            if density[:, :, some].size:
+                self._add_points(spread, out, density[:, :, some], shown, out.law[:, part][:, some] * share)
         return out
 
     def _exposure(self, mass: FloatArray) -> FloatArray:
-        """How likely the pulls made were to meet each context, apart from its own law: that is n_z/N over this, (1 or G, Z).
+        """How likely the pulls made were to meet each context, (1 or G, Z); the law of contexts is n_z/N over this.
 
         1 for a known law; with a law by group, among the rows of each group.
         """
@@ -584,14 +599,15 @@ class _Work:
         among = mixture(mass, self.lines.made, by_group=True) * self.lines.rows / np.maximum(rows, 1)[:, None]
         return np.where((rows > 0)[:, None], among, np.ones((G, 1)))
 
-    def _add_points(self, spread: Spread, out: _PointSums, density: FloatArray, columns: Columns, part: slice) -> None:
-        """The variance (1/N) Σ_x q(x) min(w, τ)² σ²(x) of the second term, as it is on average over rows; the mass lost."""
+    def _add_points(
+        self, spread: Spread, out: _PointSums, density: FloatArray, columns: Columns, law: FloatArray
+    ) -> None:
+        """The variance (1/N) Σ_x q(x) min(w, τ)² σ²(x) of the second term, as on average over rows; the mass lost."""
         K, G = self.shape
         mixed = mixture(density, self.lines.made, self.layout.by_group)  # (1 or G, Z, P)
         full, clipped = clipped_weights(density, mixed, self.levels)
-        law = out.law[:, part, None]
-        q = mixed * law
-        lost = density * law * (1.0 - kept_share(full, clipped))
+        q = mixed * law[:, :, None]
+        lost = density * law[:, :, None] * (1.0 - kept_share(full, clipped))
         out.lost += lost.reshape(K, G, -1) @ self._regions(columns, density.shape[2])
         shares = self.shares[:, None, None]
         if self.layout.by_group:
@@ -737,8 +753,8 @@ class RobustBeliefs:
         return np.stack([first, 1.0 - first], axis=1)
 
     def diagnostics(self) -> Diagnostics:
-        """``overlap`` is summed over points; ``unseen`` is the mass lost to clipping: where the weights say that fewer than
-        10 rows would stand for all of an arm's mass."""
+        """``overlap`` is summed over points; ``unseen`` is the mass lost to clipping: where weights are so large that
+        fewer than 10 rows would stand for all of an arm's mass."""
         sums = np.stack([fit.by_weight for fit in self.fits])
         square = np.where(sums[:, 1] > 0, sums[:, 1], 1.0)
         unseen = np.stack([fit.lost @ fit.shares for fit in self.fits])
@@ -811,12 +827,12 @@ SPARSE_CELLS, SPARSE_ROWS = 100, 5.0
 
 
 def choose_method(problem: Problem, evidence: Evidence) -> Method:
-    """How to estimate: doubly robust where a column of the cell is real-valued, or where there are more than 100 cells and
-    most of the arms' mass lies in cells in which fewer than 5 rows are expected.
+    """How to estimate: doubly robust where a column of the cell is real-valued, or where there are more than 100 cells
+    and most of the arms' mass lies in cells in which fewer than 5 rows are expected.
 
-    The prior of the cell means takes cells as exchangeable. With few rows a cell and many cells that is all they say, and where outcomes
-    follow the order of the states or the columns they are surely wrong (gaps off by 10 to 30 of their own sds at 2 000 cells). Depends
-    on the rows only by their number, so that replicates in one run choose alike.
+    The prior of the cell means takes cells as exchangeable. With many cells and few rows in each that is all they say,
+    and where outcomes follow the order of the states they are sure and wrong (gaps off by 10 to 30 of their own sds at
+    2 000 cells). Depends on the rows by their number only, so that replicates of one run choose alike.
     """
     if any(not problem.variables[name].finite for name in problem.cell_columns):
         return "doubly robust"

@@ -1,6 +1,6 @@
 """Problems with a real-valued decision, for benchmarks: each comes with its world, whose truth is by quadrature.
 
-In both the deployed arm is free and the others cost 1 a pull, within a budget of 1/√pulls, as in the synthetic settings.
+In both the deployed arm is free and the others cost 1 a pull, within a budget of 1/√pulls, as in `synthetic`.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ NOISE = 0.1
 def beta_mixtures(
     *, K: int = 10, seed: int = 0, binary: bool = True, tolerance: float = 0.06, context: bool = True
 ) -> tuple[Problem, FunctionWorld]:
-    """S → V ← Z, V → Y ← Z with V in [0, 1]: arms are mixtures of two Beta laws that depend on S and on Z of three states.
+    """S → V ← Z, V → Y ← Z with V in [0, 1]: arms are mixtures of two Beta laws that depend on S and on Z, of three states.
 
-    E[Y | v, z] rises and falls in v. Arms are drawn until some are fair and some are not, an unfair arm is better than the best fair one,
-    and that one leads by 0.02 (0.2/K, for more than 10 arms). ``context`` declares P(Z), and P(S) with it.
+    E[Y | v, z] rises and falls in v. Arms are drawn until some are fair and some are not, an unfair arm is better than
+    the best fair one, and that one leads by 0.02 (0.2/K, for more than 10 arms). ``context`` declares P(Z), and P(S) with it.
     """
     if not 3 <= K <= 50:
         raise OptionError(f"beta_mixtures needs K from 3 to 50; got K={K}.")
@@ -129,7 +129,7 @@ def gaussian_arms(
 
 @dataclass(frozen=True)
 class _BetaArms:
-    """Two Beta laws and the weight of the first for each arm, group and kind, (K, 2, 3) each with a last axis of two."""
+    """Two Beta laws, the last axis, and their weights for each arm, group and kind: (K, 2, 3, 2) each."""
 
     a: FloatArray
     b: FloatArray

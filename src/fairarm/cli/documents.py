@@ -98,6 +98,7 @@ def _limit(problem: Problem, limit: Limit | None) -> dict[str, Any] | None:
     if limit is None:
         return None
     return {
+        "form": limit.form,
         "pulls": number(limit.pulls),
         "pulls_needed": {f"{delta:g}": number(limit.pulls_needed(delta)) for delta in LIMIT_AT},
         "binding": [

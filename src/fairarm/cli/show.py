@@ -114,7 +114,7 @@ def _limit(problem: Problem, limit: Limit, what: str) -> str:
         return f"Limit, {what}: no number of pulls is enough (T* = inf)."
     hardest = limit.binding[0]
     return (
-        f"Limit, {what}: T* = {limit.pulls:.4g}; a rule that errs with probability 0.05 whatever the truth needs about "
+        f"Limit, {what}: T* = {limit.pulls:.4g} ({limit.form}); a rule that errs with probability 0.05 whatever the truth needs about "
         f"{limit.pulls_needed(0.05):.4g} pulls on average. Hardest to exclude: {escape(problem.arm_names[hardest.arm])}, {hardest.kind}."
     )
 

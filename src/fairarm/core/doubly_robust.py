@@ -3,13 +3,14 @@
     w_{k,t} = L[k, t] / Σ_{j,u} (n_{j,u}/N) L[j, u]                                            (the balance heuristic)
     μ̂_{k,t} = Σ_x p̂_{k,t}(x) m̂(x)  +  (1/N) Σ_i min(w_{k,t}(i), τ) (Y_i − m̂(i))
 
-A *point* x is a context z with the columns summed or integrated out given z; p̂_{k,t}(x) ∝ ĥ(z) L[k, t](x) vol(x). The first term
-uses the known law of the arms, the second puts right what the regression m̂ got wrong. A weight above τ
-belongs to a region where τ or fewer rows in N are expected for all of an arm's mass: there the second term would be nothing but noise,
-m̂ is kept, and the mass so *lost* is what the arm's mean may be wrong by.
+A *point* x is a context z with the columns summed or integrated out given z; p̂_{k,t}(x) ∝ ĥ(z) L[k, t](x) vol(x). The
+first term uses the known law of the arms, the second puts right what the regression m̂ got wrong. A weight above
+τ = N/10 belongs to a region that so few rows reach that the second term would be nothing but noise: there m̂ is kept,
+and the mass so *lost* is what the arm's mean may be wrong by.
 
-Axes: K arms, G groups, Z contexts, P points a context, I lines. Where S is part of what is unknown (S → Y, or a child's mechanism
-is not declared) only rows of group t speak for group t, and the denominator runs over them alone (``by_group``).
+Axes: K arms, G groups, Z contexts, P points a context, I lines. Where S is part of what is unknown (S → Y, or a child's
+mechanism is not declared) only rows of group t speak for group t, and the denominator runs over them alone
+(``by_group``).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from fairarm.core.types import FloatArray, IntArray
 
@@ -74,10 +76,10 @@ def kept_share(weights: FloatArray, clipped: FloatArray) -> FloatArray:
 
 @dataclass
 class Spread:
-    """The covariance Σ a aᵀ of vectors a (width,), built block by block and drawn from without ever factoring it badly.
+    """The covariance Σ a aᵀ of vectors a (width,), built block by block, and a root of it to draw with.
 
-    Exact up to 512 numbers. Wider ones are kept as they come up to 2 048 of them, then summed with random signs into as many
-    buckets: unbiased, and no matrix of width² is made.
+    Exact up to 512 numbers. Wider ones are kept as they come up to 2 048 of them, then summed with random signs into as
+    many buckets: unbiased, and no matrix of width² is made.
     """
 
     width: int
@@ -101,7 +103,7 @@ class Spread:
         if len(rest):
             bucket = self._rng.integers(SKETCH, size=len(rest))
             sign = self._rng.choice([-1.0, 1.0], size=len(rest))
-            np.add.at(self._total, bucket, sign[:, None] * rest)
+            self._total += csr_array((sign, (bucket, np.arange(len(rest)))), shape=(SKETCH, len(rest))) @ rest
         self._added += whole
 
     def root(self) -> FloatArray:
@@ -117,8 +119,8 @@ class Spread:
 class ContextTerm:
     """The first term: self-normalised means over contexts, μ1 = Σ_z h(z) a(z) / Σ_z h(z) e(z).
 
-    ``integral`` a = Σ L m̂ vol and ``mass`` e = Σ L vol over the points of each context, (K, G, Z). ``law`` h (1 or G, Z):
-    of each group for itself where a child's mechanism is not declared.
+    ``integral`` a = Σ L m̂ vol and ``mass`` e = Σ L vol over the points of each context, (K, G, Z). ``law`` h, (1 or
+    G, Z): of each group for itself where a child's mechanism is not declared.
     """
 
     integral: FloatArray
@@ -137,10 +139,10 @@ class ContextTerm:
         return np.asarray((self.integral * self.law).sum(axis=2) / self.total)
 
     def influence(self, exposure: FloatArray, rows: IntArray, g: int) -> FloatArray:
-        """What a row of group g in each context moves N·μ1 by, (Z, K·G), for an estimated law h(z) = (n_z/N) / exposure.
+        """What a row of group g in each context moves N·μ1 by, (Z, K·G), where h(z) = (n_z/N) / exposure is estimated.
 
-        ``rows`` (G, Z). Given its group a row's context is one draw, so values are centred over the rows of the group. With a
-        law by group only that group's rows move its mean, unless it has none and borrows all.
+        ``rows`` (G, Z). Given its group a row's context is one draw, so values are centred over the rows of the group.
+        With a law by group only that group's rows move its mean, unless it has none and borrows all.
         """
         raw = (self.integral - self.mean[:, :, None] * self.mass) / np.where(exposure > 0, exposure, 1.0)
         raw = raw / self.total[:, :, None]
@@ -153,8 +155,8 @@ class ContextTerm:
 
 
 def unknown_apart(lost: FloatArray, differ: FloatArray, scale: float) -> FloatArray:
-    """Normal deviations of ``lost`` mass (K, G) whose place is not known: a part common to all, one of each arm, and one of
-    each arm and group as far as its groups ``differ`` (K,)."""
+    """Normal deviations of ``lost`` mass (K, G) whose place is not known: a part common to all, one of each arm, and one
+    of each arm and group as far as its groups ``differ`` (K,)."""
     K, G = lost.shape
     arm, each = np.zeros((K, K, G)), np.zeros((K, G, K, G))
     arm[np.arange(K), np.arange(K)] = lost
@@ -166,8 +168,8 @@ def unknown_apart(lost: FloatArray, differ: FloatArray, scale: float) -> FloatAr
 
 
 def unknown_by_region(lost: FloatArray, own_cells: bool, scale: float) -> FloatArray:
-    """The same of mass whose region of V is known, (K, G, regions): a common level and a deviation of each region, shared
-    by every arm and group that goes there; with S → Y each group has its own."""
+    """The same of mass whose region of V is known, (K, G, regions): a common level and a deviation of each region,
+    shared by every arm and group that goes there; with S → Y each group has its own."""
     K, G, _ = lost.shape
     level, region = lost.sum(axis=2), np.moveaxis(lost, 2, 0)
     both = np.concatenate([LEVEL_SD * level[None], REGION_SD * region])

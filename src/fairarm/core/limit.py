@@ -1,30 +1,34 @@
 """T*: what no rule that must be right with probability 1 − δ, whatever the truth, can do better than.
 
 Everything unknown is one vector θ_c = E[Y | c], shared by all arms, groups and regimes. A rule has to tell the truth
-from every *alternative*, a θ + δ with another answer, and pulls in the shares ν tell it apart at the rate
-½ Σ_c q_ν(c) δ_c²/σ_c². The hardest alternative of the best shares gives 1/T*.
+from every *alternative*, an x with another answer, and pulls in the shares ν tell it apart at the rate
+Σ_c q_ν(c) kl(θ_c, x_c). The hardest alternative of the best shares gives 1/T*. Two forms:
 
-The rate is that of normal outcomes with known variances σ_c² and known laws of the cells. Nothing keeps θ + δ inside
-the range of the outcome, so for bounded outcomes (binary ones among them) T* is approximate: the true rate of binary Y
-is a divergence that agrees for small moves, and alternatives that leave [0, 1], such as a gap above a tolerance of 2,
-are counted though they cannot happen. Where the cell nearly determines the outcome (1 % noise) moves are long, and the
-exact binary rate of the same shares was 1.5 to 8 times lower on the synthetic problems; on HEPAR-II with costs it was
-1.4 times higher. An unknown P(S) or law of the cells would only add to T*.
+Exact for two states (``limit_binary``): Y is 0 or 1, kl is the divergence of two such outcomes and x is in [0, 1]^C. An
+alternative that would have to leave [0, 1], such as a gap above a tolerance of 1, cannot happen.
+
+Normal approximation: normal outcomes with known variances, kl = ½ (x_c − θ_c)²/σ_c², x is any vector. The two agree for
+small moves. Where the cell nearly determines the outcome (1 % noise) moves are long, and the approximation of a binary
+outcome puts T* up to 8 times too low; it can be too high as well (HEPAR-II with costs).
+
+The laws of the cells and P(S) are taken as known; not to know them would only add to T*.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 from scipy.optimize import linprog
 
 from fairarm.core.allocation import require_affordable
+from fairarm.core.limit_binary import BinaryMoves
 from fairarm.core.projection import project
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 
+Form = Literal["exact for two states", "normal approximation"]
 Kind = Literal["best arm unfair", "overtakes", "becomes fair", "overtakes and becomes fair"]
 
 _TIE = 1e-12
@@ -40,7 +44,7 @@ _NEAR, _ROUNDS = 3.0, 500
 class Alternative:
     """Another answer: what arm ``arm`` would have to do, and how fast the best shares rule it out.
 
-    ``value``: information a pull, min ½ Σ q δ²/σ²; 0 where the truth already is on the edge. ``weight``: its part in
+    ``value``: information a pull, min Σ q kl(θ, x), proved from below; 0 where the truth already is on the edge. ``weight``: its part in
     the mixture of alternatives that is hardest to tell from the truth whatever is pulled; the parts sum to 1.
     """
 
@@ -52,7 +56,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class Limit:
-    """1/T* is proved to lie in [``lower``, ``upper``]; ``shares`` ν (R, K) reach ``lower``.
+    """1/T* of the ``form`` is proved to lie in [``lower``, ``upper``]; ``shares`` ν (R, K) reach ``lower``.
 
     ``best``: the best fair arm, None where no arm is fair. ``alternatives``: by value, hardest first; those that no
     move can bring about are left out.
@@ -63,6 +67,7 @@ class Limit:
     lower: float
     upper: float
     alternatives: tuple[Alternative, ...]
+    form: Form
 
     @property
     def pulls(self) -> float:
@@ -87,7 +92,7 @@ def limit(
     law: FloatArray,
     shares: FloatArray,
     theta: FloatArray,
-    variance: FloatArray,
+    variance: FloatArray | None,
     tolerance: float,
     costs: FloatArray | None = None,
     budget: float | None = None,
@@ -95,39 +100,56 @@ def limit(
 ) -> Limit:
     """T* of a problem whose truth is known, to a relative gap of ``precision`` between proved bounds.
 
-        1/T* = max_ν min { (E−|ζ_*|)² / 2‖d_*‖²_ν ;
-                           k ≠ *:  min ½ Σ_c q_ν(c) δ_c²/σ_c²  s.t. (w_k − w_*)·δ ≥ μ_* − μ_k,  −E−ζ_k ≤ d_k·δ ≤ E−ζ_k }
-        no fair arm:  1/T* = max_ν min_k (|ζ_k|−E)² / 2‖d_k‖²_ν
+        1/T* = max_ν min over alternatives x of Σ_c q_ν(c) kl(θ_c, x_c)
+        best fair arm *:  |ζ_*(x)| ≥ E;  for each k ≠ *:  μ_k(x) ≥ μ_*(x) and |ζ_k(x)| ≤ E
+        no fair arm:      for each k:  |ζ_k(x)| ≤ E
 
-    ``law`` p_{k,t}(c) (K, G, C), ``shares`` P(t) (G,), ``theta`` (C,), ``variance`` σ_c² (C,), ``tolerance`` E, all on
-    one scale of the outcome. ν (R, K) over natural pulls (law Σ_t P(t) p_{k,t}) and pulls forced to s or s' (p_{k,t});
-    Σ ν = 1 and, where both ``costs`` (R, K) and ``budget`` are given, Σ cost·ν ≤ B. Fair is |ζ| < E.
+    ``law`` p_{k,t}(c) (K, G, C), ``shares`` P(t) (G,), ``theta`` (C,), ``tolerance`` E. ``variance`` σ_c² (C,): the normal
+    form, all on one scale of the outcome. ``variance`` None: the outcome is 0 or 1, the exact form. ν (R, K) over natural
+    pulls (law Σ_t P(t) p_{k,t}) and pulls forced to s or s' (p_{k,t}); Σ ν = 1 and, where both ``costs`` (R, K) and
+    ``budget`` are given, Σ cost·ν ≤ B. Fair is |ζ| < E.
 
     T* = inf: a fair arm tied with the best; a better or tied arm exactly on the tolerance (a worse one there only has
-    to overtake); no fair arm, and any arm on the tolerance; a budget so small that a cell which some alternative needs
-    is never seen. A cell of variance 0 takes no part in any move; if no alternative is left, T* = 0.
+    to overtake); no fair arm, and any arm on the tolerance; a budget so small that the cells which some alternative needs
+    are never seen. If no alternative can happen, T* = 0. In the normal form a cell of variance 0 takes no part in any
+    move; in the exact form θ = 0 or 1 may move, at the rate −log(1 − |x − θ|).
     """
     unit_costs = np.zeros((3, len(law))) if costs is None or budget is None else np.asarray(costs, dtype=np.float64)
     average = 0.0 if costs is None or budget is None else float(budget)
     require_affordable(unit_costs, average)
+    if variance is None:
+        theta = _probabilities(theta)
     rows = _rows(law, shares, theta, tolerance)
     start, usable = _inside(unit_costs.ravel(), average)
     units = np.concatenate([_natural(law, shares), law[:, 0], law[:, 1]])
     seen = units[usable].max(axis=0) > 0
-    rows = _seen_only(rows, seen, variance > 0)
     binds = average < unit_costs.max() and average > unit_costs.min()  # otherwise the usable units settle it
     paid = unit_costs.ravel()[usable] if binds else np.zeros(usable.sum())
-    game = _Game(rows, units[np.ix_(usable, seen)], variance[seen], paid, average if binds else 0.0)
+    moves: _Moves
+    if variance is None:
+        moves = BinaryMoves(rows.a, rows.g, rows.first, theta, seen)
+    else:
+        rows = _seen_only(rows, seen, variance > 0)
+        units, moves = units[:, seen], _NormalMoves(rows, variance[seen])
+    game = _Game(moves, units[usable], paid, average if binds else 0.0)
     found = game.solve(start[usable], precision)
     nu = np.zeros(len(units))
     nu[usable] = found.nu
     alternatives = [
         Alternative(int(rows.arm[first]), rows.kind[first], float(value), float(weight))
-        for first, value, weight in zip(game.first, found.values, found.weights, strict=True)
+        for first, value, weight in zip(rows.first, found.values, found.weights, strict=True)
         if value < np.inf
     ]
     alternatives.sort(key=lambda a: (a.value, a.arm))
-    return Limit(rows.best, nu.reshape(unit_costs.shape), found.lower, found.upper, tuple(alternatives))
+    form: Form = "exact for two states" if variance is None else "normal approximation"
+    return Limit(rows.best, nu.reshape(unit_costs.shape), found.lower, found.upper, tuple(alternatives), form)
+
+
+def _probabilities(theta: FloatArray) -> FloatArray:
+    inside = np.clip(theta, 0.0, 1.0)
+    if np.any(np.abs(theta - inside) > 1e-9):
+        raise ValueError(f"Means of an outcome that is 0 or 1 are in [0, 1], not {theta[theta != inside][0]:g}.")
+    return inside
 
 
 # ---- the alternatives ----
@@ -142,6 +164,11 @@ class _Rows:
     g: FloatArray
     arm: IntArray
     kind: tuple[Kind, ...]
+
+    @property
+    def first(self) -> IntArray:
+        """(A,): where the pairs of each alternative start."""
+        return np.flatnonzero(np.append(True, self.arm[1:] != self.arm[:-1]))
 
 
 def _natural(law: FloatArray, shares: FloatArray) -> FloatArray:
@@ -208,6 +235,31 @@ def _seen_only(rows: _Rows, seen: BoolArray, uncertain: BoolArray) -> _Rows:
     return _Rows(rows.best, a[:, :, seen], g, rows.arm, rows.kind)
 
 
+class _Moves(Protocol):
+    def evaluate(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """For rates q (C,) of the cells: the value of each alternative (A,), what its move is worth by cell (A, C)."""
+        ...
+
+
+class _NormalMoves:
+    """The hardest moves at rates q_c of the cells for normal outcomes: min ½ Σ q δ²/σ², in closed form."""
+
+    def __init__(self, rows: _Rows, variance: FloatArray) -> None:
+        self.a, self.g, self.first, self.variance = rows.a, rows.g, rows.first, variance
+        self.products = [rows.a[:, i] * rows.a[:, j] for i, j in ((0, 0), (0, 1), (1, 1))]
+
+    def evaluate(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+        spread = self.variance / q
+        G11, G12, G22 = (x @ spread for x in self.products)
+        value, lam1, lam2 = project(G11, G12, G22, self.g[:, 0], self.g[:, 1])
+        values = np.maximum.reduceat(value, self.first)
+        size = np.diff(np.append(self.first, len(value)))
+        pair = self.first + ((size == 2) & (value[self.first] < values))
+        lam1, lam2 = (np.where(np.isfinite(x[pair]), x[pair], 0.0)[:, None] for x in (lam1, lam2))
+        move = (lam1 * self.a[pair, 0] + lam2 * self.a[pair, 1]) / q
+        return values, 0.5 * move**2 * self.variance
+
+
 # ---- the shares ----
 
 
@@ -250,25 +302,13 @@ class _Game:
     halfway point is itself better by half of the gap.
     """
 
-    def __init__(self, rows: _Rows, units: FloatArray, variance: FloatArray, costs: FloatArray, budget: float) -> None:
-        self.a, self.g = rows.a, rows.g
-        self.units, self.variance, self.costs, self.budget = units, variance, costs, budget
-        self.products = [rows.a[:, i] * rows.a[:, j] for i, j in ((0, 0), (0, 1), (1, 1))]
-        self.first = np.flatnonzero(np.append(True, rows.arm[1:] != rows.arm[:-1]))
-        """(A,): where the pairs of each alternative start."""
+    def __init__(self, moves: _Moves, units: FloatArray, costs: FloatArray, budget: float) -> None:
+        self.moves, self.units, self.costs, self.budget = moves, units, costs, budget
 
     def evaluate(self, nu: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The value of each alternative at ν (A,), and what its move is worth in one pull of each unit (A, X)."""
-        q = nu @ self.units
-        spread = self.variance / q
-        G11, G12, G22 = (x @ spread for x in self.products)
-        value, lam1, lam2 = project(G11, G12, G22, self.g[:, 0], self.g[:, 1])
-        values = np.maximum.reduceat(value, self.first)
-        size = np.diff(np.append(self.first, len(value)))
-        pair = self.first + ((size == 2) & (value[self.first] < values))
-        lam1, lam2 = (np.where(np.isfinite(x[pair]), x[pair], 0.0)[:, None] for x in (lam1, lam2))
-        move = (lam1 * self.a[pair, 0] + lam2 * self.a[pair, 1]) / q
-        return values, 0.5 * (move**2 * self.variance) @ self.units.T
+        values, rates = self.moves.evaluate(nu @ self.units)
+        return values, rates @ self.units.T
 
     def solve(self, start: FloatArray, precision: float) -> _Found:
         nu, (values, cuts) = start, self.evaluate(start)

@@ -86,7 +86,7 @@ def highest_in_region(n: FloatArray, y: FloatArray, weight: FloatArray, delta: f
     level = (mixture(n, y).log_evidence - math.log(1 / delta))[:, None]
     up, down = y[:, None, :], (n - y)[:, None, :]
     size = np.abs(weight).max(axis=-1)
-    size = np.where(size > 1e-200, size, 1.0)  # an arm that treats the groups alike has a gap of weight 0: any λ will do
+    size = np.where(size > 1e-200, size, 1.0)  # of weight 0 is the gap of an arm that treats the groups alike
     low, high = np.log(1e-6 / size) + 0 * level, np.log(1e6 * (1 + n.sum(axis=-1))[:, None] / size)
     for _ in range(HALVINGS):
         middle = (low + high) / 2

@@ -2,9 +2,9 @@
 
     m(x, v) = b0 + Σ_j f_j(x_j) + f(v) + Σ_j f_j(x_j, v) + Σ_{i<j} f_ij(x_i, x_j)
 
-Real columns enter by cubic B-splines with knots at quantiles and a Matérn prior on the coefficients; finite ones by their
-states and, where there are many, also by their order. The penalty is the one that predicts left-out folds best. All
-sums run over rows with their counts, so a line that stands for many rows and the rows themselves are the same data.
+Real columns enter by cubic B-splines with knots at quantiles and a Matérn prior on the coefficients; finite ones by
+their states and, where there are many, also by their order. The penalty is the one that predicts left-out folds best.
+All sums run over rows with their counts, so a line that stands for many rows and the rows themselves are the same data.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ FOLDS = 5
 PENALTIES = 10.0 ** np.arange(-1.5, 3.1, 0.5)
 MAX_FEATURES, MIN_FEATURES = 160, 24
 MANY_STATES, MOST_STATES = 8, (48, 24, 12, 8)
-"""Above the first, a finite column's order is used too; above the second, only its order (less where features are too many)."""
+"""Above the first, a finite column's order is used too; above the second (the first that fits), only its order."""
 LEADING = 6
 """Features of a column that take part in pairs, for columns with more of them."""
 PAIR_SCALE = 0.7
@@ -115,7 +115,7 @@ def _products(left: FloatArray, right: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Basis:
-    """The features of rows: a *head* that does not look at the decision, the decision's own, and products of the two."""
+    """The features of rows: a *head* that does not look at the decision, the decision's own, and their products."""
 
     decision: str
     features: Mapping[str, _Feature]
@@ -125,7 +125,7 @@ class Basis:
 
     @classmethod
     def of(cls, columns: Columns, states: Mapping[str, int | None], decision: str, count: IntArray) -> Basis:
-        """``states``: the number of states of each column, None for a real one; ``count`` (n,) rows a line stands for."""
+        """``states``: how many each column has, None for a real one; ``count`` (n,): rows a line stands for."""
         for most in MOST_STATES:
             features = {name: _Feature.of(columns[name], size, count, most) for name, size in states.items()}
             if sum(f.size for f in features.values()) <= MAX_FEATURES:

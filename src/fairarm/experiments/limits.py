@@ -51,8 +51,15 @@ def known_cells(problem: Problem, world: World | None) -> KnownCells:
 
 
 def find_limit(problem: Problem, world: World | None, *, pulls: int | None = None) -> Limit:
-    """T* (math.md §11). With ``pulls`` the costs count, at the average a run of so many may have; without, pulls are all that counts."""
+    """T* (math.md §11), exact where the outcome has two values, else in the normal approximation: see ``Limit.form``.
+
+    With ``pulls`` the costs count, at the average a run of so many may have; without, pulls are all that counts.
+    """
     cells = known_cells(problem, world)
     budget = None if pulls is None else problem.average_cost_budget(pulls)
     costs = None if budget is None else problem.cost_array
-    return limit(cells.law, cells.shares, cells.theta, cells.variance, problem.scaled_tolerance, costs, budget)
+    E, values = problem.scaled_tolerance, np.unique(problem.outcome.scaled_values)
+    if len(values) != 2:
+        return limit(cells.law, cells.shares, cells.theta, cells.variance, E, costs, budget)
+    low, width = values[0], values[1] - values[0]
+    return limit(cells.law, cells.shares, (cells.theta - low) / width, None, E / width, costs, budget)

@@ -1,0 +1,264 @@
+"""Named checks of the statistics: each returns whether it holds for the code as it is.
+
+Exact where that is possible (every sequence of outcomes enumerated, conjugate posteriors by direct integration), by
+simulation with a fixed seed where it is not.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+from benchmarks.calibration import gate
+from benchmarks.calibration.strata import CLEAR, CLEAR_THETA, chain, make_world, same
+from scipy.special import xlogy
+from scipy.stats import beta, betabinom
+
+from fairarm.algorithms import cell_means
+from fairarm.algorithms.evidence import CellEvidence
+from fairarm.algorithms.pool import Pool, PoolOptions
+from fairarm.core import certified, prior, region
+from fairarm.core.certified import UNDECIDED, Rule, open_ledger
+from fairarm.experiments.simulate import replicate
+
+HALF = np.array([0.5, 0.5])
+LAW = np.array([[[0.7, 0.3], [0.25, 0.75]], [[0.4, 0.6], [0.6, 0.4]]])
+
+
+# ---- the bets ----
+
+
+def wealth_after_two_batches(rule, law, theta):
+    """E[wealth] of each claim, (3, K) and (K, K), over every outcome of two batches of two rows under an adaptive plan."""
+    cells = law.shape[-1]
+
+    def batches(units):
+        rows = [[(c, v, law[k, t, c] * (theta[c] if v else 1 - theta[c])) for c in range(cells) for v in (0, 1)] for k, t in units]  # fmt: skip
+        for pair in itertools.product(*rows):
+            n, y = np.zeros(cells), np.zeros(cells)
+            for c, v, _ in pair:
+                n[c] += 1
+                y[c] += v
+            yield math.prod(p for *_, p in pair), n, y
+
+    def settled(ledger, units):
+        made = list(batches(units))
+        p, n, y = (np.array([x[i] for x in made]) for i in range(3))
+        rows = np.zeros((len(made), *rule.law.shape[:2]))
+        for unit in units:
+            rows[:, *unit] += 1
+        return p, y, certified.settle(rule, ledger.take(np.zeros(len(made), dtype=int)), rows, n, y)
+
+    p1, y1, first = settled(open_ledger(rule), [(0, 0), (1, 1)])
+    gap, pair = 0.0, 0.0
+    for i, p in enumerate(p1):
+        units = [(0, 1), (0, 1)] if y1[i].sum() > 0.9 else [(1, 0), (0, 0)]
+        p2, _, second = settled(first.take(np.array([i])), units)
+        gap = gap + p * np.einsum("r,rjk->jk", p2, np.exp(second.log_gap))
+        pair = pair + p * np.einsum("r,rpbk->bk", p2, np.exp(second.log_pair))
+    return gap, pair
+
+
+def true_claims_do_not_grow_rich() -> bool:
+    """At a truth on the border of several claims no true claim has an expected wealth above 1; a false one has."""
+    theta = np.array([0.8, 0.3])  # ζ = 0.225, −0.1; μ = 0.5375, 0.55
+    rule = Rule(LAW, 0.1, 0.05, HALF)
+    claims = gate.true_claims((LAW @ theta) @ HALF, (LAW[:, 0] - LAW[:, 1]) @ theta, 0.1)
+    gap, pair = wealth_after_two_batches(rule, LAW, theta)
+    highest = max(gap[claims.gaps].max(), pair[claims.pairs].max())
+    return bool(highest <= 1 + 1e-9 and gap[1, 0] > 1.01)
+
+
+def true_claims_do_not_grow_rich_with_contexts_unknown() -> bool:
+    """Two contexts with probabilities 0.9, 0.1 that the rule does not know, an arm exactly at the tolerance."""
+    given = np.array([[[0.9, 0.1, 0.2, 0.8], [0.2, 0.8, 0.6, 0.4]], [[0.5, 0.5, 0.1, 0.9], [0.5, 0.5, 0.3, 0.7]]])
+    law = given * np.array([0.9, 0.9, 0.1, 0.1])
+    theta = np.array([0.9, 0.2, 0.2, 0.9])
+    zeta = (law[:, 0] - law[:, 1]) @ theta
+    rule = Rule(given, abs(zeta[0]), 0.05, HALF, np.array([0, 0, 1, 1]))
+    claims = gate.true_claims((law @ theta) @ HALF, zeta, abs(zeta[0]))
+    gap, pair = wealth_after_two_batches(rule, law, theta)
+    return bool(max(gap[claims.gaps].max(), pair[claims.pairs].max()) <= 1 + 1e-9)
+
+
+def delta_is_not_overspent() -> bool:
+    """K claims at exp(−threshold) each, and what the interval for P(S) is seen to use, come to δ at most."""
+    delta, arms = 0.05, len(LAW)
+    known = Rule(LAW, 0.1, delta, HALF)
+    spent = arms * math.exp(-known.log_threshold) <= delta * (1 + 1e-9)
+    unknown = Rule(LAW, 0.1, delta)
+    ledger = open_ledger(unknown)
+    ledger.natural[:] = [30.0, 12.0]
+    low = certified._estimate(unknown, ledger).share[0, 0]
+    ratio = beta.logpdf(low, 30.5, 12.5) - beta.logpdf(
+        low, 0.5, 0.5
+    )  # the likelihood over its average under Beta(½, ½)
+    share = math.exp(min(ratio, 0.0))
+    return bool(spent and arms * math.exp(-unknown.log_threshold) + share <= delta * (1 + 1e-6))
+
+
+def both_ends_of_the_share_count() -> bool:
+    """ "k beats b" is refuted only where it is at both ends of the interval for P(S)."""
+    rule = Rule(LAW, 0.1, 0.05)
+    ledger = open_ledger(rule)
+    ledger.log_gap[0, :2, 0] = ledger.log_pair[0, 0, 0, 1] = rule.log_threshold
+    one = certified.certificate(rule, ledger).answer[0]
+    ledger.log_pair[0, 1, 0, 1] = rule.log_threshold
+    return bool(one == UNDECIDED and certified.certificate(rule, ledger).answer[0] == 0)
+
+
+# ---- intervals ----
+
+
+def the_ratio_is_a_martingale() -> bool:
+    """E[N/L(θ)] = 1 exactly over every sequence of five outcomes in two cells chosen adaptively."""
+    theta = np.array([0.2, 0.7])
+    paths = [(1.0, np.zeros(2), np.zeros(2))]
+    for _ in range(5):
+        new = []
+        for p, n, y in paths:
+            step = np.eye(2)[int(y.sum() * 3 + n[0] > 1.5)]
+            mean = float(step @ theta)
+            new += [(p * mean, n + step, y + step), (p * (1 - mean), n + step, y)]
+        paths = new
+    p, n, y = (np.array([path[i] for path in paths]) for i in range(3))
+    ratio = np.exp(region.mixture(n, y).log_evidence - (xlogy(y, theta) + xlogy(n - y, 1 - theta)).sum(axis=1))
+    return abs(float(p @ ratio) - 1) < 1e-9
+
+
+def intervals_cover() -> bool:
+    """All intervals hold the truth at all looks in 1 − δ of 200 runs (gate)."""
+    missed = gate.coverage(gate.COVERAGE_CASES["nearly certain outcomes"], 200, 100, 5)
+    return gate.p_value(missed.intervals, missed.runs, gate.DELTA) >= gate.SIGNIFICANCE
+
+
+def share_intervals_cover() -> bool:
+    """The exact probability, over all sequences of 60 natural rows, that the interval ever misses P(S): at most δ."""
+    share, delta = 0.3, 0.05
+    alive = {0: 1.0}  # probability of each count of the first group, the truth never left so far
+    for n in range(1, 61):
+        after: dict[int, float] = {}
+        for a, p in alive.items():
+            for more, q in ((1, share), (0, 1 - share)):
+                after[a + more] = after.get(a + more, 0.0) + p * q
+        first = np.array(sorted(after), dtype=float)
+        ends = region.share_interval(first, n - first, delta)
+        inside = (ends[:, 0] <= share) & (share <= ends[:, 1])
+        alive = {int(a): after[int(a)] for a in first[inside]}
+    return 1 - sum(alive.values()) <= delta
+
+
+# ---- the posterior ----
+
+
+def posterior_is_conjugate() -> bool:
+    """Mean and spread of θ for one cell with 3 successes of 20, against the grid's mixture written out with scipy."""
+    counts = np.array([[[17, 3]]])
+    made = prior.StatesPosterior.of(counts, np.array([0.0, 1.0]))
+    m, s = np.meshgrid(prior.BINARY_MEANS, prior.STRENGTHS)
+    a, b = (m * s).ravel(), ((1 - m) * s).ravel()
+    weight = betabinom.pmf(3, 20, a, b)
+    weight /= weight.sum()
+    mean = weight @ beta.mean(a + 3, b + 17)
+    spread = math.sqrt(weight @ (beta.var(a + 3, b + 17) + beta.mean(a + 3, b + 17) ** 2) - mean**2)
+    drawn = made.draw(np.random.default_rng(0), 40_000)[0, :, 0]
+    close = abs(made.mean[0, 0] - mean) < 1e-9 and abs(drawn.mean() - mean) < 5 * spread / 200
+    return bool(close and abs(drawn.std() / spread - 1) < 0.02)
+
+
+def nothing_is_known_without_noise() -> bool:
+    """A cell with a million equal outcomes still has the least variance that plans are made with."""
+    made = prior.StatesPosterior.of(np.array([[[10**6, 0]]]), np.array([0.0, 1.0]))
+    return bool(made.noise.min() >= 1e-4)
+
+
+def evidence_of(world, plan, seed=0) -> CellEvidence:
+    return CellEvidence(world.problem, world.draw(np.asarray(plan)[None], np.random.default_rng(seed)))
+
+
+def unknown_shares_are_uncertain() -> bool:
+    """θ known from many forced rows, P(S) from 20 natural ones: μ_k varies by |ζ_k| times the spread of Beta(n + ½)."""
+    world = chain("shares", CLEAR, CLEAR_THETA, 0.2, shares_declared=False)
+    plan = np.zeros((3, 3), dtype=int)
+    plan[0, 0], plan[1:] = 20, 30_000
+    beliefs = cell_means.CellBeliefs.of(evidence_of(world, plan))
+    outcomes, gaps = beliefs.draw(np.random.default_rng(1), 4000)
+    first, second = beliefs.seen.natural[0] + 0.5
+    expected = abs(gaps[0, :, 2].mean()) * beta.std(first, second)
+    return bool(abs(outcomes[0, :, 2].std() / expected - 1) < 0.1)
+
+
+def only_natural_rows_tell_shares() -> bool:
+    """300 natural rows with P(S) = (0.2, 0.8) and 3 000 rows forced to the first group: the share is near 0.2."""
+    world = chain("forced", CLEAR, CLEAR_THETA, 0.2, shares=(0.2, 0.8), shares_declared=False)
+    plan = np.zeros((3, 3), dtype=int)
+    plan[0, 0], plan[1, 0] = 300, 3000
+    return bool(abs(cell_means.CellBeliefs.of(evidence_of(world, plan)).shares[0, 0] - 0.2) < 0.1)
+
+
+def context_world():
+    """Y is the context; the law of contexts, 0.6 and 0.4, is not declared. The arms differ in V, which does not matter."""
+    return make_world(
+        "contexts", {"Z": 2, "V": 2, "Y": 2}, [("Z", [], [0.6, 0.4]), ("Y", ["Z", "V"], [[[1, 0], [1, 0]], [[0, 1], [0, 1]]])],
+        ["Z", "S"], [[same([0.5, 0.5])] * 2, [same([0.3, 0.7])] * 2], 0.1,
+    )  # fmt: skip
+
+
+def unknown_contexts_are_uncertain() -> bool:
+    """μ_k is P(z1), known from 300 rows: drawn values vary as their proportion does."""
+    plan = np.zeros((3, 2), dtype=int)
+    plan[0] = 150
+    outcomes, _ = cell_means.CellBeliefs.of(evidence_of(context_world(), plan)).draw(np.random.default_rng(1), 4000)
+    expected = math.sqrt(0.24 / 300)
+    return bool(np.all(np.abs(outcomes[0].std(axis=0) / expected - 1) < 0.15))
+
+
+def context_law_is_found() -> bool:
+    """With a hundred thousand rows of arms that see contexts unequally the estimated law of cells is the true one."""
+    world = make_world(
+        "law", {"V": 2, "W": 2, "X": 2, "Y": 2},
+        [("W", ["V"], [[0.9, 0.1], [0.25, 0.75]]), ("X", ["S", "W"], [[[0.8, 0.2], [0.1, 0.9]], [[0.8, 0.2], [0.5, 0.5]]]), ("Y", ["V", "X"], [[[0.7, 0.3], [0.5, 0.5]], [[0.6, 0.4], [0.1, 0.9]]])],
+        [], [[0.2, 0.8], [0.6, 0.4]], 0.1, declared=["X"],
+    )  # fmt: skip
+    plan = np.zeros((3, 2), dtype=int)
+    plan[0], plan[1] = 20_000, 80_000
+    found = cell_means.CellBeliefs.of(evidence_of(world, plan)).law[0]
+    true = world.law.reshape(*world.law.shape[:2], -1, 2).sum(axis=3)
+    return bool(np.abs(found - true).max() < 0.02)
+
+
+# ---- whole runs ----
+
+
+def stopped(world, runs=60, cap=400, **options) -> np.ndarray:
+    pool = Pool(world.problem, cap, PoolOptions(**options))
+    return replicate(pool, world, runs, np.random.default_rng(3), 3)[0].answer
+
+
+UNFAIR_ARMS = ([[0.0, 0.5, 0.5], [0.3, 0.4, 0.3]], same([0.6, 0.2, 0.2]))
+"""μ = 0.62, 0.35 with θ of CLEAR_THETA: the better arm favours the first group by 0.21; reversed, the second."""
+
+
+def unfair_arms_are_not_certified() -> bool:
+    """The better arm is unfair, to either side in turn; wrong answers of certified runs: at most δ (gate)."""
+    wrong, runs = 0, 0
+    for arms in (UNFAIR_ARMS, [law[::-1] for law in UNFAIR_ARMS]):
+        answers = stopped(chain("unfair", arms, CLEAR_THETA, 0.19), confidence=0.95)
+        wrong, runs = wrong + int(np.isin(answers, [0, -1]).sum()), runs + len(answers)
+    return gate.p_value(wrong, runs, gate.DELTA) >= gate.SIGNIFICANCE
+
+
+def unfair_arms_are_not_named() -> bool:
+    """The same with a fixed number of pulls: the posterior's answer is right in 0.8 of runs."""
+    answers = [
+        stopped(chain("unfair", arms, CLEAR_THETA, 0.15)) for arms in (UNFAIR_ARMS, [law[::-1] for law in UNFAIR_ARMS])
+    ]
+    return bool(np.mean(np.concatenate(answers) == 1) >= 0.8)
+
+
+def outcomes_are_scaled() -> bool:
+    """Values 0 and 10 with a tolerance of 1.5 are the same problem as 0 and 1 with 0.15: the same answers."""
+    plain = stopped(chain("unit", UNFAIR_ARMS, CLEAR_THETA, 0.15), runs=20, cap=200)
+    wide = stopped(chain("wide", UNFAIR_ARMS, CLEAR_THETA, 1.5, values=(0.0, 10.0)), runs=20, cap=200)
+    return bool(np.array_equal(plain, wide))

@@ -1,0 +1,275 @@
+"""Mistakes that are easily made in these statistics, each planted in the code and caught by a named check.
+
+A mutant is caught if its check holds for the true code and does not hold, without an exception, for the mutant.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import checks
+import numpy as np
+import pytest
+from scipy.special import betaln
+
+from fairarm.algorithms import certificates, pool
+from fairarm.algorithms.cell_means import CellBeliefs
+from fairarm.algorithms.evidence import CellEvidence
+from fairarm.core import certified, prior, region
+from fairarm.core.certified import Rule
+from fairarm.problem.model import Problem
+
+Patch = pytest.MonkeyPatch
+
+
+# ---- intervals ----
+
+
+def normal_interval(patch: Patch) -> None:
+    """θ̂_c ± z sd, as if looked at once and far from 0 and 1, instead of the region."""
+
+    def highest(n, y, weight, delta):
+        mean = np.where(n > 0, y / np.maximum(n, 1), 0.5)
+        variance = np.where(n > 0, mean * (1 - mean) / np.maximum(n, 1), 0.25)
+        return (weight * mean[:, None]).sum(-1) + 1.96 * np.sqrt((weight**2 * variance[:, None]).sum(-1))
+
+    patch.setattr(region, "highest_in_region", highest)
+
+
+def share_looked_at_once(patch: Patch) -> None:
+    """A normal interval for P(S), for one look."""
+
+    def once(first, second, delta):
+        n = np.maximum(first + second, 1)
+        half = 1.96 * np.sqrt(np.maximum(first * second, 0) / n**3)
+        return np.stack([first / n - half, first / n + half], axis=-1)
+
+    patch.setattr(region, "share_interval", once)
+
+
+def mixture_with_a_row_more(patch: Patch) -> None:
+    """Off by one: the evidence of n + 1 rows set against the likelihood of n."""
+    honest = region.mixture
+    patch.setattr(region, "mixture", lambda n, y: honest(n + (n > 0), y))
+
+
+def mixture_without_its_norm(patch: Patch) -> None:
+    """B(y + α, n − y + β) not divided by B(α, β): the prior counts once too often."""
+    honest = region.mixture
+
+    def heavier(n, y):
+        found = honest(n, y)
+        return replace(found, log_evidence=found.log_evidence - (n > 0).sum(axis=-1) * betaln(0.5, 0.5))
+
+    patch.setattr(region, "mixture", heavier)
+
+
+# ---- bets ----
+
+
+def union_bound_dropped(patch: Patch) -> None:
+    """1/δ instead of K/δ."""
+    patch.setattr(Rule, "log_threshold", property(lambda rule: math.log(1 / rule.delta)))
+
+
+def share_of_delta_dropped(patch: Patch) -> None:
+    """The bets take all of δ although the interval for P(S) takes a tenth."""
+    patch.setattr(Rule, "log_threshold", property(lambda rule: math.log(len(rule.law) / rule.delta)))
+
+
+def blend_inverted(patch: Patch) -> None:
+    """Payoffs divided by the blend's reciprocal: rare cells weigh too little, frequent ones too much."""
+    honest = certified.log_payoffs
+
+    def inverted(rule, claims, blend, theta, h):
+        up, down = honest(rule, claims, blend, theta, h)
+        shift = 2 * np.log(np.where(blend > 0, blend * blend.shape[1], 1.0))
+        return up + shift, down + shift
+
+    patch.setattr(certified, "log_payoffs", inverted)
+
+
+def bets_that_peek(patch: Patch) -> None:
+    """Estimates that the bets are made from include the batch that settles them."""
+    settle, estimate = certified.settle, certified._estimate
+
+    def peeking(rule, ledger, rows, n, y, natural=None):
+        patch.setattr(certified, "_estimate", lambda r, x: estimate(r, replace(x, n=x.n + n, y=x.y + y)))
+        try:
+            return settle(rule, ledger, rows, n, y, natural)
+        finally:
+            patch.setattr(certified, "_estimate", estimate)
+
+    patch.setattr(certified, "settle", peeking)
+
+
+def level_priced_too_high(patch: Patch) -> None:
+    """Bets against ζ ≥ E priced as if the claim were ζ ≥ 1.4 E."""
+    honest = certified._gap_claims
+
+    def lower(rule, seen, index):
+        made = honest(rule, seen, index)
+        return replace(made, level=np.where(made.level > 0, 1.4 * made.level, made.level))
+
+    patch.setattr(certified, "_gap_claims", lower)
+
+
+def contexts_taken_as_known(patch: Patch) -> None:
+    """The unknown law of contexts plugged in as if each were equally likely."""
+
+    def plugged(rule):
+        return Rule(rule.law / (rule.context.max() + 1), rule.tolerance, rule.delta, rule.shares)
+
+    settle = certified.settle
+    patch.setattr(certified, "settle", lambda rule, *rest: settle(plugged(rule), *rest))
+
+
+def one_side_only(patch: Patch) -> None:
+    """Fair where "ζ ≥ E" is refuted, whatever of "ζ ≤ −E"."""
+    honest = certified.certificate
+
+    def one_sided(rule, ledger):
+        gaps = ledger.log_gap.copy()
+        gaps[:, 1] = gaps[:, 0]
+        return honest(rule, replace(ledger, log_gap=gaps))
+
+    patch.setattr(certificates, "certificate", one_sided)
+
+
+def one_end_of_the_share(patch: Patch) -> None:
+    """ "k beats b" refuted at one end of the interval for P(S) is taken as refuted."""
+    honest = certified.certificate
+
+    def either(rule, ledger):
+        return honest(rule, replace(ledger, log_pair=ledger.log_pair.max(axis=1, keepdims=True)))
+
+    patch.setattr(certified, "certificate", either)
+
+
+# ---- beliefs ----
+
+
+def gap_sign_dropped(patch: Patch) -> None:
+    """Fair means ζ < E, not |ζ| < E."""
+    belief = pool._belief
+
+    def one_sided(beliefs, outcomes, gaps, tolerance, *rest):
+        return belief(beliefs, outcomes, np.maximum(gaps, 0.0), tolerance, *rest)
+
+    patch.setattr(pool, "_belief", one_sided)
+
+
+def share_plugged_in(patch: Patch) -> None:
+    """Every draw has the same P(S), its estimate."""
+
+    def fixed(self, rng, draws):
+        return np.broadcast_to(self.shares[:, None], (len(self.shares), draws, self.shares.shape[1]))
+
+    patch.setattr(CellBeliefs, "_drawn_shares", fixed)
+
+
+def contexts_plugged_in(patch: Patch) -> None:
+    """Every draw has the same law of contexts, its estimate."""
+
+    def fixed(self, theta, rng):
+        law = np.broadcast_to(self.law, (len(theta), *self.law.shape[1:]))
+        return np.einsum("ndc,nktc->ndkt", theta, law)
+
+    patch.setattr(CellBeliefs, "_group_means", fixed)
+
+
+def exposure_inverted(patch: Patch) -> None:
+    """Rows in a context multiplied by its exposure, not divided: the weight upside down."""
+    honest = CellBeliefs.__dict__["_exposure"].func
+    patch.setattr(CellBeliefs, "_exposure", property(lambda self: 1.0 / honest(self)))
+
+
+def natural_counts_from_forced_rows(patch: Patch) -> None:
+    """P(S) from all rows, forced ones included."""
+    honest = CellEvidence.summary
+
+    def pooled(self, cells):
+        return replace(honest(self, cells), natural=self.counts.sum(axis=(1, 2, 4)))
+
+    patch.setattr(CellEvidence, "summary", pooled)
+
+
+def prior_counted_twice(patch: Patch) -> None:
+    """Draws from counts to which the prior was added already."""
+    honest = prior.StatesPosterior.draw
+
+    def twice(self, rng, draws):
+        best = self.alpha[0, self.weights[0].argmax()]
+        return honest(replace(self, counts=self.counts + best), rng, draws)
+
+    patch.setattr(prior.StatesPosterior, "draw", twice)
+
+
+def a_success_too_many(patch: Patch) -> None:
+    """Off by one in the counts of the posterior."""
+    honest = prior.StatesPosterior.of.__func__
+
+    def more(cls, counts, values):
+        return honest(cls, counts + np.eye(counts.shape[2], dtype=int)[-1], values)
+
+    patch.setattr(prior.StatesPosterior, "of", classmethod(more))
+
+
+def prior_not_learned(patch: Patch) -> None:
+    """All points of the prior's grid keep the same weight, whatever the rows."""
+    patch.setattr(prior, "_grid_weights", lambda log_evidence: np.full(log_evidence.shape, 1 / log_evidence.shape[1]))
+
+
+def no_noise_floor(patch: Patch) -> None:
+    patch.setattr(prior, "NOISE_FLOOR", 0.0)
+
+
+def tolerance_not_scaled(patch: Patch) -> None:
+    """E used on the scale [0, 1] in the outcome's own units."""
+    patch.setattr(Problem, "scaled_tolerance", Problem.gap_tolerance)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    plant: Callable[[Patch], None]
+    check: Callable[[], bool]
+
+
+MUTANTS = [
+    Mutant(normal_interval, checks.intervals_cover),
+    Mutant(share_looked_at_once, checks.share_intervals_cover),
+    Mutant(mixture_with_a_row_more, checks.the_ratio_is_a_martingale),
+    Mutant(mixture_without_its_norm, checks.the_ratio_is_a_martingale),
+    Mutant(union_bound_dropped, checks.delta_is_not_overspent),
+    Mutant(share_of_delta_dropped, checks.delta_is_not_overspent),
+    Mutant(blend_inverted, checks.true_claims_do_not_grow_rich),
+    Mutant(bets_that_peek, checks.true_claims_do_not_grow_rich),
+    Mutant(level_priced_too_high, checks.true_claims_do_not_grow_rich),
+    Mutant(contexts_taken_as_known, checks.true_claims_do_not_grow_rich_with_contexts_unknown),
+    Mutant(one_side_only, checks.unfair_arms_are_not_certified),
+    Mutant(one_end_of_the_share, checks.both_ends_of_the_share_count),
+    Mutant(gap_sign_dropped, checks.unfair_arms_are_not_named),
+    Mutant(share_plugged_in, checks.unknown_shares_are_uncertain),
+    Mutant(contexts_plugged_in, checks.unknown_contexts_are_uncertain),
+    Mutant(exposure_inverted, checks.context_law_is_found),
+    Mutant(natural_counts_from_forced_rows, checks.only_natural_rows_tell_shares),
+    Mutant(prior_counted_twice, checks.posterior_is_conjugate),
+    Mutant(a_success_too_many, checks.posterior_is_conjugate),
+    Mutant(prior_not_learned, checks.posterior_is_conjugate),
+    Mutant(no_noise_floor, checks.nothing_is_known_without_noise),
+    Mutant(tolerance_not_scaled, checks.outcomes_are_scaled),
+]
+CHECKS = list(dict.fromkeys(mutant.check for mutant in MUTANTS))
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_the_true_code_passes(check):
+    assert check()
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: f"{m.plant.__name__}-by-{m.check.__name__}")
+def test_the_mutant_is_caught(mutant, monkeypatch):
+    mutant.plant(monkeypatch)
+    assert not mutant.check()
