@@ -447,6 +447,7 @@ def test_leader_and_challenger_by_hand() -> None:
     doubtful, unseen = (0.9, 0.1, -0.25, 0.2), (nan, inf, nan, inf)
     assert pair(bounded(best, wide, (0.5, 0.1, 0.0, 0.2)), [9, 3, 9]) == (0, 1)  # the most optimistic of the others
     assert pair(bounded(best, wide, unfair), [9, 3, 9]) == (0, 1)  # shown to be unfair: out, however good
+    assert pair(bounded(best, wide, (0.9, 0.1, -0.5, 0.2)), [9, 3, 9]) == (0, 1)  # in either direction
     assert pair(bounded(best, wide, doubtful), [9, 3, 9]) == (0, 2)  # looks unfair, may be fair: a challenger
     assert pair(bounded(wide, best, unseen, unseen), [9, 3, 0, 1]) == (1, 3)  # without bounds first, begun ones first
     assert pair(bounded(wide, best, unseen, unseen), [9, 3, 0, 0]) == (1, 2)

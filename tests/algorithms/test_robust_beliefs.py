@@ -158,7 +158,7 @@ def test_unknown_shares_are_estimated_from_natural_rows_alone_and_widen_the_outc
     rows = evidence_of(known, simulate_chain, 1200, 1)
     a, b = RobustBeliefs.of(rows), RobustBeliefs.of(RowEvidence(unknown, rows.batch, rows.rows))
     np.testing.assert_allclose(a.means, b.means, atol=1e-12)
-    natural = lines_of(rows).natural
+    natural = np.bincount(rows.batch.columns["S"][rows.batch.regime == 0], minlength=2)
     np.testing.assert_allclose(b.outcomes[0], b.means[0] @ ((natural + 0.5) / (natural.sum() + 1)))
     assert np.all(b.standard_errors()[0] > a.standard_errors()[0])
     np.testing.assert_allclose(b.standard_errors()[1], a.standard_errors()[1], atol=1e-12)
@@ -371,6 +371,41 @@ def test_a_real_context_and_a_real_child() -> None:
     check_scores(z_scores(problem, simulate, truth, 40, 240), 0.65, 1.3)
 
 
+def test_the_estimate_is_the_formula_row_by_row() -> None:
+    """μ̂ = (1/N) Σ_i ∫ P_k(v | x_i, t) m̂(x_i, v) dv + (1/N) Σ_i min(w, τ)(Y_i − m̂(row_i)), m̂ fitted without the row's fold."""
+    W = Variable("W", low=0.0, high=1.0)
+    arms = [normal_arm(f"arm {k}", c, "W", 1.0) for k, c in enumerate(CENTRES)]
+    problem = make([S, W, V], [("W", "V"), ("S", "V"), ("V", "Y"), ("W", "Y")], arms)
+
+    def simulate(k: int, given: int | None, n: int, rng: np.random.Generator) -> Rows:
+        s, w = groups(given, n, rng), rng.random(n)
+        v = np.clip(np.array(CENTRES[k])[s] + w + rng.standard_normal(n), -6, 6)
+        return {"S": s, "W": w, "V": v, "Y": noisy(chain_mean(v) - 0.2 * w, rng)}
+
+    rows = evidence_of(problem, simulate, 60, 0)
+    fit = RobustBeliefs.of(rows).fits[0]
+    assert fit.regression is not None
+    fold_of = dict(zip(fit.contexts.columns["W"].tolist(), fit.contexts.folds.argmax(axis=1).tolist(), strict=True))
+    S_, W_, V_, Y_ = (rows.batch.columns[name] for name in ("S", "W", "V", "Y"))
+    grid = np.linspace(-6, 6, 4001)
+    expected = np.zeros((3, 2))
+
+    def density(k: int, t: int, w: float, v: Any) -> Any:
+        return np.exp(-0.5 * (v - CENTRES[k][t] - w) ** 2) / math.sqrt(2 * math.pi)
+
+    for i in range(len(V_)):
+        fold = fold_of[W_[i]]
+        surface = fit.regression.predict({"W": np.full(len(grid), W_[i]), "V": grid})[fold]
+        left = Y_[i] - fit.regression.predict({"W": W_[i : i + 1], "V": V_[i : i + 1]})[fold, 0]
+        pulls = zip(rows.batch.arm.tolist(), S_.tolist(), strict=True)
+        mixed = np.mean([density(j, u, W_[i], V_[i]) for j, u in pulls])
+        for k in range(3):
+            for t in (0, 1):
+                weight = min(density(k, t, W_[i], V_[i]) / mixed, 6.0)
+                expected[k, t] += (np.trapezoid(density(k, t, W_[i], grid) * surface, grid) + weight * left) / 60
+    np.testing.assert_allclose(fit.means, expected, atol=2e-5)
+
+
 def test_the_law_of_contexts_may_name_its_columns_in_any_order() -> None:
     law = np.array([[0.4, 0.3], [0.1, 0.2]])
     graph = [("S", "V"), ("Z", "V"), ("Z", "Y"), ("V", "Y"), ("X", "V"), ("X", "Y")]
@@ -564,8 +599,10 @@ def test_an_arm_beyond_all_rows_is_as_uncertain_as_before() -> None:
 # ---- draws, design, size ----
 
 
-def test_draws_have_the_reported_errors() -> None:
-    made = RobustBeliefs.of(evidence_of(with_context(None), simulate_context, 600, 0))
+@pytest.mark.parametrize("shares", [(1 - SHARE_B, SHARE_B), None])
+def test_draws_have_the_reported_errors(shares: tuple[float, float] | None) -> None:
+    problem = replace(with_context(None), shares=shares)
+    made = RobustBeliefs.of(evidence_of(problem, simulate_context, 600, 0))
     outcomes, gaps = made.draw(np.random.default_rng(0), 20_000)
     for drawn, centre, error in zip((outcomes, gaps), (made.outcomes, made.gaps), made.standard_errors(), strict=True):
         np.testing.assert_allclose(drawn.mean(axis=1), centre, atol=5 * error.max() / math.sqrt(20_000))
@@ -592,7 +629,11 @@ def test_the_design_puts_pulls_where_they_tell() -> None:
 
 def test_the_design_foresees_the_error() -> None:
     """Σ_x d(x)² σ²(x)/n(x), which the design works with, is the variance that the estimate reports."""
-    made = RobustBeliefs.of(evidence_of(chain(), simulate_chain, 2400, 0))
+    rows = evidence_of(chain(), simulate_chain, 4800, 0)
+    most = np.flatnonzero((rows.batch.arm == 0) | (np.arange(rows.batch.size) % 20 == 0))  # few of arms 2 and 3
+    kept = {name: values[most] for name, values in rows.batch.columns.items()}
+    fewer = Batch(rows.batch.arm[most], rows.batch.regime[most], kept, rows.batch.count[most])
+    made = RobustBeliefs.of(RowEvidence.empty(chain()).add(fewer))
     basis = made.design()
     foreseen = (basis.laws.difference**2 * basis.noise[:, None] / basis.counts[:, None]).sum(axis=2)
     np.testing.assert_allclose(np.sqrt(foreseen), made.standard_errors()[1], rtol=0.05)

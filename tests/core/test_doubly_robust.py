@@ -100,7 +100,7 @@ def test_a_wide_spread_is_exact_until_it_must_be_sketched(monkeypatch: pytest.Mo
     monkeypatch.setattr(doubly_robust, "EXACT_WIDTH", 4)
     monkeypatch.setattr(doubly_robust, "SKETCH", 2000)
     rng = np.random.default_rng(0)
-    vectors = rng.normal(size=(20_000, 6)) @ rng.normal(size=(6, 6))
+    vectors = rng.normal(size=(20_000, 6)) @ rng.normal(size=(6, 6)) + 0.5  # a mean that signs must cancel
     few, many = Spread(6), Spread(6)
     for part in np.split(vectors[:1500], 3):
         few.add(part)

@@ -3,7 +3,7 @@
 from fairarm.algorithms.base import Algorithm
 from fairarm.algorithms.mixtures import BestMixture, MixtureReport
 from fairarm.algorithms.pool import PoolOptions
-from fairarm.algorithms.registry import DEFAULT, DESCRIPTIONS, algorithm, make_procedure, resume
+from fairarm.algorithms.registry import DEFAULT, DESCRIPTIONS, algorithm, make_procedure, options_of, resume
 from fairarm.algorithms.state import ArmReport, Guarantee, Status, Verdict
 from fairarm.algorithms.successive import Readings
 
@@ -21,5 +21,6 @@ __all__ = [
     "Verdict",
     "algorithm",
     "make_procedure",
+    "options_of",
     "resume",
 ]

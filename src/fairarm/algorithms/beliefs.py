@@ -63,5 +63,8 @@ def believe(evidence: Evidence, estimated: bool = False, seed: int = 0) -> Belie
     """Beliefs from all rows so far, of the kind that fits them. ``estimated``: P(S) and the law of contexts from the
     rows, even where declared. ``seed`` divides the rows into folds where a regression is fitted."""
     from fairarm.algorithms.cell_means import CellBeliefs
+    from fairarm.algorithms.doubly_robust import RobustBeliefs, choose_method
 
+    if choose_method(evidence.problem, evidence) == "doubly robust":
+        return RobustBeliefs.of(evidence, estimated, seed)
     return CellBeliefs.of(evidence, estimated)

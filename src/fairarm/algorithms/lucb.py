@@ -75,7 +75,7 @@ def own_bounds(rows: IntArray, sums: FloatArray, shares: FloatArray) -> Bounds:
     """From each arm's own rows and sums of Y' by group, (N, K, G), and P(S), (N, G)."""
     means = np.divide(sums, rows, out=np.full(sums.shape, np.nan), where=rows > 0)
     wide = radius(rows, rows.shape[1] * rows.shape[2])
-    known = (rows > 0).all(axis=2)
+    known = np.asarray((rows > 0).all(axis=2))
     return Bounds(
         outcome=(shares[:, None] * means).sum(axis=2),
         outcome_radius=np.where(known, (shares[:, None] * np.where(known[..., None], wide, 0.0)).sum(axis=2), np.inf),

@@ -162,8 +162,10 @@ class Pool:
             answer = np.where(proved == Answer.UNDECIDED, np.where(over, Answer.UNDECIDED, Answer.PENDING), proved)
         blind = evidence.pulls().sum(axis=(1, 2)) == 0
         answer = np.where(blind & over, Answer.UNDECIDED, answer)
-        known = (np.where(blind[:, None, None], np.nan, draws) for draws in (outcomes, gaps))
-        state = _closed(state, running, answer, *known, belief, self.asked.min_fair_probability)
+        unknown = np.where(blind, np.nan, 0.0)[:, None, None]
+        state = _closed(
+            state, running, answer, outcomes + unknown, gaps + unknown, belief, self.asked.min_fair_probability
+        )
         if not state.running.any():
             return state.but(plan=np.zeros_like(state.plan))
         going = answer == Answer.PENDING

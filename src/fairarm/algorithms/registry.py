@@ -57,22 +57,27 @@ def make_procedure(name: str, problem: Problem, pulls: int, **options: Any) -> P
         raise OptionError(f"The number of pulls must be a whole number; got {pulls!r}.")
     if pulls < 1:
         raise BudgetError(f"A run needs at least 1 pull; {pulls} arrived. Give a larger number of pulls.")
+    checked = _checked(name, options)
     if name in _WITHOUT_OPTIONS:
-        if options:
-            raise OptionError(f"'{name}' has no option '{next(iter(options))}'.")
         return _WITHOUT_OPTIONS[name](problem, pulls)
     if name == "top-two":
-        return TopTwo(problem, pulls, TopTwoOptions(**_checked(name, options, TopTwoOptions)))
+        return TopTwo(problem, pulls, TopTwoOptions(**checked))
     if name == "pool":
-        return Pool(problem, pulls, PoolOptions(**_checked(name, options, PoolOptions)))
+        return Pool(problem, pulls, PoolOptions(**checked))
     kind, version = name.rsplit("-", 1)
-    readings = Readings(**_checked(name, options, Readings))
-    return successive(kind, problem, pulls, pooled=version == "v2", readings=readings)
+    return successive(kind, problem, pulls, pooled=version == "v2", readings=Readings(**checked))
+
+
+def options_of(name: str) -> dict[str, tuple[Any, ...]]:
+    """The options of an algorithm: the texts each can be, or (float,), or (float, None)."""
+    if name in _WITHOUT_OPTIONS:
+        return {}
+    return _allowed({"pool": PoolOptions, "top-two": TopTwoOptions}.get(name, Readings))
 
 
 @cache
 def _allowed(kind: type) -> dict[str, tuple[Any, ...]]:
-    """For each field of an options class its possible texts, or (float,), or (float, None)."""
+    """See `options_of`."""
     hints = get_type_hints(kind)
     found = {}
     for f in fields(kind):
@@ -81,12 +86,12 @@ def _allowed(kind: type) -> dict[str, tuple[Any, ...]]:
     return found
 
 
-def _checked(name: str, options: dict[str, Any], kind: type) -> dict[str, Any]:
-    """Options as the class takes them: texts from a list, numbers also given as text."""
-    allowed, made = _allowed(kind), {}
+def _checked(name: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Options as the algorithm takes them: texts from a list, numbers also given as text."""
+    allowed, made = options_of(name), {}
     for key, value in options.items():
         if key not in allowed:
-            raise OptionError(f"'{name}' has no option '{key}'. Options: {', '.join(allowed)}.")
+            raise OptionError(f"'{name}' has no option '{key}'. Options: {', '.join(allowed) or 'none'}.")
         made[key] = _number(key, value) if float in allowed[key] and value is not None else value
         if float not in allowed[key] and value not in allowed[key]:
             raise OptionError(f"Option {key} is '{value}'. It can be: {', '.join(allowed[key])}.")

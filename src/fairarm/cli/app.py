@@ -34,7 +34,10 @@ Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same res
 Options = Annotated[
     list[str] | None,
     typer.Option(
-        "--option", "-o", metavar="KEY=VALUE", help="Another reading of the paper, e.g. clip_base=e (docs/decisions)."
+        "--option",
+        "-o",
+        metavar="KEY=VALUE",
+        help="An option of the algorithm, e.g. law=estimated for pool, clip_base=e for csr (docs/algorithms.md).",
     ),
 ]
 

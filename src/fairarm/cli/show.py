@@ -24,6 +24,7 @@ console = Console(highlight=False, width=None if sys.stdout.isatty() or "COLUMNS
 """A pipe or a log has no width of its own: there, nothing is cut or broken to fit one."""
 
 MOST_ARMS = 40
+ESTIMATED = {"cell means": "Estimated from cell means", "doubly robust": "Estimated by doubly robust regression"}
 LARGE = 1000.0
 TEXTS = ("what it is", "why", "what it pulls")
 
@@ -88,7 +89,7 @@ def inspection(found: Inspection) -> None:
         console.print(f"In this world {text}{also}.")
     if found.v_star is not None:
         console.print(
-            f"With {found.pulls} pulls: {found.phases} phases; every arm is informed at a rate of at least v* = {found.v_star:.4g} "
+            f"The paper's csr with {found.pulls} pulls: {found.phases} phases; every arm is informed at a rate of at least v* = {found.v_star:.4g} "
             f"a pull. First phase: {_plan(found.first_plan)}."
         )
     if lost := found.unreached():
@@ -243,9 +244,15 @@ def _sureness(verdict: Verdict) -> Iterator[str]:
         yield f"Bayes-stop: stopped when the posterior probability reached {verdict.confidence:g} (calibrated by simulation, not proved)."
     yield (
         f"Posterior probability of {escape(verdict.leader or '')}: {verdict.probability:.3f}; next, "
-        f"{escape(verdict.runner_up or '')}: {verdict.runner_up_probability or 0:.3f}. Estimated by {verdict.method}; "
+        f"{escape(verdict.runner_up or '')}: {verdict.runner_up_probability or 0:.3f}. {ESTIMATED[verdict.method or '']}; "
         f"[dim]fair, best: probabilities; rows: effective sample size.[/]"
     )
+    passed_over = next((arm for arm in verdict.arms if arm.name == verdict.runner_up), None)
+    if passed_over is not None and (verdict.runner_up_probability or 0) > verdict.probability and verdict.finished:
+        yield (
+            f"{escape(passed_over.name)} is more probable to be the best fair arm, but it is fair with probability "
+            f"{passed_over.fair_probability or 0:.2f} only: less than an answer must have (--min-fair-probability)."
+        )
 
 
 def _mixture(problem: Problem, found: BestMixture) -> str:

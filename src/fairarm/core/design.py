@@ -151,12 +151,12 @@ class _Products:
 
 def _times(matrix: FloatArray, vector: FloatArray) -> FloatArray:
     """(N or 1, M, C) times (N, C): (N, M)."""
-    return vector @ matrix[0].T if len(matrix) == 1 else np.matmul(matrix, vector[:, :, None])[:, :, 0]
+    return np.asarray(vector @ matrix[0].T if len(matrix) == 1 else np.matmul(matrix, vector[:, :, None])[:, :, 0])
 
 
 def _combined(weights: FloatArray, matrix: FloatArray) -> FloatArray:
     """Rows of (N or 1, M, C) summed with weights (N, M): (N, C)."""
-    return weights @ matrix[0] if len(matrix) == 1 else np.matmul(weights[:, None], matrix)[:, 0]
+    return np.asarray(weights @ matrix[0] if len(matrix) == 1 else np.matmul(weights[:, None], matrix)[:, 0])
 
 
 def _softmin(value: FloatArray) -> FloatArray:

@@ -17,7 +17,7 @@ The laws of the cells and P(S) are taken as known; not to know them would only a
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 import numpy as np
@@ -119,7 +119,7 @@ def limit(
     require_affordable(unit_costs, average)
     if variance is None:
         theta = _probabilities(theta)
-    rows = _rows(law, shares, theta, tolerance)
+    rows = _rows(law, shares, theta, tolerance, symmetric=variance is not None)
     start, usable = _inside(unit_costs.ravel(), average)
     units = np.concatenate([_natural(law, shares), law[:, 0], law[:, 1]])
     seen = units[usable].max(axis=0) > 0
@@ -135,14 +135,16 @@ def limit(
     found = game.solve(start[usable], precision)
     nu = np.zeros(len(units))
     nu[usable] = found.nu
-    alternatives = [
-        Alternative(int(rows.arm[first]), rows.kind[first], float(value), float(weight))
-        for first, value, weight in zip(rows.first, found.values, found.weights, strict=True)
-        if value < np.inf
-    ]
-    alternatives.sort(key=lambda a: (a.value, a.arm))
+    alternatives: dict[int, Alternative] = {}
+    for i in np.flatnonzero(found.values < np.inf)[::-1]:
+        arm, other = int(rows.arm[i]), alternatives.get(int(rows.arm[i]))
+        value, weight = float(found.values[i]), float(found.weights[i])
+        if other is not None:
+            value, weight = min(value, other.value), weight + other.weight
+        alternatives[arm] = Alternative(arm, rows.kind[i], value, weight)
     form: Form = "exact for two states" if variance is None else "normal approximation"
-    return Limit(rows.best, nu.reshape(unit_costs.shape), found.lower, found.upper, tuple(alternatives), form)
+    ordered = tuple(sorted(alternatives.values(), key=lambda a: (a.value, a.arm)))
+    return Limit(rows.best, nu.reshape(unit_costs.shape), found.lower, found.upper, ordered, form)
 
 
 def _probabilities(theta: FloatArray) -> FloatArray:
@@ -157,18 +159,17 @@ def _probabilities(theta: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class _Rows:
-    """N pairs of conditions a·δ ≥ g: ``a`` (N, 2, C), ``g`` (N, 2). Pairs of the same ``arm`` must all hold at once."""
+    """N pairs of conditions a·δ ≥ g: ``a`` (N, 2, C), ``g`` (N, 2), of A alternatives: ``first``, ``arm`` (A,), ``kind``.
+
+    The pairs of an alternative start at ``first`` and must all hold at once. An arm may have two alternatives.
+    """
 
     best: int | None
     a: FloatArray
     g: FloatArray
+    first: IntArray
     arm: IntArray
     kind: tuple[Kind, ...]
-
-    @property
-    def first(self) -> IntArray:
-        """(A,): where the pairs of each alternative start."""
-        return np.flatnonzero(np.append(True, self.arm[1:] != self.arm[:-1]))
 
 
 def _natural(law: FloatArray, shares: FloatArray) -> FloatArray:
@@ -181,10 +182,11 @@ def _difference(x: FloatArray, y: FloatArray) -> FloatArray:
     return np.where(np.abs(x - y) <= 1e-13 * (x + y), 0.0, x - y)
 
 
-def _rows(law: FloatArray, shares: FloatArray, theta: FloatArray, tolerance: float) -> _Rows:
+def _rows(law: FloatArray, shares: FloatArray, theta: FloatArray, tolerance: float, symmetric: bool) -> _Rows:
     """The conditions of every alternative. An arm k ≠ * has two pairs, one for each side of −E ≤ ζ_k + d_k·δ ≤ E.
 
-    One side at most can bind, and the pair with the larger value is the answer for both.
+    One side at most can bind, and the pair with the larger value is the answer for both. The best arm is unfair beyond E
+    or beyond −E: two alternatives, of which the nearer is the harder where moves are as easy up as down (``symmetric``).
     """
     w, d = _natural(law, shares), _difference(law[:, 0], law[:, 1])
     mu, zeta = w @ theta, d @ theta
@@ -196,23 +198,31 @@ def _rows(law: FloatArray, shares: FloatArray, theta: FloatArray, tolerance: flo
     if not np.any(room > 0):  # every arm is one pair: −sign(ζ) d·δ ≥ |ζ| − E
         kinds: list[Kind] = ["becomes fair"] * K
         g = np.column_stack([-room, np.zeros(K)])
-        return _Rows(None, np.stack([-side[:, None] * d, nothing], axis=1), g, np.arange(K), tuple(kinds))
+        return _Rows(None, np.stack([-side[:, None] * d, nothing], axis=1), g, np.arange(K), np.arange(K), tuple(kinds))
     best = int(np.argmax(np.where(room > 0, mu, -np.inf)))
-    a = [np.array([side[best] * d[best], nothing[best]])]
-    g_list, arms, kinds = [(room[best], 0.0)], [best], ["best arm unfair"]
+    a: list[FloatArray] = []
+    g_list, first, arms, kinds = [], [], [], []
+    for sign, far in ((side[best], room[best]), (-side[best], tolerance + abs(zeta[best])))[: 1 if symmetric else 2]:
+        first.append(len(a))
+        a.append(np.array([sign * d[best], nothing[best]]))
+        g_list.append((far, 0.0))
+        arms.append(best)
+        kinds.append("best arm unfair")
     for k in range(K):
         if k == best:
             continue
         lead = float(mu[best] - mu[k])
         lead = 0.0 if abs(lead) <= rounding else lead
         kind: Kind = "overtakes" if room[k] > 0 else "overtakes and becomes fair" if lead > 0 else "becomes fair"
+        first.append(len(a))
+        arms.append(k)
+        kinds.append(kind)
         # from the side of its own sign the arm has room E − |ζ|, from the other E + |ζ|
         for sign, slack in ((side[k], room[k]), (-side[k], tolerance + abs(zeta[k]))):
             a.append(np.array([_difference(w[k], w[best]), -sign * d[k]]))
             g_list.append((lead, -slack))
-            arms.append(k)
-            kinds.append(kind)
-    return _Rows(best, np.array(a), np.array(g_list, dtype=np.float64), np.array(arms), tuple(kinds))
+    g = np.array(g_list, dtype=np.float64)
+    return _Rows(best, np.array(a), g, np.array(first), np.array(arms), tuple(kinds))
 
 
 def _seen_only(rows: _Rows, seen: BoolArray, uncertain: BoolArray) -> _Rows:
@@ -232,7 +242,7 @@ def _seen_only(rows: _Rows, seen: BoolArray, uncertain: BoolArray) -> _Rows:
             a[i, 0], g[i, 0] = a[i, 1] + f * a[i, 0], g[i, 1] + f * g[i, 0]
             free[0] = False
         a[i, free], g[i, free] = 0.0, 0.0
-    return _Rows(rows.best, a[:, :, seen], g, rows.arm, rows.kind)
+    return replace(rows, a=a[:, :, seen], g=g)
 
 
 class _Moves(Protocol):

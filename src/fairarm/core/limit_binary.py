@@ -18,7 +18,7 @@ from scipy.optimize import linprog
 from fairarm.core.region import tilted
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 
-_FLOOR = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10, 1e-12)
+_FLOOR = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10)
 """The search takes q θ and q (1 − θ) for at least this (the last, once a solution is near), so that it has no kinks."""
 _STEPS = 60
 _PRECISE = 1e-14
@@ -26,6 +26,7 @@ _PRECISE = 1e-14
 _ROOM = 1e-9
 """An alternative is possible if some x in [0, 1] meets its rows with this much to spare, in units of their largest
 coefficient. With less to spare the solver that looks for x may err either way."""
+_JUMP = 1e-6
 _SMALL = 1e-3
 
 
@@ -39,7 +40,10 @@ class BinaryMoves:
     def __init__(self, a: FloatArray, g: FloatArray, first: IntArray, theta: FloatArray, seen: BoolArray) -> None:
         size = np.abs(a).max(axis=2)
         size = np.where(size > 0, size, 1.0)
-        self.a, self.g, self.first, self.theta = a / size[:, :, None], g / size, first, theta
+        self.a, self.first, self.theta = a / size[:, :, None], first, theta
+        reach = np.abs(self.a).sum(axis=2) + 1
+        with np.errstate(over="ignore"):
+            self.g = np.clip(g / size, -reach, reach)  # beyond, a row always holds or never
         self.products = np.stack([self.a[:, i] * self.a[:, j] for i, j in ((0, 0), (0, 1), (1, 1))])
         self.count = np.diff(np.append(first, len(a)))
         last = first + self.count - 1
@@ -115,31 +119,27 @@ class BinaryMoves:
         return cells.at(self.multipliers[pairs], self.a[pairs], self.g[pairs])[3]
 
     def _move(self, alternatives: IntArray, pair: IntArray, q: FloatArray) -> FloatArray:
-        """kl(θ_c, x_c) (n, C) of the moves at the multipliers, shifted toward the inner ones until they meet all rows.
+        """kl(θ_c, x_c) (n, C) of the moves at the multipliers, changed until they meet all rows of the alternatives.
 
-        With θ = 0 or 1 or q = 0 the move at given multipliers may jump: the smoothed one is tried too, the cheaper used.
+        The smoothed move is taken where the exact one jumps (θ = 0 or 1, or q = 0). One more Newton step on the move meets
+        the rows that bind at hardly any cost; what rounding still leaves is met by shifting it toward the inner move.
         """
-        a, g, inner = self.all_a[alternatives], self.all_g[alternatives], self.inner[alternatives]
-        spare = np.einsum("nic,nc->ni", a, inner) - g
-        best, rates = np.full(len(pair), np.inf), np.zeros((len(pair), len(q)))
         lam, own, own_g = self.multipliers[pair], self.a[pair], self.g[pair]
         smoothed = _Cells(self.theta, q, _FLOOR[-1])
         exact, smooth = (cells.at(lam, own, own_g)[:3] for cells in (_Cells(self.theta, q, 0.0), smoothed))
+        same = np.abs(exact[2] - smooth[2]) < _JUMP
+        x, rest, move = (np.where(same, e, s) for e, s in zip(exact, smooth, strict=True))
         spread = smoothed.spread(smooth[0], smooth[1])
         H = np.einsum("hnc,nc->hn", self.products[:, pair], spread)
-        same = np.abs(exact[2] - smooth[2]) < 1e-6
-        for x, rest, move in (exact, smooth, tuple(np.where(same, e, s) for e, s in zip(exact, smooth, strict=True))):
-            step = _newton(H, own_g - np.einsum("nic,nc->ni", own, move), lam)
-            change = np.clip(spread * np.einsum("ni,nic->nc", step, own), -x / 2, rest / 2)
-            x, rest, move = x + change, rest - change, move + change
-            lacking = np.maximum(g - np.einsum("nic,nc->ni", a, move), 0.0)
-            part = np.max(lacking / np.where(lacking > 0, lacking + spare, 1.0), axis=1)[:, None]
-            x, rest = x + part * (self.theta + inner - x), rest + part * (1 - self.theta - inner - rest)
-            rate = divergence(self.theta, x, rest, move + part * (inner - move))
-            cost = np.where(q > 0, rate, 0.0) @ q
-            rates = np.where((cost < best)[:, None], rate, rates)
-            best = np.minimum(best, cost)
-        return np.where(q > 0, rates, 0.0)
+        step = _newton(H, own_g - np.einsum("nic,nc->ni", own, move), lam)
+        change = np.clip(spread * np.einsum("ni,nic->nc", step, own), -x / 2, rest / 2)
+        x, rest, move = x + change, rest - change, move + change
+        a, g, inner = self.all_a[alternatives], self.all_g[alternatives], self.inner[alternatives]
+        lacking = np.maximum(g - np.einsum("nic,nc->ni", a, move), 0.0)
+        spare = np.einsum("nic,nc->ni", a, inner) - g
+        part = np.max(lacking / np.where(lacking > 0, lacking + spare, 1.0), axis=1)[:, None]
+        x, rest = x + part * (self.theta + inner - x), rest + part * (1 - self.theta - inner - rest)
+        return np.where(q > 0, divergence(self.theta, x, rest, move + part * (inner - move)), 0.0)
 
 
 class _Cells:

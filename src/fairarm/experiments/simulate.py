@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from fairarm.algorithms import Algorithm, make_procedure
+from fairarm.algorithms import Algorithm, make_procedure, options_of
 from fairarm.algorithms.evidence import CellEvidence
 from fairarm.algorithms.procedure import Procedure
 from fairarm.algorithms.state import Answer, State
@@ -109,7 +109,7 @@ def simulate(
     """Error rates with their limits. ``on_done`` is called with the number of runs just finished.
 
     ``limit`` sets the pulls used beside the fewest that any rule with the same confidence needs (0.95 where none is
-    asked for), at the costs of the problem.
+    asked for), at the costs of the problem. An option goes to the algorithms that have it.
     """
     world = require_world(problem, world)
     truth = world.truth()
@@ -117,13 +117,15 @@ def simulate(
         raise ProblemError(f"The world of '{problem.name}' does not know its truth: errors cannot be counted.")
     if runs < 1 or jobs < 1:
         raise OptionError(f"Runs and jobs must be 1 or more; got {runs} runs and {jobs} jobs.")
-    given = tuple(sorted(options.items()))
+    given = {name: _own_options(name, options) for name in algorithms}
+    if unused := [key for key in options if not any(key in own for own in given.values())]:
+        raise OptionError(f"None of {', '.join(algorithms)} has an option '{unused[0]}'.")
     for name in algorithms:  # every mistake shows before the first run; tables are filled once, for all workers
         for count in pulls:
-            make_procedure(name, problem, count, **options)
+            make_procedure(name, problem, count, **given[name])
     size = chunk_size(problem)
     tasks = [
-        _Task(name, count, chunk, min(size, runs - chunk * size), seed, given)
+        _Task(name, count, chunk, min(size, runs - chunk * size), seed, tuple(sorted(given[name].items())))
         for name in algorithms
         for count in pulls
         for chunk in range(-(-runs // size))
@@ -140,6 +142,11 @@ def simulate(
         _point(name, count, done[name, count], right, needed[count]) for name in algorithms for count in pulls
     )
     return Simulation(problem.name, seed, None if best is None else problem.arm_names[best], points)
+
+
+def _own_options(name: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Those of the options that this algorithm has."""
+    return {key: value for key, value in options.items() if key in options_of(name)}
 
 
 def chunk_size(problem: Problem) -> int:

@@ -22,6 +22,9 @@ COLOURS = {
     "sris-v1": "#ef6c00",
     "sris-v2": "#5d4037",
     "uniform": "#607d8b",
+    "mis": "#00838f",
+    "top-two": "#ad1457",
+    "tf-lucb": "#9e9d24",
 }
 """As in the paper: V1 red, V2 green, two-stage V1 blue, two-stage V2 purple."""
 
