@@ -640,7 +640,7 @@ def test_the_design_foresees_the_error() -> None:
 
 
 def test_large_problems_use_a_part_of_the_contexts(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fairarm.algorithms import doubly_robust
+    from fairarm.algorithms.doubly_robust import layout
 
     W = Variable("W", low=0.0, high=1.0)
     arms = [normal_arm(f"arm {k}", c, "W", 1.0) for k, c in enumerate(CENTRES)]
@@ -653,7 +653,7 @@ def test_large_problems_use_a_part_of_the_contexts(monkeypatch: pytest.MonkeyPat
 
     rows = evidence_of(problem, simulate, 600, 0)
     whole = RobustBeliefs.of(rows)
-    monkeypatch.setattr(doubly_robust, "MAX_KEPT", 6 * 200)
+    monkeypatch.setattr(layout, "MAX_KEPT", 6 * 200)
     part = RobustBeliefs.of(rows)
     assert whole.fits[0].contexts.length == 600 and part.fits[0].contexts.length == 200
     assert part.standard_errors()[0].mean() > whole.standard_errors()[0].mean()

@@ -132,7 +132,7 @@ class BinaryMoves:
         spread = smoothed.spread(smooth[0], smooth[1])
         H = np.einsum("hnc,nc->hn", self.products[:, pair], spread)
         step = _newton(H, own_g - np.einsum("nic,nc->ni", own, move), lam)
-        change = np.clip(spread * np.einsum("ni,nic->nc", step, own), -x / 2, rest / 2)
+        change = np.clip(spread * np.einsum("ni,nic->nc", step, own), -0.99 * x, 0.99 * rest)
         x, rest, move = x + change, rest - change, move + change
         a, g, inner = self.all_a[alternatives], self.all_g[alternatives], self.inner[alternatives]
         lacking = np.maximum(g - np.einsum("nic,nc->ni", a, move), 0.0)

@@ -76,7 +76,7 @@ def free_columns(problem: Problem) -> tuple[str, ...]:
     without V alone where that holds of V, else the whole cell."""
     children = tuple(x for x in problem.relevant_children if x != problem.outcome.node)
     graph = problem.roles.graph
-    tries = [(problem.decision,)] if _missing(problem) else [(problem.decision, *children), (problem.decision,)]
+    tries = [(problem.decision,)] if missing_children(problem) else [(problem.decision, *children), (problem.decision,)]
     for summed in tries:
         rest = tuple(name for name in problem.cell_columns if name not in summed)
         if not any(set(rest) & graph.descendants(name) for name in summed):
@@ -90,7 +90,7 @@ def shared_cells(problem: Problem) -> SharedCells:
     codes = space.codes()
     values = likelihood(problem, codes, space.count, without_outcome=True)
     G, C = len(problem.groups), space.count
-    own_law = bool(_missing(problem))
+    own_law = bool(missing_children(problem))
     own_cells = problem.outcome.node in problem.relevant_children
     L = np.exp(values.arms if isinstance(values.children, str) else values.log_L)
     declared = problem.context if isinstance(problem.context, ContextLaw) and not own_law else None
@@ -131,6 +131,6 @@ def _sampled(problem: Problem, space: CellSpace, context_of: IntArray, contexts:
     return SampledContexts(by_arm, by_context)
 
 
-def _missing(problem: Problem) -> tuple[str, ...]:
+def missing_children(problem: Problem) -> tuple[str, ...]:
     """Children whose mechanism is needed and not declared; Y's own never is."""
     return tuple(x for x in problem.missing_mechanisms if x != problem.outcome.node)
