@@ -119,9 +119,7 @@ def programme(K: int) -> Callable[[], object]:
     return lambda: allocate(blocks, costs, 0.01, np.ones(K, dtype=np.bool_))
 
 
-def runs(
-    K: int = 10, m: int = 20, pulls: int = 10_000, n: int = 50, algorithm: str = "csr-v2"
-) -> Callable[[], object]:
+def runs(K: int = 10, m: int = 20, pulls: int = 10_000, n: int = 50, algorithm: str = "csr-v2") -> Callable[[], object]:
     """n runs computed together; programmes are solved anew each time."""
     problem, network = chain(K, m)
     world = NetworkWorld(problem, network)

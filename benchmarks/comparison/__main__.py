@@ -16,12 +16,20 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from benchmarks.comparison.judge import Saving, losses, saving
-from benchmarks.comparison.plan import COMPETITORS, ESTIMATED, NOISY, PULLS, SETTINGS, comparison_plan
+from benchmarks.comparison.plan import (
+    COMPETITORS,
+    ESTIMATED,
+    NOISY,
+    PULLS,
+    RIVAL_PULLS,
+    RIVALS,
+    SETTINGS,
+    comparison_plan,
+)
 from fairarm.experiments.paper.run import Evidence, run_paper
 from fairarm.reports.figures import COLOURS, MARKERS
 
 HERE = Path(__file__).parent
-RIVALS = ("csr-v2", "two-stage-v2")
 TARGET = 0.1
 REFERENCE = {
     "none": 54, "loose": 35, "tight": 89, "high-m-high-d": 550, "low-m-high-d": 86, "high-m-low-d": 560, "hepar2": 140,
@@ -51,7 +59,9 @@ def write_csv(found: list[Evidence], path: Path) -> None:
 
 
 def _pulls(value: float) -> str:
-    return f"> {PULLS[-1]:,}" if value == float("inf") else f"≤ {PULLS[0]}" if value <= PULLS[0] else f"{value:,.0f}"
+    return (
+        f"> {RIVAL_PULLS[-1]:,}" if value == float("inf") else f"≤ {PULLS[0]}" if value <= PULLS[0] else f"{value:,.0f}"
+    )
 
 
 def _factor(value: float) -> str:

@@ -17,8 +17,9 @@ from fairarm.algorithms.evidence import CellEvidence, RowEvidence
 from fairarm.algorithms.importance import BalanceHeuristic, balanced_means, group_shares, rows_by_arm_and_group
 from fairarm.algorithms.lucb import Bounds, TopFeasible, leader_and_challenger, own_bounds, radius
 from fairarm.algorithms.procedure import verdict
+from fairarm.algorithms.purse import Purse, next_batch
 from fairarm.algorithms.state import Answer, Guarantee
-from fairarm.algorithms.top_two import TRIES, Purse, next_batch, top_two
+from fairarm.algorithms.top_two import TRIES, top_two
 from fairarm.errors import BudgetError, OptionError
 from fairarm.experiments.simulate import replicate
 from fairarm.problem.context import ContextSample

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+import oracle
 from fairarm.algorithms import Algorithm, Status, algorithm, make_procedure, resume
 from fairarm.algorithms.certificates import Certified
 from fairarm.algorithms.evidence import CellEvidence
@@ -22,6 +23,7 @@ from fairarm.algorithms.pool import FIRST_LOOK, PHASES, Pool
 from fairarm.algorithms.procedure import verdict
 from fairarm.algorithms.state import Answer, Guarantee, State, Verdict
 from fairarm.catalog.synthetic import synthetic
+from fairarm.core.certified import open_ledger, settle
 from fairarm.core.types import IntArray
 from fairarm.errors import BudgetError, OptionError
 from fairarm.experiments.simulate import replicate
@@ -183,6 +185,27 @@ def test_pulls_go_where_the_answer_may_change() -> None:
     state, _ = many(chain(arms, tolerance=0.5, costs=[[0, 0, 0], [1, 1, 1]]), 60, 20, theta=(0.1, 0.6, 0.9))
     later = state.given.sum(axis=1) - np.array([26, 0])  # 26 of "blind" in the first phase
     assert later[:, 1].mean() > 8
+
+
+def test_a_replicate_that_goes_on_is_planned_from_its_own_beliefs() -> None:
+    """The first of two replicates is settled; the second one's plan is that of a run alone.
+
+    Over 12 seeds, since each plan rests on a few drawn truths; from the first one's truths it would be another plan.
+    """
+    arms = {"steady": [[0.5, 0.5, 0.0]] * 2, "split": [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], "last": [[0.0, 0.0, 1.0]] * 2}
+    problem = chain(arms, tolerance=0.2)
+    procedure = make_procedure("pool", problem, 10**6, confidence=0.9, stop="bayes-stop")
+    one, both = procedure.start(1), procedure.start(2)
+    settled = CellEvidence(
+        problem, world(problem, (0.1, 0.9, 0.1)).draw(10**6 * (one.plan > -1), np.random.default_rng(0))
+    )
+    open_ = CellEvidence(problem, world(problem, (0.5, 0.6, 0.6)).draw(one.plan, np.random.default_rng(1)))
+    pair = CellEvidence(problem, np.concatenate([settled.counts, open_.counts]))
+    alone = [procedure.step(one, open_, open_, seed) for seed in range(12)]
+    beside = [procedure.step(both, pair, pair, seed) for seed in range(12)]
+    assert {tuple(state.answer.tolist()) for state in beside} == {(0, Answer.PENDING)}
+    ours, theirs = (np.mean(x, axis=0) for x in ([s.shares[1] for s in beside], [s.shares[0] for s in alone]))
+    assert np.abs(ours - theirs).sum() < 0.2
 
 
 # ---- small runs ----
@@ -529,23 +552,47 @@ def test_a_certified_run_resumed_after_every_phase_is_the_same(options: dict[str
     assert steady.verdict() == fickle.verdict()
 
 
-def test_wealth_is_that_of_the_phases_bet_one_by_one() -> None:
-    """Nothing of a phase is bet twice: the wealth after the run is that of its batches settled in order by themselves."""
-    problem = chain()
-    run = algorithm("pool", problem, pulls=200, confidence=0.99)
-    rule = Certified.of(problem, 1 - 0.99, estimated=False)
-    log_gap, log_pair = rule.start(1)
-    pulled, rng, so_far = world(problem), np.random.default_rng(0), CellEvidence.empty(problem)
+@pytest.mark.parametrize("seed", [None, 5, 7, 14])
+def test_wealth_is_that_of_the_phases_bet_one_by_one(seed: int | None) -> None:
+    """Nothing of a phase is bet twice or too early: a ledger kept beside the run, its counts summed row by row.
+
+    On the chain, and on random networks whose law of contexts and P(S) are unknown.
+    """
+    problem, pulled = _problem_and_world(seed)
+    run = algorithm("pool", problem, pulls=200, confidence=0.9999)
+    certified = Certified.of(problem, 1 - 0.9999, estimated=False)
+    ledger, rng = open_ledger(certified.rule), np.random.default_rng(0)
+    K, _, C = certified.rule.law.shape
+    names = [name for name in problem.observed if name not in (problem.sensitive, problem.outcome.node)]
+    sizes = [problem.variables[name].size for name in names]
+    values = (np.array(problem.outcome.values) - problem.outcome.low) / problem.outcome.width
     for part in itertools.count():
         if run.finished:
             break
         batch = pulled.pull(run.ask(), rng)
-        fresh = CellEvidence.empty(problem).add(batch)
-        so_far = so_far.add(batch)
-        log_gap, log_pair, _, _ = rule.after(fresh, so_far, log_gap, log_pair)
+        rows, n, y, natural = np.zeros((1, K, 2)), np.zeros((1, C)), np.zeros((1, C)), np.zeros((1, 2))
+        for i in range(batch.size):
+            t = problem.group_codes.index(int(batch.columns[problem.sensitive][i]))
+            x = int(np.ravel_multi_index([int(batch.columns[name][i]) for name in names], sizes))
+            c = x + (math.prod(sizes) * t if math.prod(sizes) < C else 0)
+            rows[0, batch.arm[i], t] += batch.count[i]
+            n[0, c] += batch.count[i]
+            y[0, c] += batch.count[i] * values[batch.columns[problem.outcome.node][i]]
+            natural[0, t] += batch.count[i] * (batch.regime[i] == 0)
+        ledger = settle(certified.rule, ledger, rows, n, y, natural)
         run.tell(batch, id=str(part))
-    np.testing.assert_allclose(run.state.log_gap, log_gap, rtol=1e-12)
-    np.testing.assert_allclose(run.state.log_pair, log_pair, rtol=1e-12)
+    assert part > 3
+    np.testing.assert_allclose(run.state.log_gap, ledger.log_gap, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(run.state.log_pair, ledger.log_pair, rtol=1e-7, atol=1e-9)
+    assert np.any(ledger.log_gap != 0)
+
+
+def _problem_and_world(seed: int | None) -> tuple[Problem, NetworkWorld]:
+    if seed is None:
+        return chain(), world(chain())
+    problem, network = oracle.as_fairarm(oracle.random_case(seed), shares=None)
+    assert problem.shared_cells.contexts > 1
+    return problem, NetworkWorld(problem, network)
 
 
 def test_certified_needs_finite_columns_and_says_so_before_the_first_pull() -> None:

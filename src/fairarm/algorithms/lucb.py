@@ -13,7 +13,7 @@ Ours:
 - a fixed budget: no stopping; the answer is the highest estimate among |ζ̂| < E, none if there is none;
 - an arm is pulled forced to the group of which it has fewer rows; where P(S) is not declared, in the least pulled of its
   three regimes;
-- costs and batches as in `fairarm.algorithms.top_two`; within a batch leader and challenger alternate.
+- costs and batches as in `fairarm.algorithms.purse`; within a batch leader and challenger alternate.
 
 Written from the paper's idea, not from its listing. It uses none of the mechanisms: with a budget of √T costly pulls
 most of many arms stay unpulled for long.
@@ -29,8 +29,8 @@ import numpy as np
 
 from fairarm.algorithms.evidence import Evidence
 from fairarm.algorithms.importance import group_shares, rows_by_arm_and_group
+from fairarm.algorithms.purse import Purse, Wanted, next_batch, require_few_pulls
 from fairarm.algorithms.state import Answer, Guarantee, State
-from fairarm.algorithms.top_two import Purse, Wanted, next_batch, require_few_pulls
 from fairarm.core.allocation import require_affordable
 from fairarm.core.grouping import sum_by_group
 from fairarm.core.rejection import highest

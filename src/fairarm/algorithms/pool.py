@@ -154,8 +154,8 @@ class Pool:
         over = self._over(state)
         rng = np.random.default_rng([seed, state.phase])
         outcomes, gaps = beliefs.draw(rng, self._draws(bool(over.all())))
-        belief = _belief(beliefs, outcomes, gaps, self.problem.scaled_tolerance)
-        answer = self._answers(belief, over)
+        belief = belief_of(beliefs, outcomes, gaps, self.problem.scaled_tolerance)
+        answer = self.answers(belief, over)
         if self.guarantee == Guarantee.CERTIFIED:
             state, proved, proof = self._settled(state, in_phase.of_replicates(running), evidence)
             belief = replace(belief, proof=proof)
@@ -163,7 +163,7 @@ class Pool:
         blind = evidence.pulls().sum(axis=(1, 2)) == 0
         answer = np.where(blind & over, Answer.UNDECIDED, answer)
         unknown = np.where(blind, np.nan, 0.0)[:, None, None]
-        state = _closed(
+        state = closed_phase(
             state, running, answer, outcomes + unknown, gaps + unknown, belief, self.asked.min_fair_probability
         )
         if not state.running.any():
@@ -191,7 +191,7 @@ class Pool:
             return max(ANSWER_DRAWS, math.ceil(DRAWS_IN_DOUBT / (1.0 - (self.confidence or 0.0))))
         return ANSWER_DRAWS if last else INTERIM_DRAWS
 
-    def _answers(self, belief: Belief, over: BoolArray) -> IntArray:
+    def answers(self, belief: Belief, over: BoolArray) -> IntArray:
         """The most probable of "none" and the arms that are fair with the probability asked for, (N,); or not yet."""
         allowed = np.where(belief.fair >= self.asked.min_fair_probability, belief.best, -1.0)
         votes = np.concatenate([belief.none[:, None], allowed], axis=1)
@@ -202,7 +202,7 @@ class Pool:
         return np.where(sure, answer, np.where(over, Answer.UNDECIDED, Answer.PENDING))
 
 
-def _belief(beliefs: Beliefs, outcomes: FloatArray, gaps: FloatArray, tolerance: float) -> Belief:
+def belief_of(beliefs: Beliefs, outcomes: FloatArray, gaps: FloatArray, tolerance: float) -> Belief:
     """Probabilities and limits from draws (N, D, K)."""
     N, _, K = outcomes.shape
     best = best_fair_arm(outcomes, gaps, tolerance)
@@ -226,7 +226,7 @@ def _belief(beliefs: Beliefs, outcomes: FloatArray, gaps: FloatArray, tolerance:
     )
 
 
-def _closed(
+def closed_phase(
     state: State,
     running: BoolArray,
     answer: IntArray,

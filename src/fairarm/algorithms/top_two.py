@@ -1,6 +1,6 @@
 """Top-two posterior sampling (`top-two`): draw the best fair arm, and sometimes its rival, and pull what they name.
 
-Theirs (Russo 2016, 2020; with constraints Yang, Gao, Li and Wang 2025): draw a truth from the posterior, I its answer;
+Theirs (Russo 2016, 2020): draw a truth from the posterior, I its answer;
 with probability ½ pull for I, else draw again until the answer J differs and pull for J.
 
 Ours, so that it stands in the same contract as Pool and differs from it by its pulls alone:
@@ -24,81 +24,15 @@ import numpy as np
 
 from fairarm.algorithms.beliefs import believe
 from fairarm.algorithms.evidence import Evidence
-from fairarm.algorithms.pool import ANSWER_DRAWS, Pool, PoolOptions, _belief, _closed
+from fairarm.algorithms.pool import ANSWER_DRAWS, Pool, PoolOptions, belief_of, closed_phase
+from fairarm.algorithms.purse import Purse, Wanted, next_batch, require_few_pulls
 from fairarm.algorithms.state import Answer, Guarantee, State
 from fairarm.core.design import best_fair_arm
 from fairarm.core.types import BoolArray, FloatArray, IntArray
-from fairarm.errors import OptionError
 from fairarm.problem.model import Problem
-
-MOST_PULLS = 10_000
-"""`tf-lucb` decides about 330 times by then, `top-two` about 40; every decision reads all rows anew."""
-
-BATCH = 50
-"""Pulls decided at once: at most 1/BATCH of the pulls so far, and at least one."""
 
 TRIES = 100
 """Draws looked through for a rival."""
-
-_SLACK, _ROUNDING = 1e-9, 1e-12
-
-
-def next_batch(made: int, pulls: int) -> int:
-    """Pulls decided at once after ``made`` of ``pulls``; 0 at the end."""
-    return min(pulls - made, max(1, made // BATCH))
-
-
-def require_few_pulls(name: str, pulls: int) -> None:
-    if pulls > MOST_PULLS:
-        raise OptionError(
-            f"'{name}' decides pull by pull and takes at most {MOST_PULLS} pulls; {pulls} arrived. "
-            f"Give it fewer pulls, or use 'pool'."
-        )
-
-
-@dataclass(frozen=True)
-class Purse:
-    """What a problem's costs and budget allow a rule that decides pull by pull.
-
-    After t pulls at most (B − c_min) · t may have been spent above t pulls of the cheapest unit. That keeps the cost
-    within B · t at every t, spreads costly pulls evenly, and a run can always be completed with cheapest pulls.
-    """
-
-    costs: FloatArray
-    """(R, K)."""
-    budget: float | None
-
-    @cached_property
-    def extra(self) -> FloatArray:
-        """Costs above the cheapest unit's, (R, K)."""
-        return np.asarray(self.costs - self.costs.min())
-
-    @cached_property
-    def _order(self) -> IntArray:
-        """What to try for each unit, (R · K, 4) flat units: itself, the arm's cheapest regime, the regime's cheapest
-        arm, the cheapest unit of all; ties go to natural, then to the lower arm."""
-        R, K = self.costs.shape
-        regime, arm = np.divmod(np.arange(R * K), K)
-        own = self.costs.argmin(axis=0)[arm] * K + arm
-        same = regime * K + self.costs.argmin(axis=1)[regime]
-        return np.stack([np.arange(R * K), own, same, np.full(R * K, self.costs.argmin())], axis=1)
-
-    def buy(self, given: IntArray, regimes: IntArray, arms: IntArray) -> IntArray:
-        """Pulls so far ``given`` (N, R, K) and those wanted, one after the other, (N, b) each: pulls made in all."""
-        N, _, K = given.shape
-        pulls, rows = given.reshape(N, -1).copy(), np.arange(N)
-        extra = self.extra.ravel()
-        rate = np.inf if self.budget is None else self.budget - float(self.costs.min())
-        made, spent = pulls.sum(axis=1), pulls @ extra
-        for regime, arm in zip(regimes.T, arms.T, strict=True):
-            made += 1
-            tries = self._order[regime * K + arm]
-            fits = spent[:, None] + extra[tries] <= (rate * made * (1 + _ROUNDING) + _SLACK)[:, None]
-            fits[:, -1] = True  # costs nothing extra
-            unit = tries[rows, np.argmax(fits, axis=1)]
-            pulls[rows, unit] += 1
-            spent += extra[unit]
-        return pulls.reshape(given.shape)
 
 
 @dataclass(frozen=True)
@@ -107,14 +41,6 @@ class TopTwoOptions:
 
     min_fair_probability: float = PoolOptions.min_fair_probability
     """An arm is named only if it is fair with this probability; else the answer is that none is."""
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """Pulls asked for, one after the other: regimes and arms, (N, b) each."""
-
-    regimes: IntArray
-    arms: IntArray
 
 
 def top_two(outcomes: FloatArray, gaps: FloatArray, tolerance: float, batch: int, rng: np.random.Generator) -> Wanted:
@@ -174,7 +100,7 @@ class TopTwo:
 
     @property
     def guarantee(self) -> Guarantee:
-        return Guarantee.NONE
+        return Guarantee.POSTERIOR
 
     @property
     def confidence(self) -> None:
@@ -191,12 +117,12 @@ class TopTwo:
         E, batch = self.problem.scaled_tolerance, next_batch(int(state.given[0].sum()), self.pulls)
         beliefs, rng = believe(in_stage, seed=seed), np.random.default_rng([seed, state.phase])
         outcomes, gaps = beliefs.draw(rng, batch + TRIES if batch else ANSWER_DRAWS)
-        belief = _belief(beliefs, outcomes, gaps, E)
-        answer = self._pool._answers(belief, np.full(len(outcomes), not batch))
+        belief = belief_of(beliefs, outcomes, gaps, E)
+        answer = self._pool.answers(belief, np.full(len(outcomes), not batch))
         blind = in_stage.pulls().sum(axis=(1, 2)) == 0
         answer = np.where(blind & (not batch), Answer.UNDECIDED, answer)
         shown = [np.where(blind[:, None, None], np.nan, draws) for draws in (outcomes, gaps)]
-        closed = _closed(state, state.running, answer, shown[0], shown[1], belief, self.asked.min_fair_probability)
+        closed = closed_phase(state, state.running, answer, shown[0], shown[1], belief, self.asked.min_fair_probability)
         if not batch:
             return closed.but(plan=np.zeros_like(state.plan))
         wanted = top_two(outcomes, gaps, E, batch, rng)

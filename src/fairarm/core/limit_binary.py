@@ -147,7 +147,7 @@ class _Cells:
 
     def __init__(self, theta: FloatArray, q: FloatArray, floor: float) -> None:
         self.theta = theta
-        least = floor * np.where(q > 0, q, q[q > 0].min(initial=1.0))
+        least = floor * np.where(q > 0, q, q.mean())
         self.up, self.down = np.maximum(q * theta, least), np.maximum(q * (1 - theta), least)
         changed = (self.up > q * theta) | (self.down > q * (1 - theta))
         self.q = np.where(changed, self.up + self.down, q)
