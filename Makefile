@@ -6,7 +6,7 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 JOBS ?= 2
 
-.PHONY: demo test lint types layers unit benchmarks docs-figures clean constraints
+.PHONY: demo test lint types layers unit benchmarks comparison calibration docs-figures clean constraints
 
 $(STAMP): pyproject.toml constraints.txt
 	@echo 'Setting up $(VENV); this takes a minute or two, once.'
@@ -17,11 +17,13 @@ $(STAMP): pyproject.toml constraints.txt
 
 demo: $(STAMP)
 	@mkdir -p out
-	$(BIN)/fairarm inspect ad-marketplace
-	$(BIN)/fairarm identify ad-marketplace --algorithm csr-v2 --pulls 10000 --seed 7
-	$(BIN)/fairarm simulate ad-marketplace --algorithms csr-v1,csr-v2,two-stage-v2 --pulls 300,1000,3000,10000 \
-		--runs 200 --seed 7 --jobs $(JOBS) --plot out/ad-marketplace.png
-	$(BIN)/fairarm inspect hepar2
+	$(BIN)/fairarm inspect ad-marketplace --limit
+	$(BIN)/fairarm plan ad-marketplace --truths 50 --seed 7 --jobs $(JOBS) --plot out/ad-marketplace-plan.png
+	$(BIN)/fairarm identify ad-marketplace --pulls 1000 --seed 7
+	$(BIN)/fairarm identify ad-marketplace --pulls 20000 --confidence 0.95 --seed 7
+	$(BIN)/fairarm simulate ad-marketplace --pulls 100,300,1000,3000 --runs 200 --seed 7 --jobs $(JOBS) \
+		--plot out/ad-marketplace.png
+	$(BIN)/fairarm identify hepar2 --pulls 1000 --seed 7
 
 test: lint types layers unit
 
@@ -41,8 +43,15 @@ unit: $(STAMP)
 benchmarks: $(STAMP)
 	$(BIN)/python benchmarks/run.py
 
+# Error against pulls of every algorithm on every setting: 40 minutes on two cores. The calibration gate: half as long.
+comparison: $(STAMP)
+	$(BIN)/python -m benchmarks.comparison --jobs $(JOBS)
+
+calibration: $(STAMP)
+	$(BIN)/python -m benchmarks.calibration.run --jobs $(JOBS)
+
 docs-figures: $(STAMP)
-	$(BIN)/fairarm simulate ad-marketplace --algorithms csr-v1,csr-v2,two-stage-v2,uniform --pulls 100,300,1000,3000,10000,30000 \
+	$(BIN)/fairarm simulate ad-marketplace --algorithms pool,csr-v2,two-stage-v2,uniform --pulls 100,300,1000,3000,10000,30000 \
 		--runs 400 --seed 7 --jobs $(JOBS) --plot docs/figures/ad-marketplace.svg
 
 # Pin anew after a change of dependencies: installs into a scratch environment and freezes it.

@@ -1,6 +1,6 @@
 """The calibration gate: ``python benchmarks/calibration/run.py`` writes results.md, results.csv and calibration.svg here.
 
-2 000 runs of every stratum, about half an hour on one core. ``--quick`` makes 200 runs with a lower cap in about a minute and
+2 000 runs of every stratum, about a quarter of an hour on one free core. ``--quick`` makes 200 runs with a lower cap in about a minute and
 writes to out/calibration; ``--jobs 2`` uses two processes and gives the same numbers.
 """
 
@@ -254,7 +254,7 @@ def document(lines: Sequence[Line], size: Size, seed: int) -> str:
         f"Runs in which the truth left the set at any look (a look after each row at first, {size.coverage_rows} rows in all, of the arm that has done worse so far), of {size.runs}; at most δ.", "",
         *table(["what", "case", "missed", "rate", "p", "passes"], coverage),
         "## Bayes-stop", "",
-        f"Stops when the posterior probability of its answer is 0.95 or more; calibrated on average, with no promise for one truth. {size.bayes_runs} runs a stratum. On a border (an arm exactly at",
+        f"Stops when the posterior probability of its answer is 0.95 or more, with no promise for any one truth. {size.bayes_runs} runs a stratum. On a border (an arm exactly at",
         "the tolerance) it looks until chance makes it sure, and is then wrong far more often than 0.05: that is what *certified* is for.", "",
         *table(["stratum", "wrong", "right", "undecided", "error", "median pulls"], bayes),
         "### Claimed probability against the share right", "",

@@ -117,6 +117,8 @@ def test_simulate_contract(capsys: Any) -> None:
         "none_rate",
         "undecided_rate",
         "mean_cost",
+        "mean_pulls",
+        "pulls_per_limit",
         "seconds",
     ]
     results = strict(out)["results"]
@@ -174,7 +176,7 @@ def test_plot_is_the_same_for_the_same_seed(capsys: Any, tmp_path: Path) -> None
         (("inspect", "coin", "--pulls", "1.5"), "--pulls"),
         (("inspect", "coin", "--pulls", "lots"), "--pulls"),
         (("identify", "coin", "--algorithm", "csr-v3"), "no algorithm 'csr-v3'"),
-        (("identify", "coin", "-o", "clip_base=10"), "It can be: 2, e"),
+        (("identify", "coin", "--algorithm", "csr-v2", "-o", "clip_base=10"), "It can be: 2, e"),
         (("identify", "coin", "-o", "clip"), "KEY=VALUE"),
         (("identify", "coin", "-o", "colour=red"), "no option 'colour'"),
         (("identify", "coin", "--algorithm", "uniform", "-o", "clip_base=e"), "'uniform' has no option"),
@@ -266,3 +268,82 @@ def test_help_imports_nothing_heavy() -> None:
     script += "heavy = {'numpy','scipy','pydantic','pyagrum','networkx','matplotlib','joblib'} & set(sys.modules)\nsys.exit(str(heavy) if heavy else 0)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+# ---- pool, stopping, planning ----
+
+
+def test_identify_runs_pool_by_default_and_says_how_sure_it_is(capsys: Any) -> None:
+    code, out, _ = run("identify", "ad-marketplace", "--pulls", "400", "--seed", "7", "--json", capsys=capsys)
+    found = strict(out)
+    assert code == 0 and found["algorithm"] == "pool" and found["guarantee"] == "posterior"
+    assert found["leader"] == found["arm"] and 0 < found["probability"] <= 1 and found["method"] == "cell means"
+    total = found["none_probability"] + sum(arm["best_probability"] for arm in found["arms"])
+    assert abs(total - 1) < 1e-9
+    for arm in found["arms"]:
+        assert arm["outcome_interval"][0] <= arm["outcome"] <= arm["outcome_interval"][1]
+        assert 0 <= arm["fair_probability"] <= 1 and 0 <= arm["overlap"] <= 1 + 1e-9 and arm["effective_rows"] > 0
+    mixture = found["mixture"]["best"]
+    assert abs(sum(mixture["shares"].values()) - 1) < 1e-9 and mixture["fair_probability"] >= 0.95
+
+
+def test_the_two_ways_to_stop_are_named_apart(capsys: Any) -> None:
+    outputs = {}
+    for stop in ("certified", "bayes-stop"):
+        flags = ("--pulls", "20000", "--seed", "3", "--confidence", "0.9", "--stop", stop)
+        code, out, _ = run("identify", "ad-marketplace", *flags, "--json", capsys=capsys)
+        found = strict(out)
+        assert code == 0 and found["guarantee"] == stop and found["confidence"] == 0.9
+        assert found["pulls"] < 20_000
+        outputs[stop] = found["pulls"]
+        _, text, _ = run("identify", "ad-marketplace", *flags, capsys=capsys)
+        assert ("Certified: wrong with probability at most 0.1" in text) == (stop == "certified")
+        assert ("not proved" in text) == (stop == "bayes-stop")
+    assert outputs["bayes-stop"] < outputs["certified"]
+
+
+def test_certified_at_the_cap_is_undecided(capsys: Any) -> None:
+    code, out, _ = run("identify", "ad-marketplace", "--pulls", "60", "--confidence", "0.99", "--json", capsys=capsys)
+    assert code == 0 and strict(out)["status"] == "UNDECIDED"
+
+
+def test_options_of_pool_are_checked(capsys: Any) -> None:
+    for flags in (
+        ("--confidence", "1.5"),
+        ("--confidence", "0.9", "--stop", "never"),
+        ("--min-fair-probability", "2"),
+        ("--option", "law=guessed"),
+        ("--option", "clip_base=e"),
+    ):
+        code, out, err = run("identify", "coin", "--pulls", "50", *flags, capsys=capsys)
+        assert code == 2 and not out and err.startswith("fairarm: ") and err.count("\n") == 1, flags
+
+
+def test_simulate_gives_an_option_to_the_algorithms_that_have_it(capsys: Any) -> None:
+    flags = ("--pulls", "2000", "--runs", "20", "--confidence", "0.9", "--stop", "bayes-stop", "--limit", "--json")
+    code, out, _ = run("simulate", "coin", "--algorithms", "pool,uniform", *flags, capsys=capsys)
+    pool, uniform = strict(out)["results"]
+    assert code == 0 and pool["mean_pulls"] < uniform["mean_pulls"] == 2000
+    assert pool["pulls_per_limit"] < uniform["pulls_per_limit"]
+    code, _, err = run("simulate", "coin", "--algorithms", "uniform", "--confidence", "0.9", capsys=capsys)
+    assert code == 2 and "confidence" in err
+
+
+def test_inspect_shows_the_limit(capsys: Any) -> None:
+    code, out, _ = run("inspect", "ad-marketplace", "--limit", "--pulls", "1000", "--json", capsys=capsys)
+    found = strict(out)
+    assert code == 0 and found["limit"]["pulls"] < found["limit_with_costs"]["pulls"]
+    assert found["limit"]["binding"][0]["arm"] in {arm["name"] for arm in found["arms"]}
+    assert run("inspect", "ad-marketplace", "--limit", capsys=capsys)[1].count("T* =") == 2
+
+
+def test_plan_prints_a_plan_and_draws_it(capsys: Any, tmp_path: Path) -> None:
+    flags = ("--truths", "20", "--target-error", "0.3", "--seed", "2")
+    code, out, _ = run("plan", "ad-marketplace", *flags, "--json", capsys=capsys)
+    found = strict(out)
+    assert code == 0 and found["options"][found["cheapest"]]["pulls"] is not None
+    figure = tmp_path / "plan.svg"
+    code, out, err = run("plan", "ad-marketplace", *flags, "--plot", str(figure), capsys=capsys)
+    assert code == 0 and "cheapest" in out and figure.stat().st_size > 1000 and "saved" in err
+    code, _, err = run("plan", "coin", "--target-error", "2", capsys=capsys)
+    assert code == 2 and "target error" in err

@@ -14,10 +14,13 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import brentq, linprog, minimize
+from scipy.special import rel_entr
 
+from fairarm.catalog.bundled import load_problem
 from fairarm.core.limit import Limit, limit
 from fairarm.errors import BudgetError
+from fairarm.experiments.limits import find_limit, known_cells
 
 INF = math.inf
 HALF = np.array([0.5, 0.5])
@@ -544,3 +547,351 @@ def test_thirty_arms_and_twenty_cells_in_time() -> None:
             found = limit(law, shares, theta, variance, E, costs, B)
             assert time.perf_counter() - before < 5
             assert found.upper <= found.lower * (1 + 1e-4)
+
+
+# ---- outcomes of two states: the exact form ----
+
+
+def kl(p: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Of two coins, truth first; p = 0 and p = 1 included."""
+    return np.asarray(rel_entr(p, x) + rel_entr(1 - np.asarray(p), 1 - np.asarray(x)))
+
+
+def page_sets(law, shares, theta, E) -> list[tuple[int, np.ndarray, np.ndarray]]:
+    """(arm, rows, bounds): rows·x ≥ bounds. The best arm may become unfair on either side: two sets."""
+    w, d = np.einsum("t,ktc->kc", shares, law), law[:, 0] - law[:, 1]
+    fair = np.abs(d @ theta) < E
+    if not fair.any():
+        return [(k, np.array([d[k], -d[k]]), np.array([-E, -E])) for k in range(len(law))]
+    best = int(np.argmax(np.where(fair, w @ theta, -INF)))
+    sets = [(best, d[best][None], np.array([E])), (best, -d[best][None], np.array([E]))]
+    for k in range(len(law)):
+        if k != best:
+            sets.append((k, np.array([w[k] - w[best], d[k], -d[k]]), np.array([0, -E, -E])))
+    return sets
+
+
+def general_value(rows: np.ndarray, bounds: np.ndarray, theta: np.ndarray, q: np.ndarray) -> float:
+    """min Σ q kl(θ, x) over [0, 1]^C by a general solver, from a point inside; inf where a linear programme finds none.
+
+    Sequential programmes may stop early, so several starts; the smallest value at a point that meets the rows.
+    """
+    C = len(theta)
+    inside = linprog(
+        np.append(np.zeros(C), -1), np.hstack([-rows, np.ones((len(rows), 1))]), -bounds, bounds=[(0, 1)] * C + [(None, 1)]
+    )  # fmt: skip
+    if -inside.fun <= 0:
+        return INF
+    middle = 0.999 * inside.x[:C] + 0.001 * 0.5
+    scale = 1 / max(float(q @ kl(theta, middle)), 1e-12)
+    low = np.where((theta > 0) & (q > 0), 1e-10, 0.0)
+    high = np.where((theta < 1) & (q > 0), 1 - 1e-10, 1.0)
+
+    def slope(x):
+        down = np.divide(1 - theta, 1 - x, out=np.zeros(C), where=(theta < 1) & (q > 0))
+        return scale * q * (down - np.divide(theta, x, out=np.zeros(C), where=(theta > 0) & (q > 0)))
+
+    found = INF
+    for part in (0.0, 0.3, 0.9):
+        answer = minimize(
+            lambda x: scale * float(np.where(q > 0, kl(theta, x), 0) @ q), np.clip(middle + part * (theta - middle), low, high),
+            jac=slope, bounds=list(zip(low, high, strict=True)), method="SLSQP", options={"ftol": 1e-15, "maxiter": 1000},
+            constraints={"type": "ineq", "fun": lambda x: rows @ x - bounds, "jac": lambda x: rows},
+        )  # fmt: skip
+        if np.min(rows @ answer.x - bounds) > -1e-9:
+            found = min(found, float(answer.fun) / scale)
+    return found
+
+
+def degenerate(rng: np.random.Generator, theta: np.ndarray) -> np.ndarray:
+    """Some cells settle the outcome."""
+    return np.where(rng.random(len(theta)) < 0.4, rng.integers(0, 2, len(theta)).astype(float), theta)
+
+
+def hard_instance(seed: int, K: int = 5, C: int = 5):
+    rng = np.random.default_rng([21, seed])
+    law, shares, theta, _ = instance(rng, K, C)
+    theta = rng.beta(0.3, 0.3, C) if seed % 3 == 1 else degenerate(rng, theta) if seed % 3 == 2 else theta
+    return law, shares, theta, tolerance_for(rng, law, theta)
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_binary_values_against_a_general_solver(seed: int) -> None:
+    law, shares, theta, E = hard_instance(seed)
+    costs = np.random.default_rng(seed).random((3, 5)) if seed % 2 else None
+    found = limit(law, shares, theta, None, E, costs, None if costs is None else float(np.quantile(costs, 0.2)))
+    assert found.form == "exact for two states"
+    assert found.lower <= found.upper <= found.lower * (1 + 1e-4)
+    q = found.shares.ravel() @ units(law, shares)
+    expected: dict[int, float] = {}
+    for arm, rows, bounds in page_sets(law, shares, theta, E):
+        expected[arm] = min(expected.get(arm, INF), general_value(rows, bounds, theta, q))
+    by_arm = {a.arm: a.value for a in found.alternatives}
+    assert by_arm.keys() == {arm for arm, value in expected.items() if value < INF}
+    for arm, value in by_arm.items():
+        assert value == pytest.approx(expected[arm], rel=2e-5, abs=1e-9)
+        assert value <= expected[arm] * (1 + 1e-6) + 1e-9  # it is a lower bound
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_other_shares_do_better_for_binary_outcomes(seed: int) -> None:
+    law, shares, theta, E = hard_instance(seed, 3, 3)
+    found = limit(law, shares, theta, None, E)
+    P, sets = units(law, shares), page_sets(law, shares, theta, E)
+    rng = np.random.default_rng(seed)
+    for step, other in [(0.02, np.eye(len(P))), (0.3, rng.dirichlet(np.full(len(P), 0.3), 12))]:
+        for nu in (1 - step) * found.shares.ravel() + step * other:
+            assert min(general_value(r, b, theta, nu @ P) for _, r, b in sets) <= found.upper * (1 + 1e-5)
+
+
+@pytest.mark.parametrize("seed", range(9))
+def test_binary_two_cells_as_a_matrix_game(seed: int) -> None:
+    """All x on a fine grid that have another answer, against the units: one linear programme. The grid leaves hard x out."""
+    rng = np.random.default_rng([22, seed])
+    law, shares, theta, _ = instance(rng, 2 + seed % 2, 2)
+    theta = degenerate(rng, theta) if seed % 3 == 2 else theta
+    E = tolerance_for(rng, law, theta)
+    costs = np.ones((3, len(law)))
+    costs[0, 0] = 0
+    B = 0.3 if seed % 2 else None
+    points = np.linspace(0, 1, 1501)
+    x = np.stack(np.meshgrid(points, points, indexing="ij"), axis=-1).reshape(-1, 2)
+    other = np.zeros(len(x), dtype=bool)
+    for _, rows, bounds in page_sets(law, shares, theta, E):
+        other |= np.all(x @ rows.T >= bounds, axis=1)
+    rates = kl(theta, x[other])
+    rates = rates[np.isfinite(rates).all(axis=1)]
+    rates = rates[np.lexsort(rates.T[::-1])]
+    rates = rates[np.append(True, rates[1:, 1] < np.minimum.accumulate(rates[:, 1])[:-1])]  # those no other x dominates
+    values = rates @ units(law, shares).T
+    found = limit(law, shares, theta, None, E, costs, B)
+    A_ub = np.hstack([-values, np.ones((len(values), 1))])
+    b_ub = np.zeros(len(values))
+    if B is not None:
+        A_ub, b_ub = np.vstack([A_ub, np.append(costs.ravel(), 0)]), np.append(b_ub, B)
+    n = values.shape[1]
+    game = -linprog(
+        np.append(np.zeros(n), -1), A_ub, b_ub, np.append(np.ones(n), 0)[None], [1.0], bounds=[(0, None)] * (n + 1)
+    ).fun  # fmt: skip
+    assert found.lower <= game * (1 + 1e-9)
+    step = 3e-3 / min(
+        abs(b - r @ theta)
+        for _, rows, bounds in page_sets(law, shares, theta, E)
+        for r, b in zip(rows, bounds, strict=True)
+    )
+    assert game == pytest.approx(found.upper, rel=max(0.01, step))
+
+
+def bernoulli_bandit(mu: list[float]) -> tuple[float, np.ndarray]:
+    """T* and the shares of Garivier and Kaufmann (2016, Theorem 5): one root of one equation, arm 0 the best."""
+    best, others = mu[0], mu[1:]
+
+    def mixed(a: float, x: float) -> tuple[float, float]:
+        m = (best + x * a) / (1 + x)
+        return float(kl(best, m)), float(kl(a, m))
+
+    def shares_at(y: float) -> list[float]:
+        return [
+            brentq(lambda x, a=a: sum(k * t for k, t in zip(mixed(a, x), (1, x), strict=True)) - y, 0, 1e7)
+            for a in others
+        ]
+
+    def excess(y: float) -> float:
+        return sum(k1 / k2 for k1, k2 in (mixed(a, x) for a, x in zip(others, shares_at(y), strict=True))) - 1
+
+    top = min(float(kl(best, a)) for a in others)
+    y = brentq(excess, 1e-3 * top, top * (1 - 1e-4), xtol=1e-15)
+    x = np.array([1.0, *shares_at(y)])
+    return float(x.sum() / y), x / x.sum()
+
+
+@pytest.mark.parametrize(
+    "mu", [[0.7, 0.4], [0.99, 0.9], [0.02, 0.01], [0.6, 0.5, 0.3, 0.1], [0.3, 0.21, 0.2, 0.19, 0.18]]
+)
+def test_bernoulli_bandit(mu: list[float]) -> None:
+    found = limit(own_cells(len(mu)), HALF, np.array(mu), None, 1.0)
+    pulls, shares = bernoulli_bandit(mu)
+    assert found.pulls == pytest.approx(pulls, rel=1e-4)
+    np.testing.assert_allclose(found.shares.sum(axis=0), shares, atol=0.02)
+
+
+def test_two_coins() -> None:
+    """max_w min_x w kl(p, x) + (1 − w) kl(r, x); x = w p + (1 − w) r is the minimiser. Also for a coin that always shows 1."""
+    for p, r in ((0.7, 0.4), (1.0, 0.6), (0.3, 0.0), (1.0, 0.0)):
+        w = np.linspace(0, 1, 200001)[1:-1]
+        x = w * p + (1 - w) * r
+        best = np.max(w * kl(p, x) + (1 - w) * kl(r, x))
+        found = limit(own_cells(2), HALF, np.array([p, r]), None, 0.3)
+        assert 1 / found.pulls == pytest.approx(best, rel=1e-4)
+    assert found.pulls == pytest.approx(1 / math.log(2), rel=1e-4)
+
+
+def test_published_shares_of_bernoulli_bandits() -> None:
+    """Garivier and Kaufmann (2016), section 6."""
+    for mu, shares in (
+        ([0.5, 0.45, 0.43, 0.4], [0.417, 0.390, 0.136, 0.057]),
+        ([0.3, 0.21, 0.2, 0.19, 0.18], [0.336, 0.251, 0.177, 0.132, 0.104]),
+    ):
+        found = limit(own_cells(len(mu)), HALF, np.array(mu), None, 1.0, precision=1e-6)
+        np.testing.assert_allclose(found.shares.sum(axis=0), shares, atol=2e-3)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_small_gaps_are_as_good_as_normal(seed: int) -> None:
+    rng = np.random.default_rng([23, seed])
+    law, shares, theta, _ = instance(rng, 4, 4)
+    E = tolerance_for(rng, law, theta)
+    off = []
+    for size in (0.1, 0.01, 1e-4):
+        near = 0.3 + size * (theta - 0.5)
+        exact, normal = (limit(law, shares, near, v, size * E, precision=1e-6) for v in (None, near * (1 - near)))
+        assert exact.best == normal.best
+        off.append(abs(exact.pulls / normal.pulls - 1))
+    assert off[2] < 3e-4 and off[2] < off[0]
+    assert off[1] < 0.05
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_outcome_turned_around(seed: int) -> None:
+    """1 − Y with the order of the arms turned is the same problem where only fairness counts: μ takes no part."""
+    law, shares, theta, _ = hard_instance(seed, 1, 4)
+    E = 0.7 * float(np.abs((law[:, 0] - law[:, 1]) @ theta).min())
+    one, two = limit(law, shares, theta, None, E), limit(law, shares, 1 - theta, None, E)
+    swapped = limit(law[:, ::-1], shares[::-1], theta, None, E)
+    assert one.pulls == pytest.approx(two.pulls, rel=1e-4)
+    assert one.pulls == pytest.approx(swapped.pulls, rel=1e-4)
+
+
+def test_the_farther_side_of_the_tolerance_can_be_the_nearer() -> None:
+    """θ = (0.97, 0.95), E = 0.3: up by 0.28 is impossible for s, so s' falls to 0.68, or lower; or s falls, by 0.32."""
+    theta, E = np.array([0.97, 0.95]), 0.3
+    found = limit(split_groups(), HALF, theta, None, E)
+    w = np.linspace(0, 1, 2001)[1:-1, None]
+    values = []
+    for sign in (1, -1):
+        x = np.linspace(0, 1, 4001)[1:-1][None]
+        y = x - sign * E
+        inside = (y > 0) & (y < 1)
+        y = np.where(inside, y, 0.5)
+        values.append(np.where(inside, w * kl(0.97, x) + (1 - w) * kl(0.95, y), INF).min(axis=1))
+    assert 1 / found.pulls == pytest.approx(np.minimum(*values).max(), rel=1e-3)
+    assert len(found.alternatives) == 1
+    assert found.alternatives[0].value == found.lower
+    assert sum(a.weight for a in found.alternatives) == pytest.approx(1)
+    # pulls that inform about s alone make the farther side the harder one
+    one_sided = limit(split_groups(), np.array([0.999, 0.001]), theta, None, E, np.array([[0.0], [1.0], [1.0]]), 0.0)
+    x = np.linspace(1e-3, 1 - E - 1e-3, 200001)
+    down = 0.999 * kl(0.97, x) + 0.001 * kl(0.95, x + E)
+    x = np.linspace(E + 1e-3, 1 - 1e-6, 200001)
+    up = 0.999 * kl(0.97, x) + 0.001 * kl(0.95, x - E)
+    assert one_sided.lower == pytest.approx(min(down.min(), up.min()), rel=1e-4)
+
+
+def test_what_cannot_happen() -> None:
+    """No mean outcome leaves [0, 1]: the gap of an arm whose groups share half of their law is at most ½."""
+    law = np.array([[[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]])
+    theta = np.array([0.5, 0.5, 0.4])
+    for E in (0.5, 0.6):
+        never = limit(law, HALF, theta, None, E)
+        assert never.pulls == 0 and never.alternatives == ()
+    near = limit(law, HALF, theta, None, 0.4999)
+    assert 0 < near.pulls < INF
+    assert limit(law, HALF, theta, np.full(3, 0.25), 0.6).pulls > 0  # the normal form does not know it
+
+
+def test_binary_edges() -> None:
+    law = own_cells(2)
+    tied = limit(law, HALF, np.array([0.4, 0.4]), None, 1.0)
+    assert tied.pulls == INF and tied.lower == 0
+    on_the_edge = limit(split_groups(), HALF, np.array([0.75, 0.5]), None, 0.25)
+    assert on_the_edge.pulls == INF
+    rounding = limit(law, HALF, np.array([1.0 + 1e-15, -1e-15]), None, 1.0)
+    assert rounding.pulls == pytest.approx(1 / math.log(2), rel=1e-4)
+    with pytest.raises(ValueError, match=r"1\.5"):
+        limit(law, HALF, np.array([1.5, 0.2]), None, 1.0)
+
+
+def test_a_cell_that_is_never_seen_moves_no_farther_than_0_or_1() -> None:
+    """Only arm 0 is affordable, and cell 2 belongs to arm 1 alone: it can be worth 1, not more.
+
+    Arm 0: (½, ½, 0), μ = ½; arm 1: (1 − p, 0, p), μ_1 = 0.2 (1 − p) + p x_2. p = 0.1: cell 2 at 1 gives 0.28; the rest is up
+    to cells 0 and 1, x_0 (0.9 − 0.5) − x_1/2 ≥ −0.1.
+    """
+    theta, costs = np.array([0.2, 0.8, 0.3]), np.array([[0.0, 1.0]] * 3)
+    for p, free in ((0.1, False), (0.6, True)):
+        law = np.repeat(np.array([[0.5, 0.5, 0.0], [1 - p, 0.0, p]])[:, None], 2, axis=1)
+        found = limit(law, HALF, theta, None, 1.0, costs, 0.0)
+        if free:  # 0.08 + 0.6 > 0.5
+            assert found.pulls == INF
+            continue
+        x0 = np.linspace(1e-4, 1 - 1e-4, 200001)
+        x1 = np.minimum((0.4 * x0 + 0.1) / 0.5, 0.8)
+        assert found.lower == pytest.approx(np.min(0.5 * kl(0.2, x0) + 0.5 * kl(0.8, x1)), rel=1e-4)
+        assert found.upper <= found.lower * (1 + 1e-4)
+        nearly = limit(law, HALF, theta, None, 1.0, costs, 1e-7)
+        assert nearly.pulls == pytest.approx(found.pulls, rel=0.01)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_unseen_cells_against_a_general_solver(seed: int) -> None:
+    """Arm 0 alone is affordable and never reaches the last two cells."""
+    rng = np.random.default_rng([24, seed])
+    law, shares, theta, _ = instance(rng, 4, 5)
+    law[0, :, 3:] = 0
+    law[0] /= law[0].sum(axis=1, keepdims=True)
+    theta[:3] = np.array([0.9, 0.95, 0.85]) if seed == 0 else theta[:3]
+    law[1:, :, 3:] *= 0.05
+    law /= law.sum(axis=2, keepdims=True)
+    costs = np.ones((3, 4))
+    costs[:, 0] = 0
+    E = 1.3 * float(np.abs((law[:, 0] - law[:, 1]) @ theta).max())
+    found = limit(law, shares, theta, None, E, costs, 0.0)
+    q = found.shares.ravel() @ units(law, shares)
+    values = [general_value(r, b, theta, q) for _, r, b in page_sets(law, shares, theta, E)]
+    assert found.lower == pytest.approx(min(values), rel=1e-4, abs=1e-9)
+    assert found.upper <= found.lower * (1 + 1e-4)
+
+
+def test_a_binary_cell_split_or_added(case) -> None:
+    law, shares, theta, _, E, costs, B = case
+    plain = limit(law, shares, theta, None, E, costs, B).pulls
+    halves = np.concatenate([law[:, :, :1] * 0.3, law[:, :, :1] * 0.7, law[:, :, 1:]], axis=2)
+    assert limit(halves, shares, theta[[0, 0, 1, 2, 3]], None, E, costs, B).pulls == pytest.approx(plain, rel=1e-4)
+    wide = np.insert(law, 2, 0.0, axis=2)
+    assert limit(wide, shares, np.insert(theta, 2, 0.9), None, E, costs, B).pulls == pytest.approx(plain, rel=1e-4)
+
+
+def test_binary_arms_permuted_and_more_budget(case) -> None:
+    law, shares, theta, _, E, costs, B = case
+    order = np.array([3, 0, 4, 1, 2])
+    plain = limit(law, shares, theta, None, E, costs, B)
+    moved = limit(law[order], shares, theta, None, E, costs[:, order], B)
+    assert moved.pulls == pytest.approx(plain.pulls, rel=1e-4)
+    check_shares(plain, costs, B)
+    more = [limit(law, shares, theta, None, E, costs, b).pulls for b in (costs.min(), B, costs.max(), None)]
+    assert all(b <= a * (1 + 1e-4) for a, b in pairwise(more))
+
+
+def test_binary_thirty_arms_and_twenty_cells_in_time() -> None:
+    rng = np.random.default_rng(10)
+    for settled in (False, True):
+        law, shares, theta, _ = instance(rng, 30, 20, 0.3)
+        theta = degenerate(rng, theta) if settled else theta
+        E = float(np.quantile(np.abs((law[:, 0] - law[:, 1]) @ theta), 0.4))
+        before = time.perf_counter()
+        found = limit(law, shares, theta, None, E)
+        assert time.perf_counter() - before < 6
+        assert found.upper <= found.lower * (1 + 1e-4)
+
+
+def test_which_form_a_problem_gets() -> None:
+    """coin, two values: the exact form. Between its coins at ¼ and ¾ nothing else than page_sets is asked."""
+    scenario = load_problem("coin")
+    found = find_limit(scenario.problem, scenario.world)
+    assert found.form == "exact for two states"
+    cells = known_cells(scenario.problem, scenario.world)
+    same = limit(cells.law, cells.shares, cells.theta, None, scenario.problem.scaled_tolerance)
+    assert found.pulls == same.pulls
+    normal = limit(cells.law, cells.shares, cells.theta, cells.variance, scenario.problem.scaled_tolerance)
+    assert normal.form == "normal approximation"
+    assert normal.pulls == pytest.approx(150, rel=1e-3)

@@ -27,6 +27,7 @@ _ROOM = 1e-9
 """An alternative is possible if some x in [0, 1] meets its rows with this much to spare, in units of their largest
 coefficient. With less to spare the solver that looks for x may err either way."""
 _JUMP = 1e-6
+"""A cell whose move the smoothing changes by more than this is where the exact move jumps."""
 _SMALL = 1e-3
 
 
@@ -147,7 +148,7 @@ class _Cells:
 
     def __init__(self, theta: FloatArray, q: FloatArray, floor: float) -> None:
         self.theta = theta
-        least = floor * np.where(q > 0, q, q.mean())
+        least = floor * np.where(q > 0, q, q[q > 0].min(initial=1.0))
         self.up, self.down = np.maximum(q * theta, least), np.maximum(q * (1 - theta), least)
         changed = (self.up > q * theta) | (self.down > q * (1 - theta))
         self.q = np.where(changed, self.up + self.down, q)
