@@ -10,6 +10,7 @@ from importlib.resources import as_file, files
 from inspect import signature
 from pathlib import Path
 
+from fairarm.catalog.continuous import beta_mixtures, gaussian_arms
 from fairarm.catalog.hepar2 import hepar2, hepar2_binding
 from fairarm.catalog.sris import sris
 from fairarm.catalog.synthetic import settings, synthetic
@@ -20,7 +21,7 @@ from fairarm.readers.problem_file import read_problem
 from fairarm.worlds.base import World
 from fairarm.worlds.network import NetworkWorld
 
-Loaded = tuple[Problem, Network | None]
+Loaded = tuple[Problem, Network | World | None]
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ def _makers() -> dict[str, tuple[Callable[..., Loaded], str]]:
             "HEPAR-II at a tolerance that splits the arms; CSR needs 10^7 pulls or more",
         ),
         "sris": (sris, "the setting of SRIS's own experiments: parity of V, no fairness"),
+        "beta-mixtures": (beta_mixtures, "a decision in [0, 1]; arms are Beta mixtures that depend on the group"),
+        "gaussian-arms": (gaussian_arms, "a real decision; normal arms of equal variance, where M is infinite"),
     }
     for setting, text in settings().items():
         makers[f"synthetic-{setting}"] = (partial(synthetic, setting), text)
@@ -62,9 +65,9 @@ def bundled_problems() -> dict[str, str]:
 
 def load_problem(name: str | Path) -> Scenario:
     """A bundled problem by name, with parameters after a colon, or a problem file by path."""
-    problem, network = _load(str(name))
+    problem, world = _load(str(name))
     try:
-        return Scenario(problem, None if network is None else NetworkWorld(problem, network))
+        return Scenario(problem, NetworkWorld(problem, world) if isinstance(world, Network) else world)
     except ProblemError as error:
         raise ReadError(f"{name}: world: {error}") from None
 
