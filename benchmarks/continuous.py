@@ -59,7 +59,7 @@ def line(problem: str, algorithm: str, pulls: int) -> Line:
     return Line(problem, algorithm, pulls, float(np.mean(wrong)), _rms(outcomes), _rms(gaps))
 
 
-def _rms(errors: list[np.ndarray]) -> float:  # type: ignore[type-arg]
+def _rms(errors: list[np.ndarray]) -> float:
     """Over the arms with an estimate."""
     return float(np.sqrt(np.nanmean(np.square(errors))))
 

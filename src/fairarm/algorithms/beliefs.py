@@ -14,7 +14,7 @@ import numpy as np
 
 from fairarm.algorithms.evidence import Evidence
 from fairarm.core.design import Laws
-from fairarm.core.types import FloatArray
+from fairarm.core.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,34 @@ class DesignBasis:
     counts: FloatArray
     noise: FloatArray
     laws: Laws
+
+
+@dataclass(frozen=True)
+class _LawsAndShare(Laws):
+    """The cells' laws and, last, an entry for P(S): 1 where a unit's rows tell it."""
+
+    gaps: FloatArray
+    """ζ_k, (N, K): how far P(first group) moves μ_k."""
+
+    @property
+    def natural(self) -> FloatArray:
+        return np.concatenate([self.units[:, 0, :, :-1], self.gaps[:, :, None]], axis=2)
+
+
+def with_unknown_share(
+    counts: FloatArray, noise: FloatArray, units: FloatArray, gaps: FloatArray, natural: IntArray
+) -> DesignBasis:
+    """The basis with P(S) as one more unknown: natural rows (N, G) tell it, whatever their arm, and μ_k moves by ζ_k with it."""
+    rows = natural + 0.5
+    total = rows.sum(axis=1)
+    first = rows[:, 0] / total
+    told = np.zeros((*units.shape[:3], 1))
+    told[:, 0] = 1.0
+    return DesignBasis(
+        np.concatenate([counts, total[:, None]], axis=1),
+        np.concatenate([noise, (first * (1.0 - first))[:, None]], axis=1),
+        _LawsAndShare(np.concatenate([units, told], axis=3), gaps),
+    )
 
 
 class Beliefs(Protocol):

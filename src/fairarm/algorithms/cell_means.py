@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fairarm.algorithms.beliefs import DesignBasis, Diagnostics
+from fairarm.algorithms.beliefs import DesignBasis, Diagnostics, with_unknown_share
 from fairarm.algorithms.evidence import Evidence, Summary
 from fairarm.core.design import Laws
 from fairarm.core.prior import Posterior, RealPosterior, StatesPosterior
@@ -17,18 +17,6 @@ from fairarm.problem.shared_cells import SharedCells
 
 CONTEXT_ROWS = 1.0
 """Prior rows of the law of contexts, spread evenly over them; also how many rows no arm in particular has made."""
-
-
-@dataclass(frozen=True)
-class _LawsAndShare(Laws):
-    """The cells' laws and, last, an entry for P(S): 1 where a unit's rows tell it."""
-
-    gaps: FloatArray
-    """ζ_k, (N, K): how far P(first group) moves μ_k."""
-
-    @property
-    def natural(self) -> FloatArray:
-        return np.concatenate([self.units[:, 0, :, :-1], self.gaps[:, :, None]], axis=2)
 
 
 @dataclass(frozen=True)
@@ -144,19 +132,9 @@ class CellBeliefs:
         counts, noise, units = self.seen.rows + self.posterior.strength, self.posterior.noise, self._units
         if self.known_shares is not None:
             return DesignBasis(counts, noise, Laws(units))
-        # P(S) is one more unknown: natural rows tell it, whatever their arm, and μ_k moves by ζ_k with it
-        rows, first = self._natural.sum(axis=1) + 1.0, self.shares[:, 0]
-        told = np.zeros((*units.shape[:3], 1))
-        told[:, 0] = 1.0
-        difference = units[:, 1] - units[:, 2]
-        gaps = np.einsum(
-            "nkc,nc->nk", np.broadcast_to(difference, (len(rows), *difference.shape[1:])), self.posterior.mean
-        )
-        return DesignBasis(
-            np.concatenate([counts, rows[:, None]], axis=1),
-            np.concatenate([noise, (first * (1.0 - first))[:, None]], axis=1),
-            _LawsAndShare(np.concatenate([units, told], axis=3), gaps),
-        )
+        difference = np.broadcast_to(units[:, 1] - units[:, 2], (len(counts), *units.shape[2:]))
+        gaps = np.einsum("nkc,nc->nk", difference, self.posterior.mean)
+        return with_unknown_share(counts, noise, units, gaps, self._natural)
 
     def diagnostics(self) -> Diagnostics:
         """From the balance heuristic's weights w_k(c) / q(c), q the law of the cells under all pulls made."""

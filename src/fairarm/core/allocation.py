@@ -87,7 +87,8 @@ def _solve(
     A_ub = np.zeros((n, rows + 2))
     for i, block in enumerate(leakages):
         first = regimes.index(block.regime) * K
-        A_ub[first : first + K, i * count : (i + 1) * count] = block.matrix[alive].T / unit
+        # a rate that many times v* never binds, and the solver refuses larger numbers
+        A_ub[first : first + K, i * count : (i + 1) * count] = np.minimum(block.matrix[alive].T / unit, _LARGEST_ENTRY)
     A_ub[:, -2] = -1.0
     A_ub[:, -1] = -costs.ravel()
     objective = np.append(np.zeros(rows), [1.0, costs.max() if budget is None else budget])

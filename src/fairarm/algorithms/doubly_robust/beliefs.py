@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from fairarm.algorithms.beliefs import DesignBasis, Diagnostics
+from fairarm.algorithms.beliefs import DesignBasis, Diagnostics, with_unknown_share
 from fairarm.algorithms.doubly_robust.fit import Fit, Work, fit_lines
 from fairarm.algorithms.doubly_robust.layout import DESIGN_POINTS, Layout, few_contexts
 from fairarm.algorithms.doubly_robust.lines import lines_of
@@ -116,7 +116,10 @@ class RobustBeliefs:
         counts = np.stack([np.pad(n, (0, C - len(n)), constant_values=1.0) for n, _, _ in made])
         noise = np.stack([np.pad(v, (0, C - len(v)), constant_values=PRIOR_SD**2) for _, v, _ in made])
         units = np.stack([np.pad(u, ((0, 0), (0, 0), (0, C - u.shape[2]))) for _, _, u in made])
-        return DesignBasis(counts, noise, Laws(units))
+        if self._known_shares:
+            return DesignBasis(counts, noise, Laws(units))
+        natural = np.stack([fit.lines.natural for fit in self.fits])
+        return with_unknown_share(counts, noise, units, self.gaps, natural)
 
 
 def _design(fit: Fit) -> tuple[FloatArray, FloatArray, FloatArray]:
