@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import time
+from decimal import Decimal, getcontext
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -18,7 +19,9 @@ from scipy.optimize import brentq, linprog, minimize
 from scipy.special import rel_entr
 
 from fairarm.catalog.bundled import load_problem
+from fairarm.core import limit_binary
 from fairarm.core.limit import Limit, limit
+from fairarm.core.limit_binary import BinaryMoves
 from fairarm.errors import BudgetError
 from fairarm.experiments.limits import find_limit, known_cells
 
@@ -631,6 +634,69 @@ def test_binary_values_against_a_general_solver(seed: int) -> None:
     for arm, value in by_arm.items():
         assert value == pytest.approx(expected[arm], rel=2e-5, abs=1e-9)
         assert value <= expected[arm] * (1 + 1e-6) + 1e-9  # it is a lower bound
+
+
+def binary_moves(law, shares, theta, E, seen) -> tuple[BinaryMoves, list[tuple[np.ndarray, np.ndarray]]]:
+    """The moves of every set of the page, each side of a band a pair of its own."""
+    sets = [(rows, bounds) for _, rows, bounds in page_sets(law, shares, theta, E)]
+    a, g, first = [], [], []
+    for rows, bounds in sets:
+        first.append(len(a))
+        for pair in {1: [[0]], 2: [[0], [1]], 3: [[0, 1], [0, 2]]}[len(rows)]:
+            extra = 2 - len(pair)
+            a.append(np.vstack([np.zeros((extra, len(theta))), rows[pair]]))
+            g.append(np.append(np.zeros(extra), bounds[pair] - rows[pair] @ theta))
+    return BinaryMoves(np.array(a), np.array(g), np.array(first), theta, seen), sets
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_binary_bounds_meet(seed: int) -> None:
+    """What the multipliers prove and what the move costs, at rates over six orders of magnitude; some cells unseen."""
+    rng = np.random.default_rng([25, seed])
+    law, shares, theta, E = hard_instance(seed, 6, 6)
+    q = 10 ** rng.uniform(-6, 0, 6)
+    q = np.where(rng.random(6) < (seed % 4 == 3) * 0.4, 0.0, q / q.sum())
+    moves, _ = binary_moves(law, shares, theta, E, q > 0)
+    smooth = np.all((q > 0) & (theta > 0) & (theta < 1))
+    for again in (1, 2, 3):
+        values, rates = moves.evaluate(q)
+        known = np.isfinite(values) & (values > 1e-9)
+        np.testing.assert_allclose(rates[known] @ q, values[known], rtol=1e-7 if smooth else 1e-4)
+        q = q * rng.uniform(0.3, 3, 6) / again
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(6))
+def test_binary_bounds_hold_when_the_search_is_cut_short(seed: int, steps: int, monkeypatch) -> None:
+    monkeypatch.setattr(limit_binary, "_STEPS", steps)
+    monkeypatch.setattr(limit_binary, "_FLOOR", (1e-8,))
+    law, shares, theta, E = hard_instance(seed)
+    rng = np.random.default_rng([26, seed])
+    moves, sets = binary_moves(law, shares, theta, E, np.ones(5, dtype=bool))
+    apart = 0.0
+    for q in rng.dirichlet(np.full(5, 0.7), 2):
+        values, rates = moves.evaluate(q)
+        for value, rate, (rows, bounds) in zip(values, rates, sets, strict=True):
+            if value < INF:
+                truth = general_value(rows, bounds, theta, q)
+                assert value <= truth * (1 + 1e-6) + 1e-10
+                assert rate @ q >= truth * (1 - 1e-5) - 1e-8
+                apart = max(apart, rate @ q - value)
+    assert steps > 1 or apart > 1e-4  # it was cut short
+
+
+def test_divergence_keeps_its_digits() -> None:
+    """Against fifty digits: moves from 1e-12 up to the very edge."""
+    getcontext().prec = 50
+    one = Decimal(1)
+    for theta in (0.5, 0.01, 1 - 2**-20, 2**-30):
+        for u in (1e-12, 1e-6, 9e-4, 1.1e-3, 0.02, 0.6, 0.999):
+            for move in (-u * theta, u * (1 - theta)):
+                p, m = Decimal(theta), Decimal(move)
+                true = p * (p / (p + m)).ln() + (one - p) * ((one - p) / (one - p - m)).ln()
+                x, rest = np.array([float(p + m)]), np.array([float(one - p - m)])
+                found = limit_binary.divergence(np.array([theta]), x, rest, np.array([move]))[0]
+                assert found == pytest.approx(float(true), rel=1e-11)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -26,8 +26,6 @@ _PRECISE = 1e-14
 _ROOM = 1e-9
 """An alternative is possible if some x in [0, 1] meets its rows with this much to spare, in units of their largest
 coefficient. With less to spare the solver that looks for x may err either way."""
-_JUMP = 1e-6
-"""A cell whose move the smoothing changes by more than this is where the exact move jumps."""
 _SMALL = 1e-3
 
 
@@ -122,15 +120,14 @@ class BinaryMoves:
     def _move(self, alternatives: IntArray, pair: IntArray, q: FloatArray) -> FloatArray:
         """kl(θ_c, x_c) (n, C) of the moves at the multipliers, changed until they meet all rows of the alternatives.
 
-        The smoothed move is taken where the exact one jumps (θ = 0 or 1, or q = 0). One more Newton step on the move meets
-        the rows that bind at hardly any cost; what rounding still leaves is met by shifting it toward the inner move.
+        One more Newton step, on the move itself, meets the rows that bind at hardly any cost: it moves the cells that give
+        way most easily, at the smoothed rates, so also a cell that jumps at these multipliers (θ = 0 or 1, or q = 0). What
+        that leaves is met by shifting the move toward the inner one.
         """
         lam, own, own_g = self.multipliers[pair], self.a[pair], self.g[pair]
+        x, rest, move, _ = _Cells(self.theta, q, 0.0).at(lam, own, own_g)
         smoothed = _Cells(self.theta, q, _FLOOR[-1])
-        exact, smooth = (cells.at(lam, own, own_g)[:3] for cells in (_Cells(self.theta, q, 0.0), smoothed))
-        same = np.abs(exact[2] - smooth[2]) < _JUMP
-        x, rest, move = (np.where(same, e, s) for e, s in zip(exact, smooth, strict=True))
-        spread = smoothed.spread(smooth[0], smooth[1])
+        spread = smoothed.spread(*smoothed.at(lam, own, own_g)[:2])
         H = np.einsum("hnc,nc->hn", self.products[:, pair], spread)
         step = _newton(H, own_g - np.einsum("nic,nc->ni", own, move), lam)
         change = np.clip(spread * np.einsum("ni,nic->nc", step, own), -0.99 * x, 0.99 * rest)
