@@ -150,7 +150,7 @@ class Pool:
     def step(self, state: State, in_phase: Evidence, in_stage: Evidence, seed: int) -> State:
         running = state.running
         evidence = in_stage.of_replicates(running)
-        beliefs = believe(evidence, self.asked.law == "estimated", seed)
+        beliefs = self._believe(evidence, seed)
         over = self._over(state)
         rng = np.random.default_rng([seed, state.phase])
         outcomes, gaps = beliefs.draw(rng, self._draws(bool(over.all())))
@@ -169,7 +169,12 @@ class Pool:
         if not state.running.any():
             return state.but(plan=np.zeros_like(state.plan))
         going = answer == Answer.PENDING
-        return self._planned(state, *_only(going, beliefs, outcomes, gaps, evidence, self, seed))
+        if not going.all():
+            beliefs = self._believe(evidence.of_replicates(going), seed)
+        return self._planned(state, beliefs, outcomes[going], gaps[going])
+
+    def _believe(self, evidence: Evidence, seed: int) -> Beliefs:
+        return believe(evidence, self.asked.law == "estimated", seed)
 
     def _settled(self, state: State, in_phase: Evidence, in_stage: Evidence) -> tuple[State, IntArray, IntArray]:
         """The bets after this phase, and what they prove of the running replicates: answers (N,) and Proofs (N, K)."""
@@ -251,19 +256,3 @@ def closed_phase(
         fair=fair,
         belief=state.belief.updated(running, belief),
     )
-
-
-def _only(
-    going: BoolArray,
-    beliefs: Beliefs,
-    outcomes: FloatArray,
-    gaps: FloatArray,
-    evidence: Evidence,
-    pool: Pool,
-    seed: int,
-) -> tuple[Beliefs, FloatArray, FloatArray]:
-    """Beliefs and draws of the replicates that go on."""
-    if going.all():
-        return beliefs, outcomes, gaps
-    left = believe(evidence.of_replicates(going), pool.asked.law == "estimated", seed)
-    return left, outcomes[going], gaps[going]

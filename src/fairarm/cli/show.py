@@ -111,6 +111,8 @@ def inspection(found: Inspection) -> None:
 
 
 def _limit(problem: Problem, limit: Limit, what: str) -> str:
+    if limit.pulls == 0 or not limit.alternatives:
+        return f"Limit, {what}: no pull is needed, as no truth would give another answer (T* = 0)."
     if not limit.binding or not np.isfinite(limit.pulls):
         return f"Limit, {what}: no number of pulls is enough (T* = inf)."
     hardest = limit.binding[0]

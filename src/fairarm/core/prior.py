@@ -42,7 +42,7 @@ class Posterior(Protocol):
 
     @property
     def strength(self) -> FloatArray:
-        """Prior rows, (N, C): v_c / (n_c + strength) is the posterior variance of θ_c."""
+        """Prior rows, (N, C), at least the grid's least: v_c / (n_c + strength) is the posterior variance of θ_c above that."""
         ...
 
     def draw(self, rng: np.random.Generator, draws: int) -> FloatArray:
