@@ -1,6 +1,7 @@
 """Error against pulls for every algorithm on every setting: ``python -m benchmarks.comparison [--quick] [--jobs 2]``.
 
-Writes results.csv, results.md and figures beside this file (a quick run: to --out). Finished points are kept in
+Writes results.csv, results.md and figures beside this file (a quick run: to --out), and the short table of savings into the README and
+docs/pool.md. Finished points are kept in
 --keep, so that an interrupted run goes on where it was.
 """
 
@@ -128,6 +129,41 @@ def page(by: By, runs: int, instances: int) -> str:
     return "\n".join(lines)
 
 
+PASTED = (HERE.parents[1] / "README.md", HERE.parents[1] / "docs" / "pool.md")
+START, END = "<!-- table: savings -->", "<!-- end of table -->"
+
+
+def short_table(by: By) -> str:
+    """Savings in the paper's settings with the noisy ones beside them, for the README."""
+    lines = [
+        "Pulls until at most one answer in ten is wrong; *saving* is against the better of csr-v2 and two-stage-v2, with 95 % limits.",
+        "",
+        "| setting | csr-v2 | two-stage-v2 | pool | saving | noisy outcomes: better of the two | pool | saving |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    for setting in PAPER_SETTINGS:
+        exact = saving(setting, by[setting], RIVALS, TARGET)
+        cells = [setting, *(_pulls(exact.rivals[name]) for name in RIVALS), _pulls(exact.pool), _with_limits(exact)]
+        if f"{setting}-noisy" in by:
+            noisy = saving(f"{setting}-noisy", by[f"{setting}-noisy"], RIVALS, TARGET)
+            cells += [_pulls(min(noisy.rivals.values())), _pulls(noisy.pool), _with_limits(noisy)]
+        else:
+            cells += ["", "", ""]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _with_limits(s: Saving) -> str:
+    return f"{_factor(s.ratio)} ({_factor(s.low)} to {_factor(s.high)})"
+
+
+def paste(table: str, path: Path) -> None:
+    """Between the two marks of a page."""
+    before, _, rest = path.read_text(encoding="utf-8").partition(START)
+    _, _, after = rest.partition(END)
+    path.write_text(f"{before}{START}\n\n{table}\n\n{END}{after}", encoding="utf-8")
+
+
 def draw(by: By, settings: list[str], path: Path) -> None:
     """One panel a setting."""
     columns = 4 if len(settings) > 4 else len(settings)
@@ -181,6 +217,9 @@ def main() -> None:
     draw(by, [s for s in SETTINGS if s in by], asked.out / "exact.svg")
     if noisy := [s for s in NOISY if s in by]:
         draw(by, noisy, asked.out / "noisy.svg")
+    if not asked.quick:
+        for path in PASTED:
+            paste(short_table(by), path)
     print(f"saved {asked.out / 'results.md'}")
 
 
