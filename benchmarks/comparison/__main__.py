@@ -21,6 +21,7 @@ from benchmarks.comparison.plan import (
     COMPETITORS,
     ESTIMATED,
     NOISY,
+    PAPER_SETTINGS,
     PULLS,
     RIVAL_PULLS,
     RIVALS,
