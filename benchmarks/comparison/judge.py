@@ -68,7 +68,7 @@ def saving(setting: str, by_algorithm: dict[str, list[Evidence]], rivals: Sequen
         again = {name: rng.binomial(each, errors[:, chosen]) / each for name, (_, errors) in curves.items()}
         drawn = reached(again)
         ratios.append(_ratio(min(drawn[name] for name in rivals), drawn["pool"]))
-    low, high = np.quantile(ratios, (0.025, 0.975))
+    low, high = np.quantile(ratios, (0.025, 0.975), method="inverted_cdf")  # some may be infinite
     best = min(point[name] for name in rivals)
     return Saving(
         setting, point["pool"], {n: point[n] for n in rivals}, _ratio(best, point["pool"]), float(low), float(high)

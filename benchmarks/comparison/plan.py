@@ -24,11 +24,14 @@ RIVAL_PULLS = (100, 316, 1000, 3162, 10_000, 31_623, 100_000, 316_228)
 """Of the two that the savings are measured against: until they reach the error too."""
 FEWER_PULLS = (100, 316, 1000, 10_000)
 """Of the others, and of Pool with estimated laws."""
+SLOW_PULLS = (100, 1000, 10_000)
 
 
 def pulls_of(algorithm: str, kind: str) -> tuple[int, ...]:
     if algorithm == "pool":
         return NOISY_PULLS if kind == "noisy" else PULLS
+    if algorithm == "top-two":  # the slowest by far
+        return SLOW_PULLS
     return RIVAL_PULLS if algorithm in RIVALS else FEWER_PULLS
 
 
