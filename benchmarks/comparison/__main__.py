@@ -16,7 +16,7 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from benchmarks.comparison.judge import Saving, losses, saving
+from benchmarks.comparison.judge import Saving, losses, saving, without
 from benchmarks.comparison.plan import (
     COMPETITORS,
     ESTIMATED,
@@ -28,6 +28,7 @@ from benchmarks.comparison.plan import (
     SETTINGS,
     comparison_plan,
 )
+from fairarm.experiments.paper.instances import describe
 from fairarm.experiments.paper.run import Evidence, run_paper
 from fairarm.reports.figures import COLOURS, MARKERS
 
@@ -90,12 +91,14 @@ def page(by: By, runs: int, instances: int) -> str:
         f"## Pulls to reach error {TARGET}",
         "",
         "Saving: against the better of csr-v2 and two-stage-v2; 95 % limits by resampling instances and runs. Left to right the exact",
-        "settings of the paper, then the noisy variants (Y ~ Bernoulli(θ), θ uniform), where noise costs more than method.",
+        "settings of the paper, then the noisy variants (Y ~ Bernoulli(θ), θ uniform), where noise costs more than method. An error of 0.1",
+        "over ten instances is one instance that stays wrong: a HEPAR-II draw with two nearly equal best arms is also shown without.",
         "",
         "| setting | csr-v2 | two-stage-v2 | pool | saving | 95 % limits | prototype |",
         "|---|---|---|---|---|---|---|",
     ]
-    reachable = [s for s in settings if s.removesuffix("-noisy") != "no-fair-arm"]
+    by = {**by, **without_ties(by)}
+    reachable = [s for s in by if s.removesuffix("-noisy") != "no-fair-arm"]
     lines += [_saving_row(saving(s, by[s], RIVALS, TARGET)) for s in reachable]
     worse = [loss for s in settings for loss in losses(s, {n: e for n, e in by[s].items() if n != "pool-estimated"})]
     sure = [loss for loss in worse if loss.significant]
@@ -130,6 +133,22 @@ def page(by: By, runs: int, instances: int) -> str:
     return "\n".join(lines)
 
 
+TIED = 0.001
+"""Instances whose two best fair arms differ by less in outcome: no algorithm here tells them apart at 10^5 pulls."""
+
+
+def without_ties(by: By) -> By:
+    """HEPAR-II's arms are drawn at random, and some draws have a tie: the setting again without those."""
+    found = by.get("hepar2", {})
+    names = next(iter(found.values()))[0].point.instances if found else ()
+    gaps = [describe(name).outcome_gap for name in names]
+    tied = [i for i, gap in enumerate(gaps) if gap is not None and gap < TIED]
+    if not tied:
+        return {}
+    label = f"hepar2 without {len(tied)} of {len(names)} draws, a tie within {TIED}"
+    return {label: {name: without(evidence, tied) for name, evidence in found.items()}}
+
+
 PASTED = (HERE.parents[1] / "README.md", HERE.parents[1] / "docs" / "pool.md")
 START, END = "<!-- table: savings -->", "<!-- end of table -->"
 
@@ -142,7 +161,8 @@ def short_table(by: By) -> str:
         "| setting | csr-v2 | two-stage-v2 | pool | saving | noisy outcomes: better of the two | pool | saving |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for setting in PAPER_SETTINGS:
+    by = {**by, **without_ties(by)}
+    for setting in [*PAPER_SETTINGS, *(name for name in by if name.startswith("hepar2 "))]:
         exact = saving(setting, by[setting], RIVALS, TARGET)
         cells = [setting, *(_pulls(exact.rivals[name]) for name in RIVALS), _pulls(exact.pool), _with_limits(exact)]
         if f"{setting}-noisy" in by:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import isotonic_regression
@@ -73,6 +73,18 @@ def saving(setting: str, by_algorithm: dict[str, list[Evidence]], rivals: Sequen
     return Saving(
         setting, point["pool"], {n: point[n] for n in rivals}, _ratio(best, point["pool"]), float(low), float(high)
     )
+
+
+def without(found: Sequence[Evidence], dropped: Sequence[int]) -> list[Evidence]:
+    """The same evidence over fewer instances."""
+    made = []
+    for e in found:
+        kept = [i for i in range(len(e.point.instances)) if i not in dropped]
+        point = replace(e.point, instances=tuple(e.point.instances[i] for i in kept))
+        errors = tuple(e.errors_by_instance[i] for i in kept)
+        runs = e.runs * len(kept) // len(e.point.instances)
+        made.append(replace(e, point=point, runs=runs, errors=sum(errors), errors_by_instance=errors))
+    return made
 
 
 def _ratio(rival: float, pool: float) -> float:
