@@ -20,8 +20,8 @@ from fairarm.errors import FairarmError
 
 OUT = Path(__file__).with_name("continuous.md")
 PROBLEMS, ALGORITHMS = ("beta-mixtures", "gaussian-arms"), ("pool", "csr-v2", "mis")
-PULLS = (100, 300, 1000)
-SEEDS, RUNS = range(500, 510), 4
+PULLS = (300, 1000)
+SEEDS, RUNS = range(500, 505), 6
 
 
 @dataclass(frozen=True)
