@@ -208,7 +208,8 @@ def draw(by: By, settings: list[str], path: Path) -> None:
             axes.set_axis_off()
         handles, labels = grid[0, 0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
-        figure.supxlabel("pulls", fontsize=9)
+        for axes in grid[-1]:
+            axes.set_xlabel("pulls")
         figure.supylabel("share of runs with a wrong answer", fontsize=9)
         figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else {}, dpi=150)
 
