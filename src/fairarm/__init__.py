@@ -26,10 +26,14 @@ if TYPE_CHECKING:
     )
     from fairarm.catalog import Scenario, bundled_problems, load_problem
     from fairarm.errors import FairarmError
-    from fairarm.experiments import ExperimentPlan, find_limit, identify, inspect, plan, simulate
+    from fairarm.experiments import Evaluation, ExperimentPlan, evaluate, find_limit, identify, inspect, plan, simulate
+    from fairarm.logs.draft import draft_problem
+    from fairarm.logs.sources import open_log
     from fairarm.problem.context import ContextLaw, ContextSample
+    from fairarm.problem.fitting import FittedNote, fit_mechanisms
     from fairarm.problem.inference import context_law
-    from fairarm.problem.mechanism import Arm, Code, Table, table
+    from fairarm.problem.log_map import LogMap
+    from fairarm.problem.mechanism import Arm, Code, Mechanism, Table, Unknown, table
     from fairarm.problem.model import Problem
     from fairarm.problem.network import Network
     from fairarm.problem.outcome import Constraint, Outcome
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
     from fairarm.readers.pgmpy_models import from_pgmpy
     from fairarm.readers.problem_file import read_problem
     from fairarm.readers.problem_writer import write_problem
+    from fairarm.reports.page import report
     from fairarm.worlds import FunctionWorld, NetworkWorld, Truth
 
 _HOME = {
@@ -55,10 +60,23 @@ _HOME = {
     ),
     "fairarm.catalog": ("Scenario", "bundled_problems", "load_problem"),
     "fairarm.errors": ("FairarmError",),
-    "fairarm.experiments": ("ExperimentPlan", "find_limit", "identify", "inspect", "plan", "simulate"),
+    "fairarm.experiments": (
+        "Evaluation",
+        "ExperimentPlan",
+        "evaluate",
+        "find_limit",
+        "identify",
+        "inspect",
+        "plan",
+        "simulate",
+    ),
+    "fairarm.logs.draft": ("draft_problem",),
+    "fairarm.logs.sources": ("open_log",),
     "fairarm.problem.context": ("ContextLaw", "ContextSample"),
+    "fairarm.problem.fitting": ("FittedNote", "fit_mechanisms"),
     "fairarm.problem.inference": ("context_law",),
-    "fairarm.problem.mechanism": ("Arm", "Code", "Table", "table"),
+    "fairarm.problem.log_map": ("LogMap",),
+    "fairarm.problem.mechanism": ("Arm", "Code", "Mechanism", "Table", "Unknown", "table"),
     "fairarm.problem.model": ("Problem",),
     "fairarm.problem.network": ("Network",),
     "fairarm.problem.outcome": ("Constraint", "Outcome"),
@@ -68,16 +86,17 @@ _HOME = {
     "fairarm.readers.pgmpy_models": ("from_pgmpy",),
     "fairarm.readers.problem_file": ("read_problem",),
     "fairarm.readers.problem_writer": ("write_problem",),
+    "fairarm.reports.page": ("report",),
     "fairarm.worlds": ("FunctionWorld", "NetworkWorld", "Truth"),
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
-    "Algorithm", "Arm", "Batch", "BestMixture", "Code", "Constraint", "ContextLaw", "ContextSample", "ExperimentPlan",
-    "FairarmError", "FunctionWorld", "Guarantee", "Network", "NetworkWorld", "Outcome", "Plan", "PoolOptions", "Problem", "Readings",
-    "Scenario", "Status", "Table", "Truth", "Variable", "Verdict", "algorithm", "batch", "bundled_problems", "context_law",
-    "find_limit", "from_pgmpy", "identify", "inspect",
-    "load_problem", "plan", "read_network", "read_problem", "resume", "simulate", "table", "write_problem",
+    "Algorithm", "Arm", "Batch", "BestMixture", "Code", "Constraint", "ContextLaw", "ContextSample", "Evaluation", "ExperimentPlan",
+    "FairarmError", "FittedNote", "FunctionWorld", "Guarantee", "LogMap", "Mechanism", "Network", "NetworkWorld", "Outcome", "Plan",
+    "PoolOptions", "Problem", "Readings", "Scenario", "Status", "Table", "Truth", "Unknown", "Variable", "Verdict", "algorithm",
+    "batch", "bundled_problems", "context_law", "draft_problem", "evaluate", "find_limit", "fit_mechanisms", "from_pgmpy", "identify", "inspect",
+    "load_problem", "open_log", "plan", "read_network", "read_problem", "report", "resume", "simulate", "table", "write_problem",
 ]  # fmt: skip
 
 

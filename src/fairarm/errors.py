@@ -6,6 +6,8 @@ on one line and exits with code 2; nothing that was computed or told before is l
 
 from __future__ import annotations
 
+_MESSAGE = 400
+
 
 class FairarmError(ValueError):
     """Base of every error that the user can put right."""
@@ -33,3 +35,9 @@ class ReadError(FairarmError):
 
 class OptionError(FairarmError):
     """An unknown algorithm, option or bundled problem, or a value outside its range."""
+
+
+def one_line(message: str) -> str:
+    """A message fit for a terminal: one line, control characters escaped, of bounded length."""
+    short = message if len(message) <= _MESSAGE else message[: _MESSAGE - 1] + "…"
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in short)

@@ -426,3 +426,22 @@ def test_real_strength_is_learned_from_the_cells() -> None:
     assert alike.weights[0] @ (STRENGTHS > 5) > 0.9
     assert varied.weights[0] @ (STRENGTHS < 0.5) > 0.9
     assert alike.mean[0, 10] < 0.6 < 0.85 < varied.mean[0, 10]
+
+
+def test_drawn_laws_have_the_dirichlet_moments_and_a_mean_that_is_a_draw_of_theta() -> None:
+    """One cell with 500, 300 and 200 rows, one with none: P(Y | c) near the proportions with variance p(1 − p)/(n + 1),
+    the prior's rows aside (at most 40); 4 000 draws, 5 standard errors."""
+    values = np.array([0.0, 0.4, 1.0])
+    posterior = StatesPosterior.of(np.array([[[500, 300, 200], [0, 0, 0]]]), values)
+    laws = posterior.draw_laws(np.random.default_rng(1), 4000)
+    assert laws.shape == (1, 4000, 2, 3)
+    np.testing.assert_allclose(laws.sum(axis=3), 1)
+    p = np.array([0.5, 0.3, 0.2])
+    sd = np.sqrt(p * (1 - p) / 1001)
+    assert np.all(np.abs(laws[0, :, 0].mean(axis=0) - p) < 5 * sd / np.sqrt(4000) + 40 / 1040 * np.abs(p - 1 / 3))
+    np.testing.assert_allclose(laws[0, :, 0].std(axis=0), sd, rtol=0.1)
+    theta = posterior.draw(np.random.default_rng(2), 4000)
+    for c in (0, 1):
+        mine = laws[0, :, c] @ values
+        assert abs(mine.mean() - theta[0, :, c].mean()) < 5 * mine.std() * np.sqrt(2 / 4000)
+        assert mine.std() == pytest.approx(theta[0, :, c].std(), rel=0.1)

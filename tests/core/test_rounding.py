@@ -218,3 +218,54 @@ def test_a_thousand_million_pulls(seed: int) -> None:
         assert np.sum(done * costs) <= budget * reached * (1 + 1e-9)
     assert done.sum() == T
     assert np.sum(done[:, 1:]) > 0.9 * math.sqrt(T) / (costs[0, 1] - 0.3)  # the budget is used, not only kept
+
+
+# ---- many pulls moved at once ----
+
+
+def one_by_one(target: np.ndarray, given_out: np.ndarray, costs: np.ndarray, budget: float, length: float) -> list[int]:
+    """The rule with every pull moved on its own, in plain numbers: a loop over units, no level is searched for."""
+    C, pulled, paid = target.ravel().tolist(), given_out.ravel().tolist(), costs.ravel().tolist()
+    units, cheapest = range(len(C)), min(paid)
+    extra = [c - cheapest for c in paid]
+    room = (budget - cheapest) * length
+    out = [max(g, math.floor(c)) for g, c in zip(pulled, C, strict=True)]
+    while sum(out) > length or math.fsum(p * e for p, e in zip(out, extra, strict=True)) > room:
+        crowded = sum(out) > length
+        movable = [u for u in units if out[u] > pulled[u] and (crowded or extra[u] > 0)]
+        out[min(movable, key=lambda u: (C[u] - out[u], -u))] -= 1
+    while sum(out) < length:
+        left = room - math.fsum(p * e for p, e in zip(out, extra, strict=True))
+        fits = [u for u in units if extra[u] <= left and C[u] > out[u]]
+        out[max(fits, key=lambda u: (C[u] - out[u], -u)) if fits else extra.index(0)] += 1
+    return out
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(
+    targets=st.lists(st.integers(0, 4000), min_size=3, max_size=9).filter(lambda xs: len(xs) % 3 == 0),
+    quarters=st.lists(st.integers(0, 40), min_size=9, max_size=9),
+    before=st.lists(st.integers(0, 60), min_size=9, max_size=9),
+    part=st.integers(0, 64),
+    pulls=st.integers(1, 2000),
+)
+def test_a_target_far_over_the_budget_is_cut_as_if_pull_by_pull(targets, quarters, before, part, pulls) -> None:
+    """Dyadic numbers: targets of up to 500 pulls a unit, and a budget that may allow little more than what was given out."""
+    size = len(targets)
+    costs, given_out = np.array(quarters[:size]) / 4.0, np.array(before[:size])
+    target = given_out + np.array(targets) / 8.0
+    length = int(given_out.sum()) + pulls
+    spent = float(given_out @ (costs - costs.min()))
+    budget = costs.min() + (spent + part / 64.0 * float(target @ (costs - costs.min()))) / length
+    shape = (3, size // 3)
+    made = round_pulls(*(a.reshape(shape) for a in (target, given_out, costs)), budget, float(length))
+    assert made.ravel().tolist() == one_by_one(target, given_out, costs, budget + 1e-12, length)
+
+
+def test_a_target_of_a_million_million_pulls_over_the_budget_takes_no_time() -> None:
+    costs = np.array([[0.0, 1e-3, 1e3]])
+    target = np.array([[0.0, 1e12, 1e12]])
+    made = round_pulls(target, np.zeros((1, 3), dtype=np.int64), costs, 1.0, 1e12)
+    assert made.sum() == 10**12
+    assert (made * costs).sum() <= 1e12 * (1 + 1e-9)
+    assert (made * costs).sum() > 1e12 - 1e3

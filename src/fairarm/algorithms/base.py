@@ -21,6 +21,7 @@ from fairarm.algorithms.evidence import CellEvidence, RowEvidence, empty_evidenc
 from fairarm.algorithms.mixtures import BestMixture, described
 from fairarm.algorithms.procedure import Procedure, verdict
 from fairarm.algorithms.state import State, Verdict, checked_leaf
+from fairarm.algorithms.warm_start import require_log_start, rows_of, with_log
 from fairarm.core.mixture import best_mixture
 from fairarm.core.types import IntArray
 from fairarm.errors import DataError, OptionError
@@ -28,27 +29,39 @@ from fairarm.problem.context import ContextLaw
 from fairarm.problem.model import Problem
 from fairarm.problem.pulls import Batch, Plan, check_batch
 
-STATE_SCHEMA = 2
+STATE_SCHEMA, LOG_SCHEMA = 2, 3
+"""Of a saved run, and of one that started from a log."""
+
 MIXTURE_DRAWS = 2000
 
 
 class Algorithm:
-    """One run of a procedure, told its pulls from outside. Made by `fairarm.algorithm(name, problem, pulls=...)`."""
+    """One run of a procedure, told its pulls from outside. Made by `fairarm.algorithm(name, problem, pulls=...)`.
 
-    def __init__(self, name: str, procedure: Procedure, seed: int = 0) -> None:
+    ``log`` is evidence from before the run (`log_evidence`): it counts in every estimate, but not as pulls.
+    """
+
+    def __init__(
+        self, name: str, procedure: Procedure, seed: int = 0, log: CellEvidence | RowEvidence | None = None
+    ) -> None:
         self.name = name
         self.procedure = procedure
         self.seed = seed
+        self._log = log
         self._state = procedure.start(1)
-        self._evidence = empty_evidence(procedure.problem)
-        self._before_phase = self._before_stage = self._evidence
-        self._arrived = self._evidence.pulls()[0]
+        self._before_stage = empty_evidence(procedure.problem)
+        self._evidence = self._before_phase = self._before_stage if log is None else log
+        self._arrived = self._before_stage.pulls()[0]
         self._told: dict[str, str] = {}
+        if log is not None:
+            require_log_start(name, procedure)
+            self._state = procedure.begin(self._state.but(log_rows=np.array([self.log_rows])), log, seed)
         self._close_met_phases()
 
     def __repr__(self) -> str:
         stand = self.verdict().status if self.finished else f"phase {self.phase}"
-        return f"Algorithm({self.name!r}, {self.problem.name!r}, pulls={self.procedure.pulls}, {stand})"
+        log = f"log of {self.log_rows} rows, " if self.log_rows else ""
+        return f"Algorithm({self.name!r}, {self.problem.name!r}, pulls={self.procedure.pulls}, {log}{stand})"
 
     @property
     def problem(self) -> Problem:
@@ -60,13 +73,18 @@ class Algorithm:
 
     @property
     def phase(self) -> int:
-        """The phase whose plan is out, counted from 1 over all stages; the last one once finished."""
+        """The phase whose plan is out, counted from 1 over all stages; the last one once finished (0: the log was enough)."""
         return int(self._state.closed[0]) + (0 if self.finished else 1)
 
     @property
     def state(self) -> State:
         """The procedure's state, for diagnosis."""
         return self._state
+
+    @property
+    def log_rows(self) -> int:
+        """Rows of the log it started from."""
+        return rows_of(self._log)
 
     def ask(self) -> Plan:
         """The pulls that are missing of this phase's plan; empty once finished. Changes nothing."""
@@ -106,7 +124,7 @@ class Algorithm:
         return verdict(self.procedure, self._state)
 
     def beliefs(self) -> Beliefs:
-        """What all rows so far say of every arm, pooled; whichever algorithm chose the pulls."""
+        """What all rows so far say of every arm, the log's too, pooled; whichever algorithm chose the pulls."""
         return believe(self._evidence, seed=self.seed)
 
     def best_mixture(self, fair_probability: float = 0.95) -> BestMixture:
@@ -123,8 +141,9 @@ class Algorithm:
         return described(self.problem, found, fair_probability)
 
     def pulls_made(self) -> IntArray:
-        """Rows told so far by regime and arm, (R, K)."""
-        return np.asarray(self._evidence.pulls()[0])
+        """Rows told so far by regime and arm, without the log's, (R, K)."""
+        told = self._evidence.pulls()[0]
+        return np.asarray(told if self._log is None else told - self._log.pulls()[0])
 
     # ---- phases ----
 
@@ -139,6 +158,8 @@ class Algorithm:
     def _close(self) -> None:
         stage = self._state.stage
         in_phase, in_stage = self._since(self._before_phase), self._since(self._before_stage)
+        if stage > 0:  # the first stage begins before the log
+            in_stage = with_log(self._log, in_stage)
         self._state = self.procedure.step(self._state, in_phase, in_stage, self.seed)
         self._before_phase = self._evidence
         self._arrived = np.zeros_like(self._arrived)
@@ -151,7 +172,7 @@ class Algorithm:
         """The whole run as one strict JSON document."""
         return json.dumps(
             {
-                "schema": STATE_SCHEMA,
+                "schema": STATE_SCHEMA if self._log is None else LOG_SCHEMA,
                 "algorithm": self.name,
                 "pulls": self.procedure.pulls,
                 "seed": self.seed,
@@ -162,6 +183,7 @@ class Algorithm:
                 "before_phase": self._before_phase.to_json(),
                 "before_stage": self._before_stage.to_json(),
                 "told": self._told,
+                **({} if self._log is None else {"log": self._log.to_json()}),
             },
             allow_nan=False,
         )
@@ -170,11 +192,15 @@ class Algorithm:
         """Take over a saved run of the same algorithm and problem."""
         if document.get("problem") != fingerprint(self.problem):
             raise DataError("The saved run belongs to another problem: arms, mechanisms, tolerance or costs differ.")
-        self._state = State.from_json(document["state"], self.procedure.start(1))
         kind = type(self._evidence)
         self._evidence, self._before_phase, self._before_stage = (
             kind.from_json(self.problem, document[part]) for part in ("evidence", "before_phase", "before_stage")
         )
+        self._log = kind.from_json(self.problem, document["log"]) if document["schema"] == LOG_SCHEMA else None
+        if np.any(self.pulls_made() < 0):
+            raise ValueError("the log is not part of its rows")
+        like = self.procedure.start(1).but(log_rows=np.array([self.log_rows]))
+        self._state = State.from_json(document["state"], like)
         self._arrived = self._since(self._before_phase).pulls()[0]
         self._told = {id: checked_leaf("told", digest, str) for id, digest in document["told"].items()}
 
@@ -191,6 +217,8 @@ def fingerprint(problem: Problem) -> str:
     for name, mechanism in [*((arm.name, arm.mechanism) for arm in problem.arms), *sorted(problem.mechanisms.items())]:
         hasher.update(repr((name, mechanism.node, mechanism.parents)).encode())
         hasher.update(getattr(mechanism, "probabilities", np.zeros(0)).tobytes())
+        if (counts := getattr(mechanism, "counts", None)) is not None:
+            hasher.update(b"fitted from" + counts.tobytes())
     context = problem.context
     if isinstance(context, ContextLaw):
         hasher.update(repr(context.variables).encode() + context.weights.tobytes())

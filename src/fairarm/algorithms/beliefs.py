@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from fairarm.algorithms.evidence import Evidence
+from fairarm.algorithms.evidence import Evidence, SumEvidence
 from fairarm.core.design import Laws
 from fairarm.core.types import FloatArray, IntArray
 
@@ -93,6 +93,8 @@ def believe(evidence: Evidence, estimated: bool = False, seed: int = 0) -> Belie
     from fairarm.algorithms.cell_means import CellBeliefs
     from fairarm.algorithms.doubly_robust import RobustBeliefs, choose_method
 
-    if choose_method(evidence.problem, evidence) == "doubly robust":
+    # sums by cell have no rows to regress on, and only cell means carry the error of a fitted mechanism
+    counted = isinstance(evidence, SumEvidence) or evidence.problem.fitted
+    if not counted and choose_method(evidence.problem, evidence) == "doubly robust":
         return RobustBeliefs.of(evidence, estimated, seed)
     return CellBeliefs.of(evidence, estimated)

@@ -10,6 +10,7 @@ import numpy as np
 from fairarm.algorithms.beliefs import DesignBasis, Diagnostics, with_unknown_share
 from fairarm.algorithms.evidence import Evidence, Summary
 from fairarm.core.design import Laws
+from fairarm.core.grouping import sum_by_group
 from fairarm.core.prior import Posterior, RealPosterior, StatesPosterior
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.problem.model import Problem
@@ -17,6 +18,9 @@ from fairarm.problem.shared_cells import SharedCells
 
 CONTEXT_ROWS = 1.0
 """Prior rows of the law of contexts, spread evenly over them; also how many rows no arm in particular has made."""
+
+BLOCK = 1 << 22
+"""Drawn likelihoods (draws × K × G × points) held at once where a mechanism was fitted: 32 MiB."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +73,14 @@ class CellBeliefs:
     @cached_property
     def _exposure(self) -> FloatArray:
         """Σ_{j,t} n_{j,t} Σ_{i in z} L[j, t](i), (N, Z): ĥ(z) is the rows in z over this; inf where no arm can reach z."""
-        made = self.seen.by_arm + self.cells.sample.by_arm
-        spread = CONTEXT_ROWS / (made.shape[1] * made.shape[2])
-        found = np.einsum("njt,jtz->nz", made + spread, self.cells.exposure)
+        found = np.einsum("njt,jtz->nz", self._made, self.cells.exposure)
         return np.where(found > 0, found, np.inf)
+
+    @cached_property
+    def _made(self) -> FloatArray:
+        """n_{j,t}, with the prior's rows made evenly by all, (N, K, G)."""
+        made = self.seen.by_arm + self.cells.sample.by_arm
+        return np.asarray(made + CONTEXT_ROWS / (made.shape[1] * made.shape[2]))
 
     @cached_property
     def _context_rows(self) -> FloatArray:
@@ -99,18 +107,54 @@ class CellBeliefs:
     def _group_means(self, theta: FloatArray, rng: np.random.Generator) -> FloatArray:
         """μ_{k,t} of each drawn θ, (N, D, K, G), under the known law of contexts or one drawn for each θ."""
         K, G, points = self.cells.likelihood.shape
+        if self.cells.fitted:
+            return np.stack([self._fitted_means(n, drawn, rng) for n, drawn in enumerate(theta)])
         if self.known_law is not None:
             means = theta @ self.law.reshape(K * G, -1).T
         else:
-            size = (*theta.shape[:2], self.cells.contexts)
-            h = rng.standard_gamma(self._context_rows[:, None], size) / self._exposure[:, None]
-            weight = h[:, :, self.cells.context]
+            weight = self._drawn_contexts(rng, theta.shape[1])[:, :, self.cells.context]
             L = self.cells.likelihood.reshape(K * G, points).T
             total = weight @ L
             means = np.divide(
                 (weight * theta[:, :, self.cells.cell]) @ L, total, out=np.full(total.shape, 0.5), where=total > 0
             )
         return np.asarray(means.reshape(*theta.shape[:2], K, G))
+
+    def _fitted_means(self, replicate: int, theta: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """The same of one replicate where a mechanism was fitted from rows: it is drawn for each θ, (D, K, G)."""
+        size = max(1, BLOCK // self.cells.likelihood.size)
+        parts = [theta[start : start + size] for start in range(0, len(theta), size)]
+        return np.concatenate([self._fitted_block(replicate, part, rng) for part in parts])
+
+    def _fitted_block(self, replicate: int, theta: FloatArray, rng: np.random.Generator) -> FloatArray:
+        cells, K, G = self.cells, *self.cells.likelihood.shape[:2]
+        L = cells.drawn_likelihood(rng, len(theta))
+        if self.known_law is not None:
+            h = np.broadcast_to(self.known_law, (len(theta), cells.contexts))
+        else:
+            of_points = np.einsum("jt,djti->di", self._made[replicate], L)
+            exposure = sum_by_group(of_points, cells.context, cells.contexts)
+            rows = rng.standard_gamma(self._context_rows[replicate], exposure.shape)
+            h = np.divide(rows, exposure, out=np.zeros_like(rows), where=exposure > 0)
+        weight = h[:, cells.context]
+        both = np.stack([weight, weight * theta[:, cells.cell]], axis=2)
+        total, sums = np.moveaxis(L.reshape(len(theta), K * G, -1) @ both, 2, 0)
+        means = np.divide(sums, total, out=np.full(total.shape, 0.5), where=total > 0)
+        return np.asarray(means.reshape(len(theta), K, G))
+
+    def draw_laws(self, rng: np.random.Generator, draws: int) -> tuple[FloatArray, FloatArray]:
+        """The law of contexts h, (N, D, Z), and P(S), (N, D, G): declared, or as `draw` draws them."""
+        if self.known_law is None:
+            h = self._drawn_contexts(rng, draws)
+        else:
+            h = np.broadcast_to(self.known_law, (len(self._natural), draws, self.cells.contexts))
+        return h, self._drawn_shares(rng, draws)
+
+    def _drawn_contexts(self, rng: np.random.Generator, draws: int) -> FloatArray:
+        """h by the Bayesian bootstrap of the contexts' rows, (N, D, Z)."""
+        rows = self._context_rows[:, None]
+        size = (len(rows), draws, self.cells.contexts)
+        return np.asarray(rng.standard_gamma(rows, size) / self._exposure[:, None])
 
     def _drawn_shares(self, rng: np.random.Generator, draws: int) -> FloatArray:
         """P(S) ~ Beta(n_s + ½, n_s' + ½) over natural rows, (N, D, G)."""

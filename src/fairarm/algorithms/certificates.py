@@ -31,6 +31,11 @@ class Certified:
                 f"A certified answer is not available: '{real[0]}' is real-valued, and the proof is for finite cells. "
                 f"Use stop=bayes-stop, or declare '{real[0]}' with states."
             )
+        if problem.fitted:
+            raise OptionError(
+                f"A certified answer is not available: the mechanism of '{problem.fitted[0]}' was fitted from rows, and the "
+                f"proof needs it exactly. Use stop=bayes-stop, or declare its table."
+            )
         cells = problem.shared_cells.apart()
         shares = None if estimated or problem.shares is None else np.array(problem.shares)
         law, context = cells.likelihood, None

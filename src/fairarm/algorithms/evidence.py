@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -293,6 +294,61 @@ class RowEvidence(Evidence):
         np.add.at(rows[0], (natural.arm, natural.group), self.batch.count[natural.at])
         np.add.at(sums[0], (natural.arm, natural.group), natural.outcome_sum[0])
         return rows, sums
+
+
+@dataclass(frozen=True)
+class SumEvidence(Evidence):
+    """Rows, sums and sums of squares of a real outcome by (regime, arm, group, cell), (R, K, G, X) each: what a log with
+    finite columns comes to, however long it is; one replicate."""
+
+    problem: Problem
+    counts: IntArray
+    sums: FloatArray
+    squares: FloatArray
+
+    @classmethod
+    def of(cls, problem: Problem, batch: Batch, sums: FloatArray) -> SumEvidence:
+        """From lines without an outcome and their Σ Y' and Σ Y'², (I, 2)."""
+        space = CellSpace.of(problem.cell_columns, problem.variables)
+        at = (batch.regime, batch.arm, _group_of(problem, batch), space.number(batch.columns))
+        shape = (len(problem.regimes), len(problem.arms), len(problem.groups), space.count)
+        made = cls(problem, np.zeros(shape, dtype=np.int64), np.zeros(shape), np.zeros(shape))
+        np.add.at(made.counts, at, batch.count)
+        np.add.at(made.sums, at, sums[:, 0])
+        np.add.at(made.squares, at, sums[:, 1])
+        return made
+
+    @cached_property
+    def likelihood(self) -> Likelihood:
+        space = CellSpace.of(self.problem.cell_columns, self.problem.variables)
+        return likelihood(self.problem, space.codes(), space.count)
+
+    def pulls(self) -> IntArray:
+        return np.asarray(self.counts.sum(axis=(2, 3)))[None]
+
+    def observations(self, regimes: tuple[int, ...]) -> Observations:
+        arm, group, cell = np.nonzero(self.counts[list(regimes)].any(axis=0))
+        sums = self.sums[list(regimes)].sum(axis=0)[arm, group, cell]
+        return Observations(arm, group, cell, sums[None])
+
+    def of_replicates(self, which: BoolArray) -> SumEvidence:
+        return self
+
+    def summary(self, cells: SharedCells) -> Summary:
+        at = cells.cell_of.ravel()
+        rows, sums, squares = (
+            sum_by_group(part.sum(axis=(0, 1)).reshape(1, -1), at, cells.cells)
+            for part in (self.counts, self.sums, self.squares)
+        )
+        contexts = sum_by_group(
+            self.counts.sum(axis=(0, 1)).reshape(1, -1), cells.context_of.ravel(), cells.contexts
+        )
+        return Summary(
+            rows, sums, squares, None, self.counts.sum(axis=(0, 3))[None], contexts, self.counts[0].sum(axis=(0, 2))[None]
+        )
+
+    def group_sums(self) -> tuple[IntArray, FloatArray]:
+        return self.counts[0].sum(axis=2)[None], self.sums[0].sum(axis=2)[None]
 
 
 def empty_evidence(problem: Problem) -> CellEvidence | RowEvidence:

@@ -23,19 +23,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from fairarm.algorithms.evidence import Evidence
 from fairarm.algorithms.importance import group_shares, rows_by_arm_and_group
+from fairarm.algorithms.procedure import BaseProcedure
 from fairarm.algorithms.purse import Purse, Wanted, next_batch, require_few_pulls
-from fairarm.algorithms.state import Answer, Guarantee, State
+from fairarm.algorithms.state import Answer, State
 from fairarm.core.allocation import require_affordable
 from fairarm.core.grouping import sum_by_group
 from fairarm.core.rejection import highest
 from fairarm.core.types import BoolArray, FloatArray, IntArray
-from fairarm.problem.model import Problem
 
 FIRST = 10
 """Pulls of the cheapest arm to begin with."""
@@ -102,30 +101,12 @@ def leader_and_challenger(bounds: Bounds, rows: IntArray, tolerance: float) -> t
 
 
 @dataclass(frozen=True)
-class TopFeasible:
+class TopFeasible(BaseProcedure):
     """The procedure (see the module's docstring)."""
-
-    problem: Problem
-    pulls: int
 
     def __post_init__(self) -> None:
         require_few_pulls("tf-lucb", self.pulls)
         require_affordable(self.problem.cost_array, self._purse.budget)
-
-    @property
-    def tests_fairness(self) -> bool:
-        return True
-
-    @property
-    def guarantee(self) -> Guarantee:
-        return Guarantee.NONE
-
-    @property
-    def confidence(self) -> None:
-        return None
-
-    def options(self) -> dict[str, Any]:
-        return {}
 
     @cached_property
     def _purse(self) -> Purse:

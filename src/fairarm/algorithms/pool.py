@@ -6,12 +6,13 @@
 
 With a fixed number of pulls it ends after PHASES of these. With a confidence it goes on in phases that grow by a
 factor, up to the number of pulls, and stops when sure: *certified* by a bound that holds whatever the truth, or
-*bayes-stop* when the posterior probability of the answer reaches the confidence.
+*bayes-stop* when the posterior probability of the answer reaches the confidence. A log takes the place of the start.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -20,14 +21,15 @@ import numpy as np
 
 from fairarm.algorithms.beliefs import Beliefs, believe
 from fairarm.algorithms.certificates import Certified
-from fairarm.algorithms.evidence import Evidence
+from fairarm.algorithms.evidence import CellEvidence, Evidence, RowEvidence
+from fairarm.algorithms.procedure import BaseProcedure
 from fairarm.algorithms.state import Answer, Belief, Guarantee, Proof, State
+from fairarm.algorithms.warm_start import growing_parts
 from fairarm.core.allocation import require_affordable
 from fairarm.core.design import alternatives, best_fair_arm, plan_pulls
 from fairarm.core.rounding import round_pulls
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import OptionError
-from fairarm.problem.model import Problem
 
 PHASES = 4
 """Phases after the first, which pulls only the cheapest arms."""
@@ -37,7 +39,10 @@ DRAWS_IN_DOUBT = 20
 """Draws that should fall outside the answer where it has just the confidence asked for."""
 
 FIRST_LOOK, GROWTH = 32, 1.2
-"""Pulls before a run with a confidence first looks, and the factor from one look to the next."""
+"""Pulls before a run with a confidence first looks, and the factor from one look to the next.
+
+A log's rows are not among them: it may be large and lack just what a few pulls show.
+"""
 
 LIMITS = (0.025, 0.975)
 
@@ -63,11 +68,9 @@ class PoolOptions:
 
 
 @dataclass(frozen=True)
-class Pool:
+class Pool(BaseProcedure):
     """The procedure (see the module's docstring)."""
 
-    problem: Problem
-    pulls: int
     asked: PoolOptions = PoolOptions()
     growth: float = GROWTH
 
@@ -75,10 +78,6 @@ class Pool:
         require_affordable(self.problem.cost_array, self._budget)
         if self.guarantee == Guarantee.CERTIFIED:
             _ = self._certified  # an error where it is not available comes before the first pull
-
-    @property
-    def tests_fairness(self) -> bool:
-        return True
 
     @property
     def guarantee(self) -> Guarantee:
@@ -120,21 +119,26 @@ class Pool:
     def _next_total(self, made: int, phase: int) -> int:
         """Pulls in all after the next phase."""
         if self.confidence is not None:
-            return min(self.pulls, max(made + 1, math.ceil(made * self.growth)))
+            return min(self.pulls, max(FIRST_LOOK, made + 1, math.ceil(made * self.growth)))
         return made + math.ceil((self.pulls - made) / (PHASES + 1 - phase))
 
     def _planned(self, state: State, beliefs: Beliefs, outcomes: FloatArray, gaps: FloatArray) -> State:
         """The next phase of the running replicates, whose beliefs and drawn truths (N, D, K) are given."""
         running = np.flatnonzero(state.running)
         made = state.given[running].sum(axis=(1, 2))
-        ahead = self.pulls - made if self.confidence is None else np.minimum(self.pulls - made, made)
+        basis, known = beliefs.design(), made + state.log_rows[running]
+        if self.guarantee == Guarantee.CERTIFIED and np.any(known > made):
+            # a batch's bets are won by its own rows: what a log has shown of a cell makes none of them needless
+            basis, known = replace(basis, counts=np.ones_like(basis.counts)), made
+        ahead = self.pulls - made
+        if self.confidence is not None:
+            ahead = np.minimum(ahead, np.maximum(known, FIRST_LOOK))
         costs, budget = self.problem.cost_array, self._budget
         spent = (state.given[running] * costs).sum(axis=(1, 2))
         average = np.full(len(running), np.inf)
         if budget is not None:
             average = (budget * (made + ahead) - spent) / np.maximum(ahead, 1)
         events = alternatives(outcomes[:, :DESIGN_DRAWS], gaps[:, :DESIGN_DRAWS], self.problem.scaled_tolerance)
-        basis = beliefs.design()
         x = plan_pulls(basis.counts, basis.noise, basis.laws, events, ahead.astype(np.float64), costs, average)
         given, target, shares = state.given.copy(), state.target.copy(), state.shares.copy()
         for i, replicate in enumerate(running):
@@ -147,7 +151,20 @@ class Pool:
 
     # ---- closing a phase ----
 
+    def begin(self, state: State, log: CellEvidence | RowEvidence, seed: int) -> State:
+        """The log is the first phase, and no pull of the run has been made: all are planned by what it leaves open."""
+        none = np.zeros_like(state.plan)
+        state = state.but(given=none, plan=none, target=np.zeros_like(state.target))
+        parts = growing_parts(log) if self.guarantee == Guarantee.CERTIFIED else ()
+        return self._closed(state, parts, log, seed).but(closed=state.closed)
+
     def step(self, state: State, in_phase: Evidence, in_stage: Evidence, seed: int) -> State:
+        return self._closed(state, [(in_phase, in_stage)], in_stage, seed)
+
+    def _closed(
+        self, state: State, batches: Iterable[tuple[Evidence, Evidence]], in_stage: Evidence, seed: int
+    ) -> State:
+        """After a phase. ``batches`` are what was bet on in it: each one's rows, and all rows up to its end."""
         running = state.running
         evidence = in_stage.of_replicates(running)
         beliefs = self._believe(evidence, seed)
@@ -157,7 +174,7 @@ class Pool:
         belief = belief_of(beliefs, outcomes, gaps, self.problem.scaled_tolerance)
         answer = self.answers(belief, over)
         if self.guarantee == Guarantee.CERTIFIED:
-            state, proved, proof = self._settled(state, in_phase.of_replicates(running), evidence)
+            state, proved, proof = self._settled(state, batches)
             belief = replace(belief, proof=proof)
             answer = np.where(proved == Answer.UNDECIDED, np.where(over, Answer.UNDECIDED, Answer.PENDING), proved)
         blind = evidence.pulls().sum(axis=(1, 2)) == 0
@@ -176,19 +193,20 @@ class Pool:
     def _believe(self, evidence: Evidence, seed: int) -> Beliefs:
         return believe(evidence, self.asked.law == "estimated", seed)
 
-    def _settled(self, state: State, in_phase: Evidence, in_stage: Evidence) -> tuple[State, IntArray, IntArray]:
+    def _settled(self, state: State, batches: Iterable[tuple[Evidence, Evidence]]) -> tuple[State, IntArray, IntArray]:
         """The bets after this phase, and what they prove of the running replicates: answers (N,) and Proofs (N, K)."""
         running, log_gap, log_pair = state.running, state.log_gap.copy(), state.log_pair.copy()
-        log_gap[running], log_pair[running], answer, proof = self._certified.after(
-            in_phase, in_stage, log_gap[running], log_pair[running]
-        )
+        for rows, so_far in batches:
+            log_gap[running], log_pair[running], answer, proof = self._certified.after(
+                rows.of_replicates(running), so_far.of_replicates(running), log_gap[running], log_pair[running]
+            )
         return state.but(log_gap=log_gap, log_pair=log_pair), answer, proof
 
     def _over(self, state: State) -> BoolArray:
         """Which of the running replicates have no pull left, (N,)."""
         made = state.given[state.running].sum(axis=(1, 2))
         if self.confidence is None:
-            return np.full(len(made), state.phase == PHASES + 1)
+            return np.full(len(made), state.phase == PHASES + 1 or not self.pulls)
         return np.asarray(made >= self.pulls)
 
     def _draws(self, last: bool) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from fairarm.algorithms.evidence import Evidence
+from fairarm.algorithms.evidence import CellEvidence, Evidence, RowEvidence
 from fairarm.algorithms.state import Answer, ArmReport, Belief, Guarantee, Proof, Reason, State, Status, Verdict
 from fairarm.problem.model import Problem
 
@@ -43,9 +44,49 @@ class Procedure(Protocol):
         """n replicates with the plan of the first phase out."""
         ...
 
+    @property
+    def takes_log(self) -> bool:
+        """Whether rows that were made before the run can count in it."""
+        ...
+
+    def begin(self, state: State, log: CellEvidence | RowEvidence, seed: int) -> State:
+        """The started state of a run that begins with a log: its rows are in every ``in_stage``, in no ``in_phase``."""
+        ...
+
     def step(self, state: State, in_phase: Evidence, in_stage: Evidence, seed: int) -> State:
         """Close the phase, with the evidence of this phase and of its whole stage; the next plan is out, or the end."""
         ...
+
+
+@dataclass(frozen=True)
+class BaseProcedure:
+    """What a procedure is unless it says otherwise: a fixed number of pulls, fairness tested, nothing said of how sure,
+    no options. From a log it starts with the plan that it has without one."""
+
+    problem: Problem
+    pulls: int
+
+    @property
+    def tests_fairness(self) -> bool:
+        return True
+
+    @property
+    def guarantee(self) -> Guarantee:
+        return Guarantee.NONE
+
+    @property
+    def confidence(self) -> float | None:
+        return None
+
+    def options(self) -> dict[str, Any]:
+        return {}
+
+    @property
+    def takes_log(self) -> bool:
+        return True
+
+    def begin(self, state: State, log: CellEvidence | RowEvidence, seed: int) -> State:
+        return state
 
 
 def verdict(procedure: Procedure, state: State, replicate: int = 0) -> Verdict:

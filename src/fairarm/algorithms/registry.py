@@ -10,7 +10,7 @@ from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
-from fairarm.algorithms.base import STATE_SCHEMA, Algorithm
+from fairarm.algorithms.base import LOG_SCHEMA, STATE_SCHEMA, Algorithm
 from fairarm.algorithms.importance import BalanceHeuristic
 from fairarm.algorithms.lucb import TopFeasible
 from fairarm.algorithms.pool import Pool, PoolOptions
@@ -19,8 +19,10 @@ from fairarm.algorithms.state import checked_leaf
 from fairarm.algorithms.successive import Readings, successive
 from fairarm.algorithms.top_two import TopTwo, TopTwoOptions
 from fairarm.algorithms.uniform import Uniform
+from fairarm.algorithms.warm_start import log_evidence
 from fairarm.errors import BudgetError, DataError, OptionError
 from fairarm.problem.model import Problem
+from fairarm.problem.pulls import Batch
 
 DEFAULT = "pool"
 """What every command runs unless told otherwise."""
@@ -105,11 +107,19 @@ def _number(key: str, value: Any) -> float:
         raise OptionError(f"Option {key} is '{value}'. It must be a number.") from None
 
 
-def algorithm(name: str, problem: Problem, *, pulls: int, seed: int = 0, **options: Any) -> Algorithm:
-    """A new run of a named algorithm, to be asked and told."""
+def algorithm(
+    name: str, problem: Problem, *, pulls: int, seed: int = 0, log: Batch | None = None, **options: Any
+) -> Algorithm:
+    """A new run of a named algorithm, to be asked and told.
+
+    ``log`` holds rows that were made before. They count in every estimate of the run, but neither as pulls nor as cost.
+    Pool plans from the first pull on by what they leave open, and with a confidence it makes none where they are
+    enough; the others pull as they would without them. The v1 algorithms take no log.
+    """
     if not isinstance(seed, int | np.integer) or seed < 0:
         raise OptionError(f"The seed must be a whole number, 0 or more; got {seed!r}.")
-    return Algorithm(name, make_procedure(name, problem, pulls, **options), seed)
+    procedure = make_procedure(name, problem, pulls, **options)
+    return Algorithm(name, procedure, seed, log_evidence(problem, log))
 
 
 def resume(problem: Problem, document: str) -> Algorithm:
@@ -118,8 +128,10 @@ def resume(problem: Problem, document: str) -> Algorithm:
         raise DataError(f"resume takes the text that to_json gave; got {type(document).__name__}. Read the file first.")
     try:
         saved: dict[str, Any] = json.loads(document)
-        if saved["schema"] != STATE_SCHEMA:
-            raise DataError(f"The saved run has schema {saved['schema']!r:.20}; this version reads {STATE_SCHEMA}.")
+        if saved["schema"] not in (STATE_SCHEMA, LOG_SCHEMA):
+            raise DataError(
+                f"The saved run has schema {saved['schema']!r:.20}; this version reads {STATE_SCHEMA} and {LOG_SCHEMA}."
+            )
         pulls, seed = (checked_leaf(key, saved[key], int) for key in ("pulls", "seed"))
         made = algorithm(
             checked_leaf("algorithm", saved["algorithm"], str), problem, pulls=pulls, seed=seed, **saved["options"]

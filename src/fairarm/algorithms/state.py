@@ -143,6 +143,8 @@ class State:
     log_gap: FloatArray
     log_pair: FloatArray
     """Log wealth of the bets of a certified run, (n, 3, K) and (n, P, K, K); empty in other runs."""
+    log_rows: IntArray
+    """(n,): rows of the log that the run started from. Not saved with the state: the log is."""
 
     @classmethod
     def fresh(cls, n: int, regimes: int, arms: int) -> State:
@@ -166,6 +168,7 @@ class State:
             belief=Belief.unknown(n, arms),
             log_gap=np.zeros((n, 0)),
             log_pair=np.zeros((n, 0)),
+            log_rows=np.zeros(n, dtype=whole),
         )
 
     @cached_property
@@ -179,16 +182,17 @@ class State:
 
     def to_json(self) -> dict[str, Any]:
         """Plain lists; nan becomes null."""
-        return {name: _plain(getattr(self, name)) for name in _FIELDS}
+        return {name: _plain(getattr(self, name)) for name in _SAVED}
 
     @classmethod
     def from_json(cls, document: Any, like: State) -> State:
         """One replicate back from `to_json`, bit for bit; a TypeError or ValueError where a field has not the form it has in
-        ``like``, a state of the same procedure."""
-        return cls(**{name: _restored(name, document[name], getattr(like, name)) for name in _FIELDS})
+        ``like``, a state of the same procedure and log."""
+        return like.but(**{name: _restored(name, document[name], getattr(like, name)) for name in _SAVED})
 
 
 _FIELDS = tuple(f.name for f in fields(State))
+_SAVED = tuple(name for name in _FIELDS if name != "log_rows")
 
 
 def _plain(value: Any) -> Any:

@@ -15,7 +15,8 @@ from typing import Any, Literal
 import numpy as np
 
 from fairarm.algorithms.evidence import Evidence
-from fairarm.algorithms.state import Answer, Guarantee, Reason, State
+from fairarm.algorithms.procedure import BaseProcedure
+from fairarm.algorithms.state import Answer, Reason, State
 from fairarm.core.allocation import Allocation, Leakage, allocate, require_affordable
 from fairarm.core.estimators import ClipBase, dropped_mean
 from fairarm.core.rejection import highest, safely_fair, surely_unfair, surely_worse
@@ -52,11 +53,9 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class SuccessiveRejection:
+class SuccessiveRejection(BaseProcedure):
     """The procedure (see the module's docstring). ``pooled``: V2."""
 
-    problem: Problem
-    pulls: int
     stages: tuple[Stage, ...]
     pooled: bool
     readings: Readings = Readings()
@@ -73,12 +72,9 @@ class SuccessiveRejection:
         return any(stage.gap for stage in self.stages)
 
     @property
-    def guarantee(self) -> Guarantee:
-        return Guarantee.NONE
-
-    @property
-    def confidence(self) -> None:
-        return None
+    def takes_log(self) -> bool:
+        """V2 only: the estimates of V1 are made of each phase's own pulls, and a log would count in none of them."""
+        return self.pooled
 
     def options(self) -> dict[str, Any]:
         return asdict(self.readings)

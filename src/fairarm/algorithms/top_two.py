@@ -25,11 +25,11 @@ import numpy as np
 from fairarm.algorithms.beliefs import believe
 from fairarm.algorithms.evidence import Evidence
 from fairarm.algorithms.pool import ANSWER_DRAWS, Pool, PoolOptions, belief_of, closed_phase
+from fairarm.algorithms.procedure import BaseProcedure
 from fairarm.algorithms.purse import Purse, Wanted, next_batch, require_few_pulls
 from fairarm.algorithms.state import Answer, Guarantee, State
 from fairarm.core.design import best_fair_arm
 from fairarm.core.types import BoolArray, FloatArray, IntArray
-from fairarm.problem.model import Problem
 
 TRIES = 100
 """Draws looked through for a rival."""
@@ -74,11 +74,9 @@ def _runner_up(outcomes: FloatArray, fair: BoolArray, best: IntArray) -> IntArra
 
 
 @dataclass(frozen=True)
-class TopTwo:
+class TopTwo(BaseProcedure):
     """The procedure (see the module's docstring)."""
 
-    problem: Problem
-    pulls: int
     asked: TopTwoOptions = TopTwoOptions()
 
     def __post_init__(self) -> None:
@@ -95,16 +93,8 @@ class TopTwo:
         return Purse(self.problem.cost_array, self.problem.average_cost_budget(self.pulls))
 
     @property
-    def tests_fairness(self) -> bool:
-        return True
-
-    @property
     def guarantee(self) -> Guarantee:
         return Guarantee.POSTERIOR
-
-    @property
-    def confidence(self) -> None:
-        return None
 
     def options(self) -> dict[str, Any]:
         return asdict(self.asked)

@@ -3,47 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from fairarm.algorithms.evidence import Evidence
-from fairarm.algorithms.state import Answer, Guarantee, State
+from fairarm.algorithms.procedure import BaseProcedure
+from fairarm.algorithms.state import Answer, State
 from fairarm.core.allocation import require_affordable
 from fairarm.core.rejection import highest
 from fairarm.core.rounding import round_pulls
 from fairarm.core.types import FloatArray
-from fairarm.problem.model import Problem
 
 
 @dataclass(frozen=True)
-class Uniform:
+class Uniform(BaseProcedure):
     """One phase: the largest equal share that the budget allows, the rest of the pulls to the cheapest arm.
 
     An arm's outcome is the mean of its own rows, its gap the difference of its group means; it is fair if that is
     below the tolerance. Needs no mechanisms, shares or context law, and no row serves any other arm.
     """
 
-    problem: Problem
-    pulls: int
-
     def __post_init__(self) -> None:
         require_affordable(self.problem.cost_array[0], self.problem.average_cost_budget(self.pulls))
-
-    @property
-    def tests_fairness(self) -> bool:
-        return True
-
-    @property
-    def guarantee(self) -> Guarantee:
-        return Guarantee.NONE
-
-    @property
-    def confidence(self) -> None:
-        return None
-
-    def options(self) -> dict[str, Any]:
-        return {}
 
     def shares(self) -> FloatArray:
         """x for every arm with K x ≤ 1 and x Σ c_k + (1 − K x) c_min ≤ B, the rest to the cheapest; (R, K), natural only."""

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from fairarm.cli.evaluate import evaluate, init
 from fairarm.cli.paper import paper
 from fairarm.cli.plan import plan
+from fairarm.cli.shared import (
+    AsJson,
+    Jobs,
+    MinFair,
+    Plot,
+    ProblemName,
+    Seed,
+    check_plot,
+    load,
+    print_json,
+    put_out,
+    save_plot,
+)
 from fairarm.errors import FairarmError, OptionError
-
-if TYPE_CHECKING:
-    from fairarm.catalog import Scenario
 
 app = typer.Typer(
     help="Find the candidate decision rule with the best outcome among the fair ones.",
@@ -26,11 +36,6 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-ProblemName = Annotated[
-    str, typer.Argument(metavar="PROBLEM", help="A bundled name (see `fairarm problems`) or a problem file.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
-Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
 Options = Annotated[
     list[str] | None,
     typer.Option(
@@ -47,9 +52,6 @@ Confidence = Annotated[
 Stop = Annotated[
     str | None,
     typer.Option(help="pool with --confidence: certified (proved; the default) or bayes-stop (by the posterior)."),
-]
-MinFair = Annotated[
-    float | None, typer.Option(help="pool: name an arm only if it is fair with this probability (0.8 if not given).")
 ]
 
 MOST_RUNS = 10_000_000
@@ -88,19 +90,6 @@ def run() -> int:
 def _refused(message: str) -> int:
     typer.echo(f"fairarm: {' '.join(message.split())}", err=True)
     return 2
-
-
-def _load(name: str) -> Scenario:
-    from fairarm.catalog import load_problem
-
-    if not name:
-        raise OptionError("The name of the problem is empty. `fairarm problems` lists the bundled ones.")
-
-    return load_problem(name)
-
-
-def _print_json(document: Any) -> None:
-    typer.echo(json.dumps(document, allow_nan=False, ensure_ascii=False, indent=2))
 
 
 def _options(given: list[str] | None, **named: Any) -> dict[str, Any]:
@@ -160,11 +149,11 @@ def problems(
     if save is not None:
         path = _saved(save, out)
         if as_json:
-            _print_json({"saved": str(path)})
+            print_json({"saved": str(path)})
         else:
             typer.echo(f"saved {path}")
     elif as_json:
-        _print_json({"problems": [{"name": name, "description": text} for name, text in bundled_problems().items()]})
+        print_json({"problems": [{"name": name, "description": text} for name, text in bundled_problems().items()]})
     else:
         from fairarm.cli import show
 
@@ -175,7 +164,7 @@ def _saved(name: str, out: Path | None) -> Path:
     from fairarm.readers.problem_writer import write_problem
     from fairarm.worlds.network import NetworkWorld
 
-    scenario = _load(name)
+    scenario = load(name)
     path = out or Path(f"{Path(name.replace(':', '-').replace(',', '-')).name.removesuffix('.toml')}.toml")
     if path.exists():
         raise OptionError(f"{path} exists. Choose another name with --out; nothing was written.")
@@ -201,12 +190,9 @@ def inspect(
     from fairarm.cli import documents, show
     from fairarm.experiments import inspect as look
 
-    scenario = _load(problem)
+    scenario = load(problem)
     found = look(scenario.problem, scenario.world, pulls=_whole(pulls, "--pulls"), limit=limit)
-    if as_json:
-        _print_json(documents.inspection(found))
-    else:
-        show.inspection(found)
+    put_out(found, as_json, documents.inspection, show.inspection)
 
 
 @app.command()
@@ -230,7 +216,7 @@ def identify(
     from fairarm.cli import documents, show
     from fairarm.experiments import identify as find
 
-    scenario = _load(problem)
+    scenario = load(problem)
     teller = None if as_json else show.Storyteller(scenario.problem)
     found = find(
         scenario.problem,
@@ -242,7 +228,7 @@ def identify(
         **_options(option, confidence=confidence, stop=stop, min_fair_probability=min_fair_probability),
     )
     if teller is None:
-        _print_json(documents.identification(scenario.problem, found))
+        print_json(documents.identification(scenario.problem, found))
     else:
         teller.end(found)
 
@@ -254,9 +240,7 @@ def simulate(
     pulls: Annotated[str, typer.Option(help="Numbers of pulls, separated by commas.")] = "1000,3000,10000",
     runs: Annotated[int, typer.Option(min=1, max=MOST_RUNS, help="Runs a point.")] = 200,
     seed: Seed = 0,
-    jobs: Annotated[
-        int, typer.Option(min=1, max=1024, help="Worker processes; the result is the same for any number.")
-    ] = 1,
+    jobs: Jobs = 1,
     confidence: Confidence = None,
     stop: Stop = None,
     min_fair_probability: MinFair = None,
@@ -264,18 +248,16 @@ def simulate(
         bool, typer.Option("--limit", help="Show the pulls used beside the fewest that any rule as sure needs.")
     ] = False,
     option: Options = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw error against pulls to this .svg, .png or .pdf file.")] = None,
+    plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:
     """How often is each algorithm wrong, at each number of pulls?"""
     from fairarm.cli import documents, show
     from fairarm.experiments import simulate as repeat
+    from fairarm.reports.figures import error_curves
 
-    if plot is not None:
-        from fairarm.reports.figures import check_figure_path
-
-        check_figure_path(plot)
-    scenario = _load(problem)
+    check_plot(plot)
+    scenario = load(problem)
     names = list(dict.fromkeys(name.strip() for name in algorithms.split(",")))
     counts = list(dict.fromkeys(_pull_counts(pulls)))
     with show.progress(len(names) * len(counts) * runs, "runs") as advance:
@@ -291,15 +273,8 @@ def simulate(
             on_done=advance,
             **_options(option, confidence=confidence, stop=stop, min_fair_probability=min_fair_probability),
         )
-    if as_json:
-        _print_json(documents.simulation(found))
-    else:
-        show.simulation(found)
-    if plot is not None:
-        from fairarm.reports.figures import error_curves
-
-        error_curves(found, plot)
-        typer.echo(f"saved {plot}", err=True)
+    put_out(found, as_json, documents.simulation, show.simulation)
+    save_plot(error_curves, found, plot)
 
 
 @app.command()
@@ -307,8 +282,10 @@ def schema() -> None:
     """Print the JSON Schema of problem files."""
     from fairarm.readers.problem_file import problem_schema
 
-    _print_json(problem_schema())
+    print_json(problem_schema())
 
 
+app.command()(evaluate)
+app.command()(init)
 app.command()(plan)
 app.command()(paper)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fairarm.core.limit import Limit
-from fairarm.experiments import ExperimentPlan, Identification, Inspection, Simulation
+from fairarm.experiments import Evaluation, ExperimentPlan, Identification, Inspection, Simulation
 from fairarm.problem.model import Problem
 from fairarm.worlds.base import Truth
 
@@ -152,3 +152,27 @@ def experiment_plan(found: ExperimentPlan) -> dict[str, Any]:
     named = {name: None if option is None else found.options.index(option) for name, option in chosen.items()}
     document: dict[str, Any] = _plain(asdict(found))
     return {**document, **named}
+
+
+def evaluation(found: Evaluation) -> dict[str, Any]:
+    document = {key: getattr(found, key) for key in EVALUATION_KEYS}
+    document |= {
+        "problem": found.problem.name,
+        "tolerance": found.problem.gap_tolerance,
+        "status": str(found.status),
+        "certified_status": str(found.certified_status),
+        "plain_gap": found.plain_gap,
+        "observed": [asdict(group) for group in found.observed],
+        "arms": [asdict(arm) for arm in found.arms],
+        "next_pulls": [asdict(line) for line in found.next_pulls],
+        "findings": [asdict(finding) for finding in found.findings],
+        "fitted": [asdict(note) for note in found.fitted],
+    }
+    plain: dict[str, Any] = _plain(document)
+    return plain
+
+
+EVALUATION_KEYS = (
+    "log", "engine", "rows", "used", "method", "confidence", "seed", "arm", "probability", "runner_up",
+    "runner_up_probability", "certified_arm", "certified_by", "not_certified", "assumptions",
+)  # fmt: skip

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from fairarm.cli.shared import Jobs, Seed
 from fairarm.errors import OptionError
 
 if TYPE_CHECKING:
@@ -18,12 +19,10 @@ BACKENDS = ("loky", "dask")
 
 def paper(
     quick: Annotated[bool, typer.Option("--quick", help="Few runs of few instances: a look in about a minute.")] = False,
-    jobs: Annotated[
-        int, typer.Option(min=1, max=1024, help="Worker processes; the result is the same for any number.")
-    ] = 1,
+    jobs: Jobs = 1,
     backend: Annotated[str, typer.Option(help="Where the workers run: loky or dask.")] = "loky",
     out: Annotated[Path, typer.Option(help="Folder for everything; finished points are kept in it.")] = Path("out/paper"),
-    seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")] = 0,
+    seed: Seed = 0,
 ) -> None:  # fmt: skip
     """Run every experiment of the paper and write results, figures, claims and a report. Start it again to go on."""
     if backend not in BACKENDS:

@@ -290,9 +290,12 @@ def simulation(found: Simulation) -> None:
 
 
 def experiment_plan(found: ExperimentPlan) -> None:
+    source = f"from a prior (mean {found.prior_mean:g}, strength {found.prior_strength:g})" if not found.log_rows else (
+        f"from what the log's {_count(found.log_rows, 'row')} say, which every experiment starts from"
+    )  # fmt: skip
     console.print(
         f"[bold]{escape(found.problem)}[/]: to be wrong in at most {found.target_error:.3g} of experiments, over {found.truths} truths drawn "
-        f"from a prior (mean {found.prior_mean:g}, strength {found.prior_strength:g}). An arm within {found.outcome_margin:.4g} of the best "
+        f"{source}. An arm within {found.outcome_margin:.4g} of the best "
         f"outcome and {found.gap_margin:.4g} of the tolerance counts as right."
     )
     table = _table("average cost allowed", "pulls", "cost", "error", "95 % limits", "what it pulls")
@@ -303,7 +306,7 @@ def experiment_plan(found: ExperimentPlan) -> None:
         units = ", ".join(f"{u.pulls:.0f} x {escape(u.arm)} ({escape(u.regime)})" for u in option.units[:4])
         table.add_row(
             f"{cost} {'[green]' + ', '.join(marks) + '[/]' if marks else ''}",
-            str(option.pulls) if option.pulls else f"more than {point.pulls}",
+            str(option.pulls) if option.pulls is not None else f"more than {point.pulls}",
             "?" if option.cost is None else f"{option.cost:.6g}",
             f"{point.error:.3f}",
             f"{point.error_low:.3f}-{point.error_high:.3f}",

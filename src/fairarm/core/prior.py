@@ -110,14 +110,23 @@ class StatesPosterior:
         return cls(counts, values, alpha, weights, mean, noise, _prior_rows(noise, variance, rows))
 
     def draw(self, rng: np.random.Generator, draws: int) -> FloatArray:
-        at = _choose(self.weights, rng, draws)
-        alpha = np.broadcast_to(self.alpha, (len(at), *self.alpha.shape[1:]))[np.arange(len(at))[:, None], at]
-        shape = self.counts[:, None] + alpha[:, :, None]
+        shape = self._drawn_shape(rng, draws)
         if len(self.values) == 2:
             first = rng.beta(shape[..., 1], shape[..., 0])
             return np.asarray(self.values[0] + (self.values[1] - self.values[0]) * first)
         gamma = np.maximum(rng.standard_gamma(shape), np.finfo(float).tiny)
         return np.asarray(gamma @ self.values / gamma.sum(axis=3))
+
+    def draw_laws(self, rng: np.random.Generator, draws: int) -> FloatArray:
+        """P(Y | c) from the posterior, (N, draws, C, O): its mean is a draw of θ."""
+        gamma = np.maximum(rng.standard_gamma(self._drawn_shape(rng, draws)), np.finfo(float).tiny)
+        return np.asarray(gamma / gamma.sum(axis=3, keepdims=True))
+
+    def _drawn_shape(self, rng: np.random.Generator, draws: int) -> FloatArray:
+        """α of a drawn point of the grid plus the cell's counts, (N, draws, C, O)."""
+        at = _choose(self.weights, rng, draws)
+        alpha = np.broadcast_to(self.alpha, (len(at), *self.alpha.shape[1:]))[np.arange(len(at))[:, None], at]
+        return np.asarray(self.counts[:, None] + alpha[:, :, None])
 
 
 def _two_state_grid() -> FloatArray:

@@ -10,7 +10,7 @@ All sums run over rows with their counts, so a line that stands for many rows an
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -69,17 +69,41 @@ class _Smooth:
 
 
 @dataclass(frozen=True)
+class _Curve:
+    """A column's standardised value and its square, constant beyond what was seen: quick, where rows are many."""
+
+    low: float
+    high: float
+    centre: float
+    scale: float
+    turn: FloatArray = field(default_factory=lambda: np.eye(2))
+
+    @classmethod
+    def of(cls, values: FloatArray, count: IntArray) -> _Curve | None:
+        low, high = float(values.min()), float(values.max())
+        centre = float(np.average(values, weights=count))
+        scale = float(np.sqrt(np.average((values - centre) ** 2, weights=count)))
+        return cls(low, high, centre, scale) if low < high else None
+
+    def apply(self, values: FloatArray) -> FloatArray:
+        z = (np.clip(values, self.low, self.high) - self.centre) / self.scale
+        return np.stack([z, 0.5 * z * z], axis=1)
+
+
+@dataclass(frozen=True)
 class _Feature:
     """The features of one column: its states (as indicators), a smooth function of it, or both."""
 
     states: int
-    smooth: _Smooth | None
+    smooth: _Smooth | _Curve | None
 
     @classmethod
-    def of(cls, values: NDArray[Any], states: int | None, count: IntArray, most: int) -> _Feature:
+    def of(cls, values: NDArray[Any], states: int | None, count: IntArray, most: int, quick: bool = False) -> _Feature:
         by_state = 0 if states is None or states > most or states < 2 else states
-        smooth = None
-        if states is None or states > MANY_STATES:
+        smooth: _Smooth | _Curve | None = None
+        if quick and (states is None or states > MANY_STATES):
+            smooth = _Curve.of(np.asarray(values, dtype=np.float64), count)
+        elif states is None or states > MANY_STATES:
             intervals = int(np.clip(np.sqrt(count.sum()) / 2, 2, 9))
             smooth = _Smooth.of(np.asarray(values, dtype=np.float64), count, intervals)
         return cls(by_state, smooth)
@@ -124,16 +148,19 @@ class Basis:
     pairs: tuple[tuple[str, str], ...]
 
     @classmethod
-    def of(cls, columns: Columns, states: Mapping[str, int | None], decision: str, count: IntArray) -> Basis:
-        """``states``: how many each column has, None for a real one; ``count`` (n,): rows a line stands for."""
+    def of(
+        cls, columns: Columns, states: Mapping[str, int | None], decision: str, count: IntArray, quick: bool = False
+    ) -> Basis:
+        """``states``: how many each column has, None for a real one; ``count`` (n,): rows a line stands for; ``quick``:
+        curves instead of splines, and no pairs but those with the decision."""
         for most in MOST_STATES:
-            features = {name: _Feature.of(columns[name], size, count, most) for name, size in states.items()}
+            features = {name: _Feature.of(columns[name], size, count, most, quick) for name, size in states.items()}
             if sum(f.size for f in features.values()) <= MAX_FEATURES:
                 break
         others = sorted((name for name in states if name != decision), key=lambda name: features[name].lead_size)
         room = int(np.clip(count.sum() / 2, MIN_FEATURES, MAX_FEATURES)) - sum(f.size for f in features.values())
         chosen: list[tuple[str, str]] = []
-        rest = [(a, b) for i, a in enumerate(others) for b in others[i + 1 :]]
+        rest = [] if quick else [(a, b) for i, a in enumerate(others) for b in others[i + 1 :]]
         for a, b in [*((decision, name) for name in others), *rest]:
             size = features[a].lead_size * features[b].lead_size
             if 0 < size <= room:
@@ -220,13 +247,19 @@ def _surface(
 
 
 def cross_fit(
-    columns: Columns, states: Mapping[str, int | None], decision: str, outcome: FloatArray, folds: IntArray
+    columns: Columns,
+    states: Mapping[str, int | None],
+    decision: str,
+    outcome: FloatArray,
+    folds: IntArray,
+    quick: bool = False,
 ) -> Regression:
     """Fit on n lines; ``folds`` (n, F) says how many rows of each line lie in each fold, ``outcome`` (n,) in [0, 1].
 
     Residuals of the rows in fold f come from the fit that never saw them; only the penalty is chosen by all of them.
+    ``quick``: fewer features, for streams of rows that cost little otherwise.
     """
-    basis = Basis.of(columns, states, decision, folds.sum(axis=1))
+    basis = Basis.of(columns, states, decision, folds.sum(axis=1), quick)
     gram, moment = _moments(basis, columns, outcome[:, None] * folds, folds)
     square = (outcome[:, None] ** 2 * folds).sum(axis=0)
     prior = np.zeros(gram.shape[1])

@@ -1,5 +1,6 @@
-"""What people do with a problem and a world: inspect it, plan, identify the best fair arm, simulate many runs."""
+"""What people do with a problem: inspect it, evaluate a log, plan, identify the best fair arm, simulate many runs."""
 
+from fairarm.experiments.evaluate import Evaluation, evaluate
 from fairarm.experiments.identify import Identification, identify
 from fairarm.experiments.inspection import Inspection, inspect
 from fairarm.experiments.limits import find_limit
@@ -7,11 +8,13 @@ from fairarm.experiments.planning import ExperimentPlan, plan
 from fairarm.experiments.simulate import Point, Simulation, simulate
 
 __all__ = [
+    "Evaluation",
     "ExperimentPlan",
     "Identification",
     "Inspection",
     "Point",
     "Simulation",
+    "evaluate",
     "find_limit",
     "identify",
     "inspect",

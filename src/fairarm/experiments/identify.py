@@ -11,7 +11,7 @@ import numpy as np
 from fairarm.algorithms import DEFAULT, BestMixture, Verdict, algorithm
 from fairarm.errors import ProblemError
 from fairarm.problem.model import Problem
-from fairarm.problem.pulls import Pulls
+from fairarm.problem.pulls import Batch, Pulls
 from fairarm.worlds.base import Truth, World
 
 
@@ -37,7 +37,7 @@ class PhaseStory:
 
 @dataclass(frozen=True)
 class Identification:
-    """A finished run: the verdict, its cost, and how it came about."""
+    """A finished run: the verdict, its cost, and how it came about. Pulls and cost are the run's own, without a log's."""
 
     algorithm: str
     seed: int
@@ -48,6 +48,8 @@ class Identification:
     truth: Truth | None
     mixture: BestMixture | None
     """Where the algorithm has beliefs: the best mixture of two arms that is fair with probability 0.95."""
+    log_rows: int = 0
+    """Rows of the log it started from."""
 
     @property
     def correct(self) -> bool | None:
@@ -68,12 +70,16 @@ def identify(
     algorithm: str = DEFAULT,
     pulls: int,
     seed: int = 0,
+    log: Batch | None = None,
     on_phase: Callable[[PhaseStory], None] | None = None,
     **options: Any,
 ) -> Identification:
-    """Run a named algorithm against a world until it ends. The same seed gives the same result."""
+    """Run a named algorithm against a world until it ends. The same seed gives the same result.
+
+    ``log`` holds rows that were made before: they count in every estimate, but neither as pulls nor as cost.
+    """
     world = require_world(problem, world)
-    run = make(algorithm, problem, pulls=pulls, seed=seed, **options)
+    run = make(algorithm, problem, pulls=pulls, seed=seed, log=log, **options)
     rng = np.random.default_rng(seed)
     story: list[PhaseStory] = []
     parts = 0
@@ -88,9 +94,8 @@ def identify(
     cost = float((run.pulls_made() * problem.cost_array).sum())
     verdict = run.verdict()
     mixture = run.best_mixture() if verdict.probability is not None else None
-    return Identification(
-        algorithm, seed, verdict, int(run.pulls_made().sum()), cost, tuple(story), world.truth(), mixture
-    )
+    made = int(run.pulls_made().sum())
+    return Identification(algorithm, seed, verdict, made, cost, tuple(story), world.truth(), mixture, run.log_rows)
 
 
 make = algorithm

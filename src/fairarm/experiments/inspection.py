@@ -16,6 +16,7 @@ from fairarm.core.rejection import first_phase_below
 from fairarm.core.types import BoolArray, FloatArray
 from fairarm.errors import FairarmError
 from fairarm.experiments.limits import find_limit
+from fairarm.problem.mechanism import Unknown
 from fairarm.problem.model import Problem
 from fairarm.problem.pulls import Plan, Pulls
 from fairarm.worlds.base import Truth, World
@@ -67,7 +68,7 @@ def inspect(
     ``limit`` also computes T*, which takes a second or so for 30 arms.
     """
     truth = world.truth() if world is not None else None
-    notes: list[str] = []
+    notes = [arm.mechanism.message for arm in problem.arms if isinstance(arm.mechanism, Unknown)]
     M = _attempt(lambda: problem.tables.M, notes)
     D = _attempt(lambda: problem.tables.D, notes)
     procedure = (

@@ -2,7 +2,8 @@
 
 The outcome in each cell is not known yet, so truths are drawn from a prior and Pool is run in each of them. An answer
 counts as right if it is as good as the best one within a margin: under any prior some truths have two arms that are
-nearly tied, and no number of pulls tells those apart.
+nearly tied, and no number of pulls tells those apart. Where there is a log, truths are drawn from what it says, and every
+run starts from it.
 """
 
 from __future__ import annotations
@@ -10,21 +11,27 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from scipy.optimize import isotonic_regression
 
 from fairarm.algorithms.cell_means import CellBeliefs
+from fairarm.algorithms.doubly_robust import choose_method
 from fairarm.algorithms.evidence import CellEvidence
+from fairarm.algorithms.pool import Pool
 from fairarm.algorithms.registry import DEFAULT, make_procedure
 from fairarm.algorithms.state import Answer
+from fairarm.algorithms.warm_start import rows_of
 from fairarm.core.statistics import wilson_interval
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import BudgetError, OptionError, ProblemError
+from fairarm.experiments.log_truths import LogTruths, counted_log, law_by_columns
 from fairarm.experiments.simulate import chunk_size, replicate
 from fairarm.problem.context import ContextSample
 from fairarm.problem.model import Problem
 from fairarm.problem.outcome import Outcome
+from fairarm.problem.pulls import Batch
 from fairarm.problem.variables import Variable
 from fairarm.worlds.cells import CellWorlds
 
@@ -63,7 +70,7 @@ class PlanOption:
     average_cost: float | None
     curve: tuple[PlanPoint, ...]
     pulls: int | None
-    """None where the target was not reached."""
+    """None where the target was not reached; 0 where the log already answers."""
     cost: float | None
     units: tuple[PlannedUnit, ...]
     """Largest first, at that number of pulls."""
@@ -78,12 +85,15 @@ class ExperimentPlan:
     outcome_margin: float
     gap_margin: float
     """In the outcome's own units: an answer this close to the best one counts as right."""
-    prior_mean: float
-    prior_strength: float
+    prior_mean: float | None
+    prior_strength: float | None
+    """None where truths were drawn from what a log says."""
     truths: int
     seed: int
     options: tuple[PlanOption, ...]
     notes: tuple[str, ...]
+    log_rows: int = 0
+    """Rows of the log that every simulated experiment started from; pulls and costs are without it."""
 
     @property
     def cheapest(self) -> PlanOption | None:
@@ -112,26 +122,59 @@ class _Asked:
     most_pulls: int
 
 
+class _Truths(Protocol):
+    """Where truths come from."""
+
+    @property
+    def log(self) -> CellEvidence | None:
+        """What every run starts from."""
+        ...
+
+    def draw(self, count: int, rng: np.random.Generator) -> CellWorlds: ...
+
+
+@dataclass(frozen=True)
+class _PriorTruths:
+    problem: Problem
+    law: FloatArray
+    shares: FloatArray
+    asked: _Asked
+    log: None = None
+
+    def draw(self, count: int, rng: np.random.Generator) -> CellWorlds:
+        return _truths(self.problem, self.law, self.shares, self.asked, count, rng)
+
+
 def plan(
     problem: Problem,
     *,
     target_error: float = 0.05,
     outcome_margin: float | None = None,
     gap_margin: float | None = None,
-    prior_mean: float = 0.5,
-    prior_strength: float = 2.0,
+    prior_mean: float | None = None,
+    prior_strength: float | None = None,
     truths: int = 200,
     most_pulls: int = 50_000,
     seed: int = 0,
     jobs: int = 1,
+    log: Batch | None = None,
     on_point: Callable[[], None] | None = None,
 ) -> ExperimentPlan:
     """Error against pulls under truths drawn from a prior, at several average costs, and the cheapest plan that
     reaches the target.
 
-    The mean outcome of a cell is Beta(prior_mean · prior_strength, …) on the outcome's range: 0.5 and 2 is uniform. The
-    margins, in the outcome's units, default to 2 % of its range and 10 % of the tolerance.
+    The mean outcome of a cell is Beta(prior_mean · prior_strength, …) on the outcome's range: 0.5 and 2, the default, is
+    uniform. The margins, in the outcome's units, default to 2 % of its range and 10 % of the tolerance.
+
+    ``log`` holds rows that were made before: truths are then drawn from what they say instead of the prior, of P(S) and
+    the law of contexts too where those are not declared, and every simulated experiment starts from them.
     """
+    if log is not None and not (prior_mean is None and prior_strength is None):
+        raise OptionError(
+            "A prior mean or strength was given with a log. Truths are drawn from what the log says: leave it out."
+        )
+    prior_mean = 0.5 if prior_mean is None else prior_mean
+    prior_strength = 2.0 if prior_strength is None else prior_strength
     width = problem.outcome.width
     outcome_margin = 0.02 * width if outcome_margin is None else outcome_margin
     gap_margin = 0.1 * problem.gap_tolerance if gap_margin is None else gap_margin
@@ -149,12 +192,33 @@ def plan(
         target_error, outcome_margin / width, gap_margin / width, prior_mean, prior_strength, truths, seed, most_pulls
     )
     simple, notes = _countable(problem)
-    law, shares = _known_law(simple)
-    budgets = _budgets(simple)
-    options = tuple(_run_all(simple, law, shares, asked, budgets, jobs, on_point))
+    before = counted_log(problem, simple, log)
+    source = _PriorTruths(simple, *_known_law(simple), asked) if before is None else LogTruths(simple, before)
+    options = tuple(_run_all(simple, source, asked, _budgets(simple), jobs, on_point))
     return ExperimentPlan(
-        problem.name, target_error, outcome_margin, gap_margin, prior_mean, prior_strength, truths, seed, options, notes
+        problem=problem.name,
+        target_error=target_error,
+        outcome_margin=outcome_margin,
+        gap_margin=gap_margin,
+        prior_mean=prior_mean if before is None else None,
+        prior_strength=prior_strength if before is None else None,
+        truths=truths,
+        seed=seed,
+        options=options,
+        notes=(*notes, *_log_notes(simple, before, options)),
+        log_rows=rows_of(before),
     )
+
+
+def _log_notes(problem: Problem, log: CellEvidence | None, options: tuple[PlanOption, ...]) -> Iterator[str]:
+    if log is None:
+        return
+    if any(option.pulls == 0 for option in options):
+        yield "The log already answers: no further pull is needed."
+    if problem.fitted:
+        yield f"The mechanism of '{problem.fitted[0]}' was fitted from rows: the truths take it as it is."
+    if choose_method(problem, log) == "doubly robust":
+        yield "The log has few rows a cell: the truths take all cells as alike as the log's rows show."
 
 
 def _countable(problem: Problem) -> tuple[Problem, tuple[str, ...]]:
@@ -186,15 +250,10 @@ def _known_law(problem: Problem) -> tuple[FloatArray, FloatArray]:
         lacking.append("the law of what the arms see (context)")
     if lacking:
         raise ProblemError(
-            f"A plan simulates the experiment, and {' and '.join(lacking)} are not declared. Declare them, or give a "
-            f"sample of rows from a log as the context."
+            f"A plan simulates the experiment, and {' and '.join(lacking)} are not declared. Declare them, or give a log, or "
+            f"a sample of its rows as the context."
         )
-    cells = beliefs.cells
-    by_cell = cells.apart().law_of_cells(beliefs.context_weights)[0]
-    if by_cell.shape[2] != cells.cell_of.shape[1]:  # points of both groups: each group has its own
-        by_cell = by_cell.reshape(*by_cell.shape[:2], *cells.cell_of.shape)
-        by_cell = np.stack([by_cell[:, t, t] for t in range(by_cell.shape[1])], axis=1)
-    return by_cell, beliefs.shares[0]
+    return law_by_columns(beliefs.cells, beliefs.context_weights)[0], beliefs.shares[0]
 
 
 def _budgets(problem: Problem) -> list[float | None]:
@@ -213,8 +272,7 @@ def _budgets(problem: Problem) -> list[float | None]:
 
 def _run_all(
     problem: Problem,
-    law: FloatArray,
-    shares: FloatArray,
+    source: _Truths,
     asked: _Asked,
     budgets: list[float | None],
     jobs: int,
@@ -222,17 +280,16 @@ def _run_all(
 ) -> Iterator[PlanOption]:
     if jobs == 1 or len(budgets) == 1:
         for budget in budgets:
-            yield _option(problem, law, shares, asked, budget, on_point)
+            yield _option(problem, source, asked, budget, on_point)
         return
     from joblib import Parallel, delayed
 
-    yield from Parallel(n_jobs=jobs)(delayed(_option)(problem, law, shares, asked, b, None) for b in budgets)
+    yield from Parallel(n_jobs=jobs)(delayed(_option)(problem, source, asked, b, None) for b in budgets)
 
 
 def _option(
     problem: Problem,
-    law: FloatArray,
-    shares: FloatArray,
+    source: _Truths,
     asked: _Asked,
     budget: float | None,
     on_point: Callable[[], None] | None,
@@ -246,12 +303,12 @@ def _option(
 
     def error(pulls: int) -> float:
         if pulls not in points:
-            points[pulls] = _point(at, law, shares, asked, pulls)
+            points[pulls] = _point(at, source, asked, pulls)
             if on_point is not None:
                 on_point()
         return points[pulls][0].error
 
-    pulls = FEWEST
+    pulls = 0 if source.log is not None and error(0) <= asked.target else FEWEST
     while error(pulls) > asked.target and pulls * 2 <= asked.most_pulls:
         pulls *= 2
     low, high = pulls // 2, pulls
@@ -273,17 +330,15 @@ def _option(
     return PlanOption(budget, curve, needed, point.mean_cost, tuple(units))
 
 
-def _point(
-    problem: Problem, law: FloatArray, shares: FloatArray, asked: _Asked, pulls: int
-) -> tuple[PlanPoint, FloatArray]:
+def _point(problem: Problem, source: _Truths, asked: _Asked, pulls: int) -> tuple[PlanPoint, FloatArray]:
     """The error at one number of pulls, and the mean pulls of every unit, (R, K). The same truths at every point."""
-    procedure = make_procedure(DEFAULT, problem, pulls)
+    procedure = make_procedure(DEFAULT, problem, pulls) if pulls else Pool(problem, 0)
     size, wrong, costs, made = chunk_size(problem), 0, 0.0, np.zeros(problem.cost_array.shape)
     for chunk in range(-(-asked.truths // size)):
         count = min(size, asked.truths - chunk * size)
-        worlds = _truths(problem, law, shares, asked, count, np.random.default_rng([asked.seed, chunk]))
+        worlds = source.draw(count, np.random.default_rng([asked.seed, chunk]))
         rng = np.random.default_rng([asked.seed, chunk, pulls])
-        state, spent, _ = replicate(procedure, worlds, count, rng, int(rng.integers(1 << 62)))
+        state, spent, _ = replicate(procedure, worlds, count, rng, int(rng.integers(1 << 62)), source.log)
         wrong += int((~good_enough(worlds, state.answer, asked.outcome_margin, asked.gap_margin)).sum())
         costs += float(spent.sum())
         made += state.given.sum(axis=0)

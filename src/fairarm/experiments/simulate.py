@@ -15,15 +15,17 @@ from typing import Any, Protocol
 import numpy as np
 
 from fairarm.algorithms import Algorithm, make_procedure, options_of
-from fairarm.algorithms.evidence import CellEvidence
+from fairarm.algorithms.evidence import CellEvidence, RowEvidence
 from fairarm.algorithms.procedure import Procedure
 from fairarm.algorithms.state import Answer, State
+from fairarm.algorithms.warm_start import log_evidence, require_log_start, rows_of
 from fairarm.core.statistics import wilson_interval
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import OptionError, ProblemError
 from fairarm.experiments.identify import require_world
 from fairarm.experiments.limits import find_limit
 from fairarm.problem.model import Problem
+from fairarm.problem.pulls import Batch
 from fairarm.worlds.base import World
 from fairarm.worlds.network import NetworkWorld
 
@@ -72,6 +74,8 @@ class Simulation:
     seed: int
     best_fair_arm: str | None
     results: tuple[Point, ...]
+    log_rows: int = 0
+    """Rows of the log that every run started from; pulls and costs are without it."""
 
 
 @dataclass(frozen=True)
@@ -103,13 +107,15 @@ def simulate(
     seed: int = 0,
     jobs: int = 1,
     limit: bool = False,
+    log: Batch | None = None,
     on_done: Callable[[int], None] | None = None,
     **options: Any,
 ) -> Simulation:
     """Error rates with their limits. ``on_done`` is called with the number of runs just finished.
 
     ``limit`` sets the pulls used beside the fewest that any rule with the same confidence needs (0.95 where none is
-    asked for), at the costs of the problem. An option goes to the algorithms that have it.
+    asked for), at the costs of the problem. An option goes to the algorithms that have it. ``log`` holds rows that were
+    made before: every run starts from them.
     """
     world = require_world(problem, world)
     truth = world.truth()
@@ -117,12 +123,17 @@ def simulate(
         raise ProblemError(f"The world of '{problem.name}' does not know its truth: errors cannot be counted.")
     if runs < 1 or jobs < 1:
         raise OptionError(f"Runs and jobs must be 1 or more; got {runs} runs and {jobs} jobs.")
+    before = log_evidence(problem, log)
+    if limit and before is not None:
+        raise OptionError("The limit is for runs that start from nothing. Ask for it without the log.")
     given = {name: _own_options(name, options) for name in algorithms}
     if unused := [key for key in options if not any(key in own for own in given.values())]:
         raise OptionError(f"None of {', '.join(algorithms)} has an option '{unused[0]}'.")
     for name in algorithms:  # every mistake shows before the first run; tables are filled once, for all workers
         for count in pulls:
-            make_procedure(name, problem, count, **given[name])
+            procedure = make_procedure(name, problem, count, **given[name])
+            if before is not None:
+                require_log_start(name, procedure)
     size = chunk_size(problem)
     tasks = [
         _Task(name, count, chunk, min(size, runs - chunk * size), seed, tuple(sorted(given[name].items())))
@@ -131,7 +142,7 @@ def simulate(
         for chunk in range(-(-runs // size))
     ]
     done: dict[tuple[str, int], list[_Outcome]] = {}
-    for outcome in _run_all(problem, world, tasks, jobs):
+    for outcome in _run_all(problem, world, tasks, jobs, before):
         done.setdefault((outcome.task.algorithm, outcome.task.pulls), []).append(outcome)
         if on_done is not None:
             on_done(outcome.task.runs)
@@ -141,7 +152,8 @@ def simulate(
     points = tuple(
         _point(name, count, done[name, count], right, needed[count]) for name in algorithms for count in pulls
     )
-    return Simulation(problem.name, seed, None if best is None else problem.arm_names[best], points)
+    named = None if best is None else problem.arm_names[best]
+    return Simulation(problem.name, seed, named, points, rows_of(before))
 
 
 def _own_options(name: str, options: dict[str, Any]) -> dict[str, Any]:
@@ -157,45 +169,59 @@ def chunk_size(problem: Problem) -> int:
     return max(1, min(CHUNK, CHUNK_COUNTS // counts))
 
 
-def _run_all(problem: Problem, world: World, tasks: list[_Task], jobs: int) -> Iterator[_Outcome]:
+def _run_all(
+    problem: Problem, world: World, tasks: list[_Task], jobs: int, log: CellEvidence | RowEvidence | None
+) -> Iterator[_Outcome]:
     if isinstance(world, NetworkWorld):
         _ = world.law
     if jobs == 1 or len(tasks) == 1:
         for task in tasks:
-            yield _run(problem, world, task)
+            yield _run(problem, world, task, log)
         return
     from joblib import Parallel, delayed
 
     # longest first, so that no worker is left with a long task at the end; results are sorted afterwards
     ordered = sorted(tasks, key=lambda task: -task.pulls)
     calls: Iterable[_Outcome] = Parallel(n_jobs=jobs, return_as="generator_unordered")(
-        delayed(_run)(problem, world, task) for task in ordered
+        delayed(_run)(problem, world, task, log) for task in ordered
     )
     yield from calls
 
 
-def _run(problem: Problem, world: World, task: _Task) -> _Outcome:
+def _run(problem: Problem, world: World, task: _Task, log: CellEvidence | RowEvidence | None) -> _Outcome:
     started = time.perf_counter()
     key = [task.seed, zlib.crc32(task.algorithm.encode()), task.pulls, task.chunk]
     procedure = make_procedure(task.algorithm, problem, task.pulls, **dict(task.options))
     rng = np.random.default_rng(key)
     inner = int(rng.integers(1 << 62))
-    if isinstance(world, NetworkWorld) and problem.finite:
-        state, costs, made = replicate(procedure, world, task.runs, rng, inner)
+    if isinstance(world, NetworkWorld) and not isinstance(log, RowEvidence) and problem.finite:
+        state, costs, made = replicate(procedure, world, task.runs, rng, inner, log)
         answers = state.answer
     else:
-        answers, costs, made = _one_by_one(procedure, world, task, rng, inner)
+        answers, costs, made = _one_by_one(procedure, world, task, rng, inner, log)
     return _Outcome(task, answers, costs, made, time.perf_counter() - started)
 
 
 def replicate(
-    procedure: Procedure, world: CountedWorld, runs: int, rng: np.random.Generator, seed: int
+    procedure: Procedure,
+    world: CountedWorld,
+    runs: int,
+    rng: np.random.Generator,
+    seed: int,
+    log: CellEvidence | None = None,
 ) -> tuple[State, FloatArray, IntArray]:
-    """The final state, the costs and the pulls (n,) of runs computed together, a leading axis of every array."""
+    """The final state, the costs and the pulls (n,) of runs computed together, a leading axis of every array.
+
+    ``log``: rows made before, the same for all runs, or a replicate for each.
+    """
     problem = procedure.problem
     state = procedure.start(runs)
     costs, pulls = np.zeros(runs), np.zeros(runs, dtype=np.int64)
-    in_stage = CellEvidence.empty(problem, runs)
+    before = CellEvidence.empty(problem, runs)
+    if log is not None:
+        before = CellEvidence(problem, np.broadcast_to(log.counts, before.counts.shape))
+        state = procedure.begin(state.but(log_rows=before.pulls().sum(axis=(1, 2))), before, seed)
+    in_stage = before
     while not state.finished:
         fresh = CellEvidence(problem, world.draw(state.plan, rng))
         costs += (state.plan * problem.cost_array).sum(axis=(1, 2))
@@ -204,18 +230,23 @@ def replicate(
         stage = state.stage
         state = procedure.step(state, fresh, in_stage, seed)
         if state.stage != stage:
-            in_stage = CellEvidence.empty(problem, runs)
+            in_stage = before
     return state, costs, pulls
 
 
 def _one_by_one(
-    procedure: Procedure, world: World, task: _Task, rng: np.random.Generator, seed: int
+    procedure: Procedure,
+    world: World,
+    task: _Task,
+    rng: np.random.Generator,
+    seed: int,
+    log: CellEvidence | RowEvidence | None,
 ) -> tuple[IntArray, FloatArray, IntArray]:
     """Runs told one after the other, for worlds that return rows."""
     answers, costs = np.empty(task.runs, dtype=np.int64), np.empty(task.runs)
     made = np.empty(task.runs, dtype=np.int64)
     for i in range(task.runs):
-        run = Algorithm(task.algorithm, procedure, seed + i)
+        run = Algorithm(task.algorithm, procedure, seed + i, log)
         parts = 0
         while not run.finished:
             run.tell(world.pull(run.ask(), rng), id=f"part-{parts}")

@@ -1,15 +1,15 @@
-"""Mechanisms P(X | pa(X)): tables for finite nodes, code for anything else."""
+"""Mechanisms P(X | pa(X)): tables, code, fitted models (`models.py`), or unknown until a log is read (`fitting.py`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairarm.core.types import FloatArray
+from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import ProblemError
 from fairarm.problem.variables import Variable, check_parents
 
@@ -22,6 +22,35 @@ ROW_TOLERANCE = 1e-6
 _ROUNDING = 1e-12
 MAX_ENTRIES = 1 << 24
 """Largest table, in entries (128 MiB of float64), checked before memory is taken."""
+
+PRIOR_ROWS = 1.0
+"""Prior rows of each parent combination of a fitted table, spread evenly over the states.
+
+Enough that no state is impossible, so that every row keeps a likelihood and every ratio is finite; and little enough that
+n rows of a combination weigh n/(n + 1). A row a state would pull a node with many states far towards the uniform law.
+"""
+
+
+class Mechanism(Protocol):
+    """P(node | parents), whatever it is made of."""
+
+    @property
+    def node(self) -> str: ...
+
+    @property
+    def parents(self) -> tuple[str, ...]: ...
+
+    def check(self, variables: Mapping[str, Variable]) -> None:
+        """An error where it does not fit the declared variables."""
+        ...
+
+    def log_prob(self, columns: Columns) -> FloatArray:
+        """log P(x | pa(x)) of each observation, (I,); a log-density where the node is real-valued."""
+        ...
+
+    def distribution(self, columns: Columns, states: int, length: int) -> FloatArray:
+        """P(· | pa(x)) of every state of a finite node, (I, states); I = ``length``, the node itself is not needed."""
+        ...
 
 
 def checked_rows(table: FloatArray, where: str) -> tuple[FloatArray, int]:
@@ -61,12 +90,21 @@ class Table:
     """P(node | parents) as an array of shape (states of parent 1, …, states of parent p, states of node).
 
     Rows within 1e-6 of 1 are renormalised; ``renormalised`` counts them. The array is a read-only copy.
+    ``counts`` are the rows that a fitted table rests on, in its shape: it is then uncertain, and beliefs draw it anew.
+    They are no part of equality.
     """
 
     node: str
     parents: tuple[str, ...]
     probabilities: FloatArray
     renormalised: int = field(default=0)
+    counts: IntArray | None = None
+
+    @classmethod
+    def fitted(cls, node: str, parents: tuple[str, ...], counts: IntArray) -> Table:
+        """The posterior mean under `PRIOR_ROWS` prior rows a parent combination."""
+        rows = np.asarray(counts) + PRIOR_ROWS / counts.shape[-1]
+        return cls(node, parents, rows / rows.sum(axis=-1, keepdims=True), counts=counts)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parents", tuple(self.parents))
@@ -79,6 +117,26 @@ class Table:
         table.flags.writeable = False
         object.__setattr__(self, "probabilities", table)
         object.__setattr__(self, "renormalised", self.renormalised + repaired)
+        if self.counts is not None:
+            self._check_counts(np.array(self.counts, dtype=np.int64))
+
+    def _check_counts(self, counts: IntArray) -> None:
+        rows = counts + PRIOR_ROWS / max(counts.shape[-1], 1)
+        if (
+            counts.shape != self.probabilities.shape
+            or np.any(counts < 0)
+            or not np.allclose(rows / rows.sum(axis=-1, keepdims=True), self.probabilities, rtol=0, atol=1e-9)
+        ):
+            raise ProblemError(
+                f"The table of '{self.node}' is not the one that its counts give. Make it by Table.fitted(node, parents, counts)."
+            )
+        counts.flags.writeable = False
+        object.__setattr__(self, "counts", counts)
+
+    @property
+    def concentration(self) -> FloatArray | None:
+        """The Dirichlet posterior of a fitted table, in its shape; None where the table is known."""
+        return None if self.counts is None else self.counts + PRIOR_ROWS / self.counts.shape[-1]
 
     def check(self, variables: Mapping[str, Variable]) -> None:
         """The shape fits the declared states."""
@@ -92,6 +150,12 @@ class Table:
     def log_prob(self, columns: Columns) -> FloatArray:
         with np.errstate(divide="ignore"):
             return np.log(self.probabilities[tuple(columns[name] for name in (*self.parents, self.node))])
+
+    def distribution(self, columns: Columns, states: int, length: int) -> FloatArray:
+        found = self.probabilities[tuple(columns[name] for name in self.parents)]
+        return _all_states(
+            np.broadcast_to(found, (length, found.shape[-1])), states, length, f"The table of '{self.node}'"
+        )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Table):
@@ -118,11 +182,14 @@ class Code:
     """A mechanism written in Python: ``function(columns) -> log P(x | pa(x))``, one value per observation.
 
     It receives the columns of the parents and of the node. Lives in Python only: a problem that has one cannot be saved.
+    ``all_states(columns) -> P(· | pa(x))``, (I, states), answers for a finite node in one call; without it the function
+    is called once a state.
     """
 
     node: str
     parents: tuple[str, ...]
     function: Callable[[Columns], ArrayLike]
+    all_states: Callable[[Columns], ArrayLike] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parents", tuple(self.parents))
@@ -136,10 +203,67 @@ class Code:
         expected = (len(columns[self.node]),)
         if values.shape != expected or np.any(np.isnan(values)) or np.any(np.isposinf(values)):
             raise ProblemError(
-                f"The code of '{self.node}' must return {expected[0]} log-probabilities (finite or −inf); "
+                f"{self._what} must return {expected[0]} log-probabilities (finite or −inf); "
                 f"it returned shape {values.shape}" + (" with nan or +inf." if values.shape == expected else ".")
             )
         return values
+
+    def distribution(self, columns: Columns, states: int, length: int) -> FloatArray:
+        given = {name: columns[name] for name in self.parents}
+        if self.all_states is not None:
+            return _all_states(np.asarray(self.all_states(given), dtype=np.float64), states, length, self._what)
+        by_state = [
+            self.log_prob({**given, self.node: np.full(length, state, dtype=np.int64)}) for state in range(states)
+        ]
+        return np.exp(np.stack(by_state, axis=1))
+
+    @property
+    def _what(self) -> str:
+        return f"The code of '{self.node}'"
+
+
+def _all_states(found: FloatArray, states: int, length: int, what: str) -> FloatArray:
+    if found.shape != (length, states):
+        raise ProblemError(f"{what} gives probabilities of shape {found.shape}; {(length, states)} is needed.")
+    return found
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A mechanism of which only the inputs are known: a rule in use whose decisions are in the log, but not its law.
+
+    A problem with one is well posed and can be inspected; nothing that needs its numbers works until it is fitted.
+    """
+
+    node: str
+    parents: tuple[str, ...]
+    arm: str | None = field(default=None, compare=False)
+    """The arm it belongs to, for messages."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "parents", tuple(self.parents))
+
+    def check(self, variables: Mapping[str, Variable]) -> None:
+        check_parents(self.node, self.parents, variables)
+
+    @property
+    def message(self) -> str:
+        """What to say to whoever needs its numbers."""
+        what = f"Node '{self.node}'" if self.arm is None else f"Arm '{self.arm}'"
+        return (
+            f"{what} has no mechanism, only inputs ({', '.join(self.parents) or 'none'}). It is fitted from a log by "
+            f"`fairarm evaluate`; for anything else declare its table."
+        )
+
+    def log_prob(self, columns: Columns) -> FloatArray:
+        raise ProblemError(self.message)
+
+    def distribution(self, columns: Columns, states: int, length: int) -> FloatArray:
+        raise ProblemError(self.message)
+
+
+Rule = Callable[[Columns], Any]
+"""What a Python rule is: columns in (codes for finite nodes, values for real ones), one answer a row out."""
 
 
 @dataclass(frozen=True)
@@ -147,8 +271,70 @@ class Arm:
     """A candidate mechanism of the decision node."""
 
     name: str
-    mechanism: Table | Code
+    mechanism: Mechanism
+
+    def __post_init__(self) -> None:
+        if isinstance(self.mechanism, Unknown):
+            object.__setattr__(self, "mechanism", replace(self.mechanism, arm=self.name))
 
     @property
     def parents(self) -> tuple[str, ...]:
         return self.mechanism.parents
+
+    @classmethod
+    def from_classifier(
+        cls,
+        name: str,
+        model: Any,
+        *,
+        decision: str,
+        inputs: Iterable[str],
+        variables: Mapping[str, Variable] | Iterable[Variable],
+        decide: Literal["sample", "argmax"] = "sample",
+        explore: float = 0.0,
+        classes: Mapping[Any, str] | None = None,
+    ) -> Arm:
+        """A fitted scikit-learn classifier (anything with ``predict_proba`` and ``classes_``) as P(decision | inputs).
+
+        A model that was fitted on a data frame is given one, with its own column names: finite inputs as the labels of
+        their states (numbers, or True and False, where every label is one), real inputs as numbers. Any other model
+        is given a float array in the order of ``inputs``, where states whose labels are not numbers are their codes.
+
+        ``decide``: draw the decision from the probabilities, or take the most probable class. ``explore``: with this
+        probability the decision is drawn evenly from all states instead. ``classes`` says which state each class is,
+        where the labels do not. A state that is no class has probability 0, but for what is explored.
+        """
+        from fairarm.problem.models import classifier_model
+
+        return cls(name, classifier_model(name, model, decision, inputs, variables, decide, explore, classes))
+
+    @classmethod
+    def from_callable(
+        cls,
+        name: str,
+        function: Rule,
+        *,
+        decision: str,
+        inputs: Iterable[str],
+        explore: float = 0.0,
+        states: Sequence[str] | None = None,
+    ) -> Arm:
+        """A Python rule: ``function(columns)`` gives the probability of every state, (I, states), or decides, (I,).
+
+        It receives the inputs' columns: codes of states, or real values. A rule that decides returns labels or codes,
+        and ``states`` (the decision's, in order) is then needed. ``explore`` as in `from_classifier`.
+        """
+        from fairarm.problem.models import callable_model
+
+        return cls(name, callable_model(name, function, decision, inputs, explore, states))
+
+    @classmethod
+    def from_density(cls, name: str, density: Any, *, decision: str, inputs: Iterable[str] = ()) -> Arm:
+        """A density of a real-valued decision.
+
+        ``density`` is a distribution of scipy.stats with its parameters (anything with ``logpdf``), or a function of
+        the columns that returns one (parameters are arrays, one entry a row) or the log-density of the decision.
+        """
+        from fairarm.problem.models import density_code
+
+        return cls(name, density_code(density, decision, inputs))

@@ -14,7 +14,8 @@ from fairarm.core.types import FloatArray
 from fairarm.errors import ProblemError
 from fairarm.problem.context import ContextLaw, ContextSample
 from fairarm.problem.graph import Graph, Roles, find_roles
-from fairarm.problem.mechanism import Arm, Code, Table
+from fairarm.problem.log_map import LogMap
+from fairarm.problem.mechanism import Arm, Mechanism, Unknown
 from fairarm.problem.outcome import Constraint, Outcome
 from fairarm.problem.shared_cells import SharedCells, shared_cells
 from fairarm.problem.space import CellSpace
@@ -52,7 +53,7 @@ class Problem:
     arms: tuple[Arm, ...]
     groups: tuple[str, ...]
     constraints: tuple[Constraint, ...]
-    mechanisms: dict[str, Table | Code]
+    mechanisms: dict[str, Mechanism]
     costs: tuple[tuple[float, ...], ...]
     budget: Budget
     deployed: str | None
@@ -60,6 +61,7 @@ class Problem:
     shares: tuple[float, ...] | None
     context: ContextLaw | ContextSample | None
     description: str
+    log: LogMap
 
     def __init__(
         self,
@@ -74,7 +76,7 @@ class Problem:
         tolerance: float | None = None,
         constraints: Iterable[Constraint] = (),
         groups: Iterable[str] = (),
-        mechanisms: Mapping[str, Table | Code] | Iterable[Table | Code] = (),
+        mechanisms: Mapping[str, Mechanism] | Iterable[Mechanism] = (),
         costs: Iterable[Iterable[float]] = (),
         budget: Budget = None,
         deployed: str | None = None,
@@ -82,13 +84,14 @@ class Problem:
         shares: Mapping[str, float] | Iterable[float] | None = None,
         context: ContextLaw | ContextSample | None = None,
         description: str = "",
+        log: LogMap | None = None,
     ) -> None:
         """``graph`` is a list of edges, or anything with nodes and edges. ``groups`` orders the states of S as (s, s').
 
         ``tolerance`` bounds the gap between the two groups. ``costs`` has one row an arm: natural, forced s, forced s';
         1 each if not given. ``budget`` is the largest average cost of a pull (None: no limit). ``hidden`` nodes are never
         observed. ``shares`` is P(S), ``context`` the law of what arms see; both optional, but the paper's
-        algorithms need them for their divergences.
+        algorithms need them for their divergences. ``log`` says where a log keeps the columns.
         """
         put = partial(object.__setattr__, self)
         put("name", name)
@@ -99,6 +102,7 @@ class Problem:
         put("deployed", deployed)
         put("context", context)
         put("budget", budget)
+        put("log", log or LogMap())
         put("variables", _named_variables(variables))
         put("graph", Graph.of(graph))
         put("arms", tuple(arms))
@@ -116,6 +120,7 @@ class Problem:
             self._check_context(context)
         elif context is not None:
             self._check_sample(context)
+        self.log.check(self)
 
     # ---- what follows from the graph ----
 
@@ -137,6 +142,17 @@ class Problem:
     def missing_mechanisms(self) -> tuple[str, ...]:
         """Relevant children whose mechanism is not declared; the paper's algorithms need all of them."""
         return tuple(x for x in self.relevant_children if x not in self.mechanisms)
+
+    @property
+    def unknown_arms(self) -> tuple[str, ...]:
+        """Arms whose mechanism is to be fitted from a log."""
+        return tuple(arm.name for arm in self.arms if isinstance(arm.mechanism, Unknown))
+
+    @property
+    def fitted(self) -> tuple[str, ...]:
+        """Arms and children whose table was fitted from rows: it is uncertain."""
+        named = [(arm.name, arm.mechanism) for arm in self.arms]
+        return tuple(name for name, m in [*named, *self.mechanisms.items()] if getattr(m, "counts", None) is not None)
 
     @cached_property
     def cell_columns(self) -> tuple[str, ...]:
@@ -325,6 +341,10 @@ class Problem:
         for name, mechanism in self.mechanisms.items():
             if name not in self.graph.nodes:
                 raise ProblemError(f"There is a mechanism for '{name}', which is not a node of the graph.")
+            if isinstance(mechanism, Unknown):
+                raise ProblemError(
+                    f"The mechanism of '{name}' is declared unknown. Leave it out of the mechanisms instead."
+                )
             _named_check(mechanism, self.variables, f"The mechanism of '{name}'")
             expected = self.roles.graph.parents(name)
             if sorted(mechanism.parents) != sorted(expected):
@@ -341,7 +361,7 @@ class Problem:
             raise ProblemError(
                 f"The context law of {list(context.variables)} has shape {context.weights.shape}; its states ask for {shape}."
             )
-        if not self.missing_mechanisms:
+        if not self.missing_mechanisms and not self.unknown_arms:
             _ = self.tables.law  # checks that every arm's law of the cells sums to 1
 
     def _check_sample(self, sample: ContextSample) -> None:
@@ -371,15 +391,15 @@ def _named_variables(given: Mapping[str, Variable] | Iterable[Variable]) -> dict
     return named
 
 
-def _named_mechanisms(given: Any) -> dict[str, Table | Code]:
-    mechanisms: Sequence[Table | Code] = list(given.values()) if isinstance(given, Mapping) else list(given)
+def _named_mechanisms(given: Any) -> dict[str, Mechanism]:
+    mechanisms: Sequence[Mechanism] = list(given.values()) if isinstance(given, Mapping) else list(given)
     named = {mechanism.node: mechanism for mechanism in mechanisms}
     if len(named) < len(mechanisms):
         raise ProblemError("Two mechanisms are given for the same node.")
     return named
 
 
-def _named_check(mechanism: Table | Code, variables: Mapping[str, Variable], what: str) -> None:
+def _named_check(mechanism: Mechanism, variables: Mapping[str, Variable], what: str) -> None:
     if mechanism.node not in variables:
         raise ProblemError(f"{what}: node '{mechanism.node}' has no declared states or range.")
     try:

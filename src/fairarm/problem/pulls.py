@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairarm.core.types import IntArray
+from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import DataError
 from fairarm.problem.variables import Variable
 
@@ -94,6 +94,18 @@ class Batch:
             states = problem.variables[name].states if name in problem.variables else None
             out[name] = values.tolist() if states is None else [states[i] for i in values]
         return {**out, "count": self.count.tolist()}
+
+
+UNKNOWN_ARM = -1
+"""The position of an arm that is not named, in rows of a log that has propensities instead."""
+
+
+@dataclass(frozen=True, eq=False)
+class LoggedRows:
+    """Rows of a log: a batch, and P(logged decision) under whatever rule made each, where the log has it."""
+
+    batch: Batch
+    propensity: FloatArray | None = None
 
 
 def batch(problem: Problem, rows: Any) -> Batch:

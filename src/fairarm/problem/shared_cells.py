@@ -9,6 +9,7 @@ differs between the groups and S belongs to z, so that gaps rest on S-labelled r
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ from fairarm.core.grouping import sum_by_group
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.problem.context import ContextLaw, ContextSample
 from fairarm.problem.likelihood import likelihood
+from fairarm.problem.mechanism import Mechanism, Table
 from fairarm.problem.space import CellSpace
 
 if TYPE_CHECKING:
@@ -31,6 +33,25 @@ class SampledContexts:
 
     by_arm: IntArray
     contexts: IntArray
+
+
+@dataclass(frozen=True)
+class FittedFactor:
+    """A factor of L that is a table fitted from rows: what it is divided by, drawn and multiplied with."""
+
+    arm: int | None
+    """The arm whose factor it is; None for a child's, which all arms share."""
+    concentration: FloatArray
+    """Of the Dirichlet law of each row of the table, (rows, states)."""
+    at: IntArray
+    """The entry of the table that each point has, (G, I)."""
+
+    def drawn(self, rng: np.random.Generator, draws: int) -> FloatArray:
+        """Drawn tables over their mean, at every point, (D, G, I)."""
+        mean = self.concentration / self.concentration.sum(axis=1, keepdims=True)
+        gamma = rng.standard_gamma(self.concentration, (draws, *self.concentration.shape))
+        table = gamma / np.maximum(gamma.sum(axis=2, keepdims=True), np.finfo(np.float64).tiny)
+        return np.asarray((table / mean).reshape(draws, -1)[:, self.at])
 
 
 @dataclass(frozen=True)
@@ -48,11 +69,21 @@ class SharedCells:
     context_of: IntArray
     """Where a row of group t with observed columns x belongs, (G, X)."""
     sample: SampledContexts
+    fitted: tuple[FittedFactor, ...] = ()
 
     @cached_property
     def exposure(self) -> FloatArray:
         """Σ_{i in z} L[k, t](i), (K, G, Z): h(z) times this is the chance that a row of arm k and group t lies in z."""
         return sum_by_group(self.likelihood, self.context, self.contexts)
+
+    def drawn_likelihood(self, rng: np.random.Generator, draws: int) -> FloatArray:
+        """L with every fitted table drawn from its posterior, (D, K, G, I)."""
+        L = np.repeat(self.likelihood[None], draws, axis=0)
+        for factor in self.fitted:
+            L[:, slice(None) if factor.arm is None else slice(factor.arm, factor.arm + 1)] *= factor.drawn(rng, draws)[
+                :, None
+            ]
+        return L
 
     def apart(self) -> SharedCells:
         """The same with every point a cell of its own: what holds where nothing is assumed shared between the groups."""
@@ -107,6 +138,10 @@ def shared_cells(problem: Problem) -> SharedCells:
         for t in range(G):
             apart[:, t, t] = L[:, t]
         L, cell, context = apart.reshape(*L.shape[:2], G * C), cell_of.ravel(), context_of.ravel()
+    copies = L.shape[2] // C
+    factors = tuple(
+        replace(f, at=np.tile(f.at, (1, copies))) for f in _fitted(problem, codes, isinstance(values.children, str))
+    )
     return SharedCells(
         likelihood=L,
         cell=cell,
@@ -117,7 +152,26 @@ def shared_cells(problem: Problem) -> SharedCells:
         cell_of=cell_of,
         context_of=context_of,
         sample=_sampled(problem, space, context_of, contexts),
+        fitted=factors,
     )
+
+
+def _fitted(problem: Problem, codes: Mapping[str, IntArray], arms_only: bool) -> Iterator[FittedFactor]:
+    """The fitted tables among the factors of L, children's only where L has them. Y's own is no factor here."""
+    named: list[tuple[int | None, Mechanism]] = [(k, arm.mechanism) for k, arm in enumerate(problem.arms)]
+    if not arms_only:
+        children = (x for x in problem.relevant_children if x != problem.outcome.node)
+        named += [(None, problem.mechanisms[x]) for x in children]
+    for arm, table in named:
+        if isinstance(table, Table) and table.concentration is not None:
+            columns = (*table.parents, table.node)
+            space = CellSpace.of(columns, problem.variables)
+            length = len(codes[problem.decision])
+            at = [
+                space.number({**codes, problem.sensitive: np.full(length, code, dtype=np.int64)})
+                for code in problem.group_codes
+            ]
+            yield FittedFactor(arm, table.concentration.reshape(-1, space.sizes[-1]), np.stack(at))
 
 
 def _sampled(problem: Problem, space: CellSpace, context_of: IntArray, contexts: int) -> SampledContexts:

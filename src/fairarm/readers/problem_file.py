@@ -21,7 +21,8 @@ from fairarm.errors import FairarmError, ProblemError, ReadError
 from fairarm.problem.context import ContextLaw
 from fairarm.problem.graph import Graph
 from fairarm.problem.inference import context_law
-from fairarm.problem.mechanism import Arm, Table, check_size
+from fairarm.problem.log_map import LogMap
+from fairarm.problem.mechanism import Arm, Mechanism, Table, Unknown, check_size
 from fairarm.problem.model import NATURAL, Problem
 from fairarm.problem.network import Network
 from fairarm.problem.outcome import Constraint, Outcome
@@ -45,11 +46,13 @@ class MechanismEntry(_Entry):
 
 
 class ArmEntry(_Entry):
-    """A candidate mechanism of the decision."""
+    """A candidate mechanism of the decision. Parents without a table: the rule is fitted from a log."""
+
+    model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["table"]}, {"required": ["parents"]}]})
 
     name: str
     parents: list[str] = []
-    table: list[Any]
+    table: list[Any] | None = Field(None, description="as of a mechanism; left out where only the inputs are known")
     cost: float | dict[str, float] | None = Field(None, description="of a pull: one number, or one a regime")
 
 
@@ -108,12 +111,30 @@ class WorldEntry(_Entry):
     mechanisms: list[MechanismEntry] = []
 
 
+class LogEntry(_Entry):
+    """Where a log keeps what the problem needs; a node that is not named has a column of its own name."""
+
+    columns: dict[str, str] = Field({}, description="node = column")
+    labels: dict[str, dict[str, str]] = Field({}, description="node = {value in the log = state}, where they differ")
+    arm: str | None = Field(None, description="the column that names the arm of each row")
+    made_by: str | None = Field(None, description="the arm that made every row; the deployed one if not given")
+    regime: str | None = Field(None, description="the column that says natural, or the group that S was forced to")
+    propensity: str | None = Field(None, description="the column with the logged decision's probability")
+    propensities: dict[str, str] = Field({}, description="state of the decision = column with its probability")
+    count: str | None = Field(None, description="the column with the number of rows that a line stands for")
+    row_id: str | None = Field(None, description="the column that is different in every row")
+    time: str | None = Field(None, description="the column with the time of the decision")
+    outcome_within: float | None = Field(None, description="outcomes arrive within this time; seconds for timestamps")
+    planned: dict[str, float] = Field({}, description="arm = the share of rows it was planned to have")
+
+
 class ProblemFile(_Entry):
     """A fairarm problem file."""
 
     format: Literal[1] = 1
     problem: ProblemEntry
     world: WorldEntry | None = None
+    log: LogEntry | None = None
 
 
 def problem_schema() -> dict[str, Any]:
@@ -139,7 +160,7 @@ def parse_problem(text: str, source: str, folder: Path) -> tuple[Problem, Networ
     try:
         _check_roles(entry.problem)
         network = _network(entry, folder)
-        return _problem(entry.problem, network), network
+        return _problem(entry, network), network
     except ReadError:
         raise
     except FairarmError as error:
@@ -190,6 +211,7 @@ def _nearest(word: str) -> str:
         OutcomeEntry,
         ConstraintEntry,
         ContextEntry,
+        LogEntry,
     )
     known = sorted({name for model in models for name in model.model_fields})
     near = get_close_matches(word, known, n=1)
@@ -234,6 +256,16 @@ def _table(entry: MechanismEntry | ArmEntry, node: str, variables: Mapping[str, 
         raise ProblemError(f"{where}.table: {error}") from None
 
 
+def _arm(entry: ArmEntry, decision: str, variables: Mapping[str, Variable], where: str) -> Mechanism:
+    if entry.table is not None:
+        return _table(entry, decision, variables, where)
+    if "parents" not in entry.model_fields_set:
+        raise ProblemError(
+            f"{where}.table: not given, but needed. For a rule that is to be fitted from a log give its parents instead."
+        )
+    return Unknown(decision, tuple(entry.parents))
+
+
 def _variables(states: Mapping[str, list[str]], ranges: Mapping[str, list[float]]) -> dict[str, Variable]:
     found = {name: Variable(name, tuple(names)) for name, names in states.items()}
     for name, limits in ranges.items():
@@ -273,7 +305,8 @@ def _network(entry: ProblemFile, folder: Path) -> Network | None:
     return Network.of(variables.values(), tables)
 
 
-def _problem(entry: ProblemEntry, network: Network | None) -> Problem:
+def _problem(file: ProblemFile, network: Network | None) -> Problem:
+    entry = file.problem
     if entry.from_world and network is None:
         raise ProblemError("problem.from_world: there is no [world] to take anything from.")
     variables = _variables(entry.states, entry.ranges)
@@ -282,7 +315,7 @@ def _problem(entry: ProblemEntry, network: Network | None) -> Problem:
     if entry.from_world and network is not None:
         variables = {**network.variables, **variables}
         nodes, edges = (nodes, edges) if edges else (list(network.variables), network.edges())
-    arms = [Arm(a.name, _table(a, entry.decision, variables, f"problem.arms[{i}]")) for i, a in enumerate(entry.arms)]
+    arms = [Arm(a.name, _arm(a, entry.decision, variables, f"problem.arms[{i}]")) for i, a in enumerate(entry.arms)]
     mechanisms = [_table(m, m.node, variables, f"problem.mechanisms[{i}]") for i, m in enumerate(entry.mechanisms)]
     known: dict[str, Any] = {
         "name": entry.name,
@@ -303,6 +336,7 @@ def _problem(entry: ProblemEntry, network: Network | None) -> Problem:
         "hidden": entry.hidden,
         "shares": entry.shares,
         "context": _context(entry.context, variables),
+        "log": LogMap(**file.log.model_dump()) if file.log else LogMap(),
     }
     problem = Problem(**known)
     return _completed(problem, known, network) if entry.from_world and network is not None else problem

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import tomli_w
 
 from fairarm.errors import ProblemError
 from fairarm.problem.context import ContextLaw
-from fairarm.problem.mechanism import Code, Table
+from fairarm.problem.mechanism import Mechanism, Table, Unknown
 from fairarm.problem.model import Problem
 from fairarm.problem.network import Network
 
@@ -22,6 +23,8 @@ def write_problem(problem: Problem, path: Path, network: Network | None = None) 
 def problem_text(problem: Problem, network: Network | None = None) -> str:
     """The TOML text of a problem."""
     document: dict[str, Any] = {"format": 1, "problem": _problem(problem)}
+    if log := {key: value for key, value in asdict(problem.log).items() if value not in (None, {})}:
+        document["log"] = log
     if network is not None:
         document["world"] = {
             "states": {n: list(v.states or ()) for n, v in network.variables.items() if n not in problem.variables},
@@ -68,13 +71,20 @@ def _without_none(**entry: Any) -> dict[str, Any]:
     return {key: value for key, value in entry.items() if value is not None}
 
 
-def _mechanism(mechanism: Table | Code) -> dict[str, Any]:
+def _mechanism(mechanism: Mechanism) -> dict[str, Any]:
     return {"node": mechanism.node, **_rows(mechanism, f"The mechanism of '{mechanism.node}'")}
 
 
-def _rows(mechanism: Table | Code, what: str) -> dict[str, Any]:
+def _rows(mechanism: Mechanism, what: str) -> dict[str, Any]:
+    if isinstance(mechanism, Unknown):
+        return {"parents": list(mechanism.parents)}
     if not isinstance(mechanism, Table):
         raise ProblemError(f"{what} is made of code and cannot be saved. Problems with code live in Python only.")
+    if mechanism.counts is not None:
+        raise ProblemError(
+            f"{what} was fitted from rows: saved as a table it would be taken as known exactly. Save the problem it was "
+            f"fitted for, and fit it again."
+        )
     return {"parents": list(mechanism.parents), "table": mechanism.probabilities.tolist()}
 
 

@@ -8,15 +8,9 @@ import zlib
 from pathlib import Path
 
 from fairarm.errors import ReadError
+from fairarm.errors import one_line as one_line
 
-_MESSAGE = 400
 _BOM = b"\xef\xbb\xbf"
-
-
-def one_line(message: str) -> str:
-    """A message fit for a terminal: one line, control characters escaped, of bounded length."""
-    short = message if len(message) <= _MESSAGE else message[: _MESSAGE - 1] + "…"
-    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in short)
 
 
 def check_file(path: Path, limit: int) -> None:

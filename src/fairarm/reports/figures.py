@@ -10,8 +10,12 @@ from typing import Any
 from fairarm.errors import OptionError
 from fairarm.experiments.planning import ExperimentPlan, PlanPoint
 from fairarm.experiments.simulate import Point, Simulation
+from fairarm.reports.files import check_path
 
 FORMATS = (".svg", ".png", ".pdf")
+SALT = "fairarm"
+"""Of the ids in an SVG, so that they are the same in every run."""
+ERROR = "share of runs with a wrong answer"
 
 COLOURS = {
     "pool": "#000000",
@@ -36,18 +40,17 @@ MARKERS = {
     "two-stage-v2": "D",
     "sris-v1": "v",
     "sris-v2": "P",
+    "uniform": "X",
+    "mis": "p",
+    "top-two": "h",
+    "tf-lucb": "d",
 }
-
 
 PLAN_COLOURS = ("#1565c0", "#2e7d32", "#ef6c00", "#6a1b9a", "#c62828")
 
 
 def check_figure_path(path: Path) -> None:
-    """The format is known and the folder exists: said before the work, not after it."""
-    if path.suffix.lower() not in FORMATS:
-        raise OptionError(f"A figure is saved as {', '.join(FORMATS)}; got '{path.name}'.")
-    if not path.parent.is_dir():
-        raise OptionError(f"The folder {path.parent} for the figure does not exist. Make it first.")
+    check_path(path, "figure", FORMATS)
 
 
 @contextmanager
@@ -57,22 +60,30 @@ def _drawn(path: Path, title: str) -> Iterator[Any]:
     from matplotlib.figure import Figure
 
     check_figure_path(path)
-    with mpl.rc_context({"svg.hashsalt": "fairarm", "svg.fonttype": "path"}):
+    with mpl.rc_context({"svg.hashsalt": SALT, "svg.fonttype": "path"}):
         figure = Figure(figsize=(7, 4.2), layout="constrained")
         axes = figure.add_subplot()
         yield axes
-        axes.set_xscale("log")
-        axes.set_ylim(-0.02, 1.02)
-        axes.set_xlabel("pulls")
-        axes.set_ylabel("share of runs with a wrong answer")
+        dress_errors(axes)
         axes.set_title(title, fontsize=11)
-        axes.grid(alpha=0.3)
         axes.legend(frameon=False)
         metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower(), {})
         try:
             figure.savefig(path, metadata=metadata, dpi=150)
         except OSError as error:
             raise OptionError(f"The figure {path} cannot be written: {error.strerror}.") from None
+
+
+def dress_errors(axes: Any) -> None:
+    """The scales and labels of error against pulls."""
+    if axes.dataLim.x0 > 0:
+        axes.set_xscale("log")
+    else:  # a plan from a log begins at 0 pulls
+        axes.set_xscale("symlog", linthresh=32)
+    axes.set_ylim(-0.02, 1.02)
+    axes.set_xlabel("pulls")
+    axes.set_ylabel(ERROR)
+    axes.grid(alpha=0.3)
 
 
 def _banded(axes: Any, points: Sequence[Point | PlanPoint], label: str, colour: str, marker: str) -> None:
@@ -86,9 +97,13 @@ def _banded(axes: Any, points: Sequence[Point | PlanPoint], label: str, colour: 
 def error_curves(found: Simulation, path: Path) -> None:
     """Error against pulls, one line an algorithm, with Wilson's 95 % limits as bands."""
     with _drawn(path, found.problem) as axes:
-        for name in dict.fromkeys(point.algorithm for point in found.results):
-            points = sorted((p for p in found.results if p.algorithm == name), key=lambda p: p.pulls)
-            _banded(axes, points, name, COLOURS.get(name, "black"), MARKERS.get(name, "x"))
+        draw_errors(axes, found)
+
+
+def draw_errors(axes: Any, found: Simulation) -> None:
+    for name in dict.fromkeys(point.algorithm for point in found.results):
+        points = sorted((p for p in found.results if p.algorithm == name), key=lambda p: p.pulls)
+        _banded(axes, points, name, COLOURS.get(name, "black"), MARKERS.get(name, "x"))
 
 
 def plan_curves(found: ExperimentPlan, path: Path) -> None:

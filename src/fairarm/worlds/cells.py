@@ -12,10 +12,10 @@ from fairarm.problem.model import Problem
 
 @dataclass(frozen=True, eq=False)
 class CellWorlds:
-    """N worlds of one finite problem that differ only in the outcome, pulled together: replicate i is pulled in world i.
+    """N worlds of one finite problem, pulled together: replicate i is pulled in world i.
 
     ``law`` P(x | arm, group) (K, G, X) over the observed columns without S and Y, ``outcome_law`` P(y | x, group)
-    (N, G, X, states of Y), ``shares`` P(S) (G,).
+    (N, G, X, states of Y), ``shares`` P(S) (G,). Law and shares may have a leading axis of N too.
     """
 
     problem: Problem
@@ -26,19 +26,20 @@ class CellWorlds:
     def outcomes(self) -> tuple[FloatArray, FloatArray]:
         """Each arm's mean scaled outcome and its gap μ(s) − μ(s') in every world, (N, K) each."""
         theta = self.outcome_law @ self.problem.outcome.scaled_values
-        means = np.einsum("ktx,ntx->nkt", self.law, theta)
-        return np.asarray(means @ self.shares), np.asarray(means[..., 0] - means[..., 1])
+        means = np.einsum("ktx,ntx->nkt" if self.law.ndim == 3 else "nktx,ntx->nkt", self.law, theta)
+        outcomes = means @ self.shares if self.shares.ndim == 1 else (means * self.shares[:, None]).sum(axis=2)
+        return np.asarray(outcomes), np.asarray(means[..., 0] - means[..., 1])
 
     def draw(self, counts: IntArray, rng: np.random.Generator) -> IntArray:
         """Counts of (S, x, y) for pulls (N, R, K): (N, R, K, G, X · states of Y)."""
         N, R, K = counts.shape
         G, X, states = self.outcome_law.shape[1:]
         by_group = np.zeros((N, R, K, G), dtype=np.int64)
-        by_group[:, 0] = rng.multinomial(counts[:, 0], self.shares)
+        by_group[:, 0] = rng.multinomial(counts[:, 0], self.shares if self.shares.ndim == 1 else self.shares[:, None])
         for t in range(G):
             by_group[:, 1 + t, :, t] = counts[:, 1 + t]
         regime, arm, group = np.nonzero(by_group.any(axis=0))
-        cells = rng.multinomial(by_group[:, regime, arm, group], self.law[arm, group])
+        cells = rng.multinomial(by_group[:, regime, arm, group], self.law[..., arm, group, :])
         out = np.zeros((N, R, K, G, X * states), dtype=np.int64)
         rows = rng.multinomial(cells, self.outcome_law[:, group])
         out[:, regime, arm, group] = rows.reshape(N, len(regime), X * states)

@@ -10,7 +10,8 @@ from fairarm.experiments.paper.plan import DEFAULT_READING, FOUR, READINGS, SYNT
 from fairarm.reports.paper import rules
 from fairarm.reports.paper.judging import Finding, Material, Statement, Table
 from fairarm.reports.paper.numerical import best_of, ends, joined, means
-from fairarm.reports.paper.rules import NAMES, Count, Curve, count_text, duel_text, pulls_text
+from fairarm.reports.paper.rules import NAMES, Count, Curve, count_text, duel_text
+from fairarm.reports.words import pulls_text
 
 HEPAR = "section 6, figure 5"
 THEOREM_1, THEOREM_2 = "section 4.2, theorem 1", "section 4.2, theorem 2"

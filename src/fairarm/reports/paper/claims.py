@@ -8,7 +8,8 @@ from itertools import count
 from fairarm.experiments.paper.plan import ABLATION, FOUR, SRIS, SYNTHETIC
 from fairarm.reports.paper import beyond, numerical
 from fairarm.reports.paper.judging import Claim, Material, Section, Statement, Table, judge
-from fairarm.reports.paper.rules import HINDSIGHT, NAMES, RULES, NotMeasuredError, count_text, pulls_text
+from fairarm.reports.paper.rules import HINDSIGHT, NAMES, RULES, NotMeasuredError, count_text
+from fairarm.reports.words import pulls_text
 
 QUICK_NOTE = (
     "This is a quick look: few runs of few instances at few numbers of pulls, to see that everything works. "

@@ -7,17 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairarm.experiments.paper.plan import ABLATION, DEFAULT_READING, FOUR, READINGS, SRIS, SYNTHETIC
-from fairarm.reports.figures import COLOURS, MARKERS
+from fairarm.reports.figures import COLOURS, ERROR, MARKERS, SALT
 from fairarm.reports.paper.beyond import DEFAULTS, simulated
 from fairarm.reports.paper.judging import Material
-from fairarm.reports.paper.rules import NAMES, Count, Curve, NotMeasuredError, pulls_text
+from fairarm.reports.paper.rules import NAMES, Count, Curve, NotMeasuredError
+from fairarm.reports.svg import NO_METADATA
+from fairarm.reports.words import pulls_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-STYLE: dict[Any, Any] = {"svg.hashsalt": "fairarm", "svg.fonttype": "path", "font.size": 10, "axes.titlesize": 11}
-NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
+STYLE: dict[Any, Any] = {"svg.hashsalt": SALT, "svg.fonttype": "path", "font.size": 10, "axes.titlesize": 11}
 TITLES = {
     "none": "no constraint (E = 2)",
     "loose": "loose constraint (E = 0.15)",
@@ -29,7 +30,6 @@ TITLES = {
     "hepar2-binding": "HEPAR-II, a tolerance that splits the arms",
     "no-fair-arm": "no fair arm (E = 0.03)",
 }
-ERROR = "share of runs with a wrong answer"
 SMALLEST = 3e-4
 """The lowest error drawn on a logarithmic axis."""
 

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable
 from fairarm.experiments.paper.plan import DEFAULT_READING, FOUR, READINGS
 from fairarm.reports.paper import rules
 from fairarm.reports.paper.judging import Finding, Material, Statement
-from fairarm.reports.paper.rules import NAMES, Curve, count_text, curve_text, duel_text, pulls_text
+from fairarm.reports.paper.rules import NAMES, Curve, count_text, curve_text, duel_text
+from fairarm.reports.words import pulls_text
 
 NONE, LOOSE, TIGHT = "section 5.1, figure 3a", "section 5.2, figure 3b", "section 5.3, figure 3c"
 ABLATION = "appendix, ablation study, figure 6"

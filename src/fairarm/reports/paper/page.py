@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from fairarm.experiments.paper.instances import PROGRAMME_PULLS, Instance
+from fairarm.reports.files import write_whole
 from fairarm.reports.paper.claims import INTRODUCTION, QUICK_NOTE
 from fairarm.reports.paper.judging import FAILS, HOLDS, UNKNOWN, Section
-from fairarm.reports.paper.rules import HINDSIGHT, RULES, pulls_text
-
-_REFERENCE = re.compile(r'(\bid="|href="#|url\(#)')
+from fairarm.reports.paper.rules import HINDSIGHT, RULES
+from fairarm.reports.rendering import render
+from fairarm.reports.svg import inlined
+from fairarm.reports.words import pulls_text
 
 CAPTIONS = {
     "synthetic": "Error against pulls on the synthetic settings, with 95 % limits (Wilson) as bands.",
@@ -45,17 +45,15 @@ def write_page(
     path: Path, facts: Facts, sections: Sequence[Section], instances: Sequence[Instance], figures: Path
 ) -> None:
     """report.html, from the figures already drawn into ``figures``."""
-    path.write_text(page_text(facts, sections, instances, figures), encoding="utf-8")
+    write_whole(path, page_text(facts, sections, instances, figures), "report")
 
 
 def page_text(facts: Facts, sections: Sequence[Section], instances: Sequence[Instance], figures: Path) -> str:
-    from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
-    source = (files("fairarm.reports") / "templates" / "paper.html.j2").read_text(encoding="utf-8")
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     drawn = {path.stem: Markup(inline(path)) for path in sorted(figures.glob("*.svg"))}
-    return environment.from_string(source).render(
+    return render(
+        "paper.html.j2",
         facts=facts,
         introduction=INTRODUCTION,
         quick_note=QUICK_NOTE,
@@ -72,9 +70,8 @@ def page_text(facts: Facts, sections: Sequence[Section], instances: Sequence[Ins
 
 
 def inline(path: Path) -> str:
-    """An SVG file as an element of a page: no prolog, and ids that no other figure has."""
-    text = path.read_text(encoding="utf-8")
-    return _REFERENCE.sub(rf"\g<1>{path.stem}-", text[text.index("<svg") :])
+    """An SVG file as an element of the page, titled by its caption."""
+    return inlined(path.read_text(encoding="utf-8"), path.stem, CAPTIONS.get(path.stem, path.stem))
 
 
 def verdict_kind(verdict: str) -> str:

@@ -13,6 +13,7 @@ from itertools import pairwise
 from fairarm.core.statistics import wilson_interval
 from fairarm.experiments.paper.plan import DEFAULT_READING
 from fairarm.experiments.paper.run import Evidence
+from fairarm.reports.words import pulls_text
 
 CRITICAL = 1.959963984540054
 """Of the two-sided test at 5 %."""
@@ -227,17 +228,6 @@ NAMES = {
     "sris-v1": "SRIS-V1",
     "sris-v2": "SRIS-V2",
 }
-
-_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-def pulls_text(T: int) -> str:
-    """1 000, 31 623, 10⁸, 3.3·10¹⁴."""
-    if T < 10**6:
-        return f"{T:,}".replace(",", " ")
-    lead, _, power = f"{T:.1e}".partition("e+")
-    raised = "10" + str(int(power)).translate(_RAISED)
-    return raised if float(lead) == 1 else f"{lead}·{raised}"
 
 
 def count_text(count: Count) -> str:

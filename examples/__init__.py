@@ -1,0 +1,1 @@
+"""Examples that run as they are, and as tests."""

@@ -1,0 +1,82 @@
+"""What the commands share: options with their help, the problem by name, JSON, figures and reports."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from fairarm.errors import OptionError
+
+if TYPE_CHECKING:
+    from fairarm.catalog import Scenario
+    from fairarm.problem.model import Problem
+
+T = TypeVar("T")
+
+ProblemName = Annotated[
+    str, typer.Argument(metavar="PROBLEM", help="A bundled name (see `fairarm problems`) or a problem file.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
+Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
+Jobs = Annotated[int, typer.Option(min=1, max=1024, help="Worker processes; the result is the same for any number.")]
+MinFair = Annotated[
+    float | None, typer.Option(help="pool: name an arm only if it is fair with this probability (0.8 if not given).")
+]
+Plot = Annotated[Path | None, typer.Option(help="Draw error against pulls to this .svg, .png or .pdf file.")]
+Report = Annotated[Path | None, typer.Option(help="Write the result as one offline page to this .html file.")]
+
+
+def load(name: str) -> Scenario:
+    """A bundled problem or a problem file."""
+    from fairarm.catalog import load_problem
+
+    if not name:
+        raise OptionError("The name of the problem is empty. `fairarm problems` lists the bundled ones.")
+
+    return load_problem(name)
+
+
+def print_json(document: Any) -> None:
+    typer.echo(json.dumps(document, allow_nan=False, ensure_ascii=False, indent=2))
+
+
+def put_out(found: T, as_json: bool, document: Callable[[T], Any], table: Callable[[T], None]) -> None:
+    """A result as one JSON document or as tables."""
+    if as_json:
+        print_json(document(found))
+    else:
+        table(found)
+
+
+def check_plot(path: Path | None) -> None:
+    """Before the work: a figure can be written there."""
+    if path is not None:
+        from fairarm.reports.figures import check_figure_path
+
+        check_figure_path(path)
+
+
+def save_plot(draw: Callable[[T, Path], None], found: T, path: Path | None) -> None:
+    if path is not None:
+        draw(found, path)
+        typer.echo(f"saved {path}", err=True)
+
+
+def check_report(path: Path | None) -> None:
+    """Before the work: a report can be written there."""
+    if path is not None:
+        from fairarm.reports.page import check_report_path
+
+        check_report_path(path)
+
+
+def write_report(found: Any, path: Path | None, problem: Problem | None = None) -> None:
+    if path is not None:
+        from fairarm.reports.page import report
+
+        report(found, path, problem)
+        typer.echo(f"saved {path}", err=True)

@@ -1,0 +1,312 @@
+"""What a log already says of every arm: outcomes and gaps with two kinds of interval, and whether it can speak at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from fairarm.algorithms.beliefs import Beliefs
+from fairarm.algorithms.pool import belief_of
+from fairarm.algorithms.state import Belief, Status
+from fairarm.core.region import Intervals
+from fairarm.core.types import FloatArray, IntArray
+from fairarm.errors import OptionError
+from fairarm.experiments.logged import Logged, read_evidence
+from fairarm.logs.findings import Finding
+from fairarm.problem.fitting import FittedNote
+from fairarm.problem.model import Problem
+
+DRAWS = 4000
+NEXT_PULLS = 1000
+SPEAKS, WEAKLY = (0.01, 100.0), (0.2, 10.0)
+"""At most so much of an arm's mass unseen and at least so many effective rows: the log speaks for it, or weakly."""
+
+Support = Literal["yes", "weakly", "no"]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number in the outcome's units: its mean, the usual interval and the certified one, where there is one."""
+
+    value: float
+    low: float
+    high: float
+    certified_low: float | None
+    certified_high: float | None
+
+
+@dataclass(frozen=True)
+class ArmEvaluation:
+    """What the log says of one arm."""
+
+    name: str
+    outcome: Estimate
+    gap: Estimate
+    fair_probability: float
+    best_probability: float
+    """Of being the best fair arm."""
+    certified_fair: bool | None
+    """True or False where it is certified, None where it is not."""
+    support: Support
+    """Whether the log can speak for the arm."""
+    effective_rows: float
+    largest_weight: float
+    overlap: float
+    unseen: float
+    rows: int
+    """Rows that the arm itself made."""
+    fitted: bool
+    """Its mechanism was fitted from the log."""
+
+
+@dataclass(frozen=True)
+class ObservedGroup:
+    """Natural rows of one group as they are: their number and mean outcome."""
+
+    group: str
+    rows: int
+    mean: float | None
+
+
+@dataclass(frozen=True)
+class NextPulls:
+    """A line of the plan for the next pulls."""
+
+    arm: str
+    regime: str
+    share: float
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The answer from a log. ``status`` and ``arm`` go by the posterior, ``certified_*`` by what is proved."""
+
+    problem: Problem
+    log: str
+    engine: str
+    rows: int
+    used: int
+    method: str
+    confidence: float
+    seed: int
+    arms: tuple[ArmEvaluation, ...]
+    status: Status
+    arm: str | None
+    probability: float
+    runner_up: str
+    runner_up_probability: float
+    certified_status: Status
+    certified_arm: str | None
+    not_certified: tuple[str, ...]
+    """Why nothing is certified; empty where intervals are."""
+    certified_by: str | None
+    observed: tuple[ObservedGroup, ...]
+    next_pulls: tuple[NextPulls, ...]
+    """Largest first."""
+    findings: tuple[Finding, ...]
+    fitted: tuple[FittedNote, ...]
+    assumptions: tuple[str, ...]
+
+    @property
+    def plain_gap(self) -> float | None:
+        """The difference of the groups' mean outcomes in the log as it is, first minus second."""
+        first, second = (group.mean for group in self.observed)
+        return None if first is None or second is None else first - second
+
+
+NONE = "no fair arm"
+
+
+def evaluate(
+    problem: Problem,
+    log: Any,
+    *,
+    engine: str | None = None,
+    confidence: float = 0.95,
+    law: Literal["declared", "estimated"] = "declared",
+    min_fair_probability: float = 0.8,
+    duplicates: bool = True,
+    seed: int = 0,
+) -> Evaluation:
+    """Every arm's outcome and gap from a log: a path, a URL, a data frame, columns by name (docs/logs.md).
+
+    ``confidence``: of both kinds of interval. ``law``: P(S) and the law of contexts as declared, or from the log alone.
+    ``duplicates``: look for repeated row ids, where the log has them.
+    """
+    if not 0.5 <= confidence < 1 or not 0 <= min_fair_probability <= 1:
+        raise OptionError(
+            f"The confidence is a number from 0.5 to below 1 and min_fair_probability one from 0 to 1; got {confidence} "
+            f"and {min_fair_probability}."
+        )
+    logged = read_evidence(
+        problem, log, engine=engine, delta=1.0 - confidence, estimated=law == "estimated", duplicates=duplicates, seed=seed
+    )
+    rng = np.random.default_rng(seed)
+    outcomes, gaps = logged.beliefs.draw(rng, DRAWS)
+    belief = belief_of(logged.beliefs, outcomes, gaps, problem.scaled_tolerance)
+    votes = _votes(belief, min_fair_probability)
+    names = (NONE, *problem.arm_names)
+    first, second = np.argsort(-votes, kind="stable")[:2]
+    voided = tuple(f.name for f in logged.findings if f.voids)
+    certified = None if voided else logged.certified
+    status, arm = certified_answer(problem, certified, logged.uncertified_arms)
+    return Evaluation(
+        problem=logged.problem,
+        log=logged.name,
+        engine=logged.engine,
+        rows=logged.rows,
+        used=logged.used,
+        method=logged.beliefs.method,
+        confidence=confidence,
+        seed=seed,
+        arms=_arms(logged, certified, outcomes[0], gaps[0], belief, confidence),
+        status=Status.FOUND if first else Status.NO_FAIR_ARM,
+        arm=names[first] if first else None,
+        probability=float(votes[first]),
+        runner_up=names[second],
+        runner_up_probability=float(votes[second]),
+        certified_status=status,
+        certified_arm=arm,
+        not_certified=(*(f"the log has the finding '{name}'" for name in voided), *logged.not_certified),
+        certified_by=None if certified is None else logged.certified_by,
+        observed=_observed(problem, logged),
+        next_pulls=_next(problem, logged.beliefs, outcomes, gaps),
+        findings=tuple(logged.findings),
+        fitted=logged.fitted,
+        assumptions=logged.assumptions,
+    )
+
+
+def _votes(belief: Belief, min_fair: float) -> FloatArray:
+    """The probability of "none" and of each arm; an arm that is too doubtfully fair comes last."""
+    allowed = np.where(belief.fair[0] >= min_fair, belief.best[0], belief.best[0] - 1.0)
+    votes = np.concatenate([belief.none[0, None], allowed])
+    return votes
+
+
+def certified_answer(
+    problem: Problem, certified: Intervals | None, excluded: tuple[int, ...]
+) -> tuple[Status, str | None]:
+    """The arm that is fair and best at every point of all intervals together; or that none is fair; or undecided."""
+    if certified is None:
+        return Status.UNDECIDED, None
+    fair, unfair = certified_fairness(problem, certified)
+    fair[list(excluded)] = unfair[list(excluded)] = False
+    low, high = certified.outcomes[0].T
+    for k in np.flatnonzero(fair):
+        others = np.flatnonzero(~unfair & (np.arange(len(fair)) != k))
+        if np.all(low[k] >= high[others]) and not set(others.tolist()) & set(excluded):
+            return Status.FOUND, problem.arm_names[k]
+    return (Status.NO_FAIR_ARM if unfair.all() else Status.UNDECIDED), None
+
+
+def certified_fairness(problem: Problem, certified: Intervals) -> tuple[Any, Any]:
+    """Arms whose gap lies within the tolerance throughout, and outside throughout, (K,) each."""
+    low, high = certified.gaps[0].T
+    tolerance = problem.scaled_tolerance
+    return (low > -tolerance) & (high < tolerance), (low >= tolerance) | (high <= -tolerance)
+
+
+def _arms(
+    logged: Logged,
+    certified: Intervals | None,
+    outcomes: FloatArray,
+    gaps: FloatArray,
+    belief: Belief,
+    confidence: float,
+) -> tuple[ArmEvaluation, ...]:
+    problem = logged.problem
+    limits = ((1.0 - confidence) / 2, (1.0 + confidence) / 2)
+    usual = [np.quantile(draws, limits, axis=0) for draws in (outcomes, gaps)]
+    fair, unfair = certified_fairness(problem, certified) if certified is not None else (None, None)
+    made = []
+    for k, arm in enumerate(problem.arms):
+        proved = certified is not None and k not in logged.uncertified_arms
+        ends = [None, None] if certified is None or not proved else [certified.outcomes[0, k], certified.gaps[0, k]]
+        value = problem.outcome.unscale(np.array([outcomes[:, k].mean(), *usual[0][:, k]]))
+        gap = problem.outcome.width * np.array([gaps[:, k].mean(), *usual[1][:, k]])
+        made.append(
+            ArmEvaluation(
+                name=arm.name,
+                outcome=_estimate(value, None if ends[0] is None else problem.outcome.unscale(ends[0])),
+                gap=_estimate(gap, None if ends[1] is None else problem.outcome.width * ends[1]),
+                fair_probability=float(belief.fair[0, k]),
+                best_probability=float(belief.best[0, k]),
+                certified_fair=None if not proved or not (fair[k] or unfair[k]) else bool(fair[k]),
+                support=support_of(float(belief.unseen[0, k]), float(belief.effective[0, k])),
+                effective_rows=float(belief.effective[0, k]),
+                largest_weight=float(belief.largest_weight[0, k]),
+                overlap=float(belief.overlap[0, k]),
+                unseen=float(belief.unseen[0, k]),
+                rows=int(logged.made[k].sum()),
+                fitted=k in logged.fitted_arms,
+            )
+        )
+    return tuple(made)
+
+
+def _estimate(usual: FloatArray, certified: FloatArray | None) -> Estimate:
+    value, low, high = (float(number) for number in usual)
+    ends = (None, None) if certified is None else (float(certified[0]), float(certified[1]))
+    return Estimate(value, low, high, *ends)
+
+
+def support_of(unseen: float, effective: float) -> Support:
+    """By the share of the arm's mass that no row speaks for, and by effective rows."""
+    if unseen <= SPEAKS[0] and effective >= SPEAKS[1]:
+        return "yes"
+    return "weakly" if unseen <= WEAKLY[0] and effective >= WEAKLY[1] else "no"
+
+
+def _observed(problem: Problem, logged: Logged) -> tuple[ObservedGroup, ...]:
+    found = []
+    for t, group in enumerate(problem.groups):
+        rows = int(logged.natural[t])
+        mean = float(problem.outcome.unscale(logged.natural_sums[t] / rows)) if rows else None
+        found.append(ObservedGroup(group, rows, mean))
+    return tuple(found)
+
+
+def _next(problem: Problem, beliefs: Beliefs, outcomes: FloatArray, gaps: FloatArray) -> tuple[NextPulls, ...]:
+    from fairarm.algorithms.logged_rows import LoggedBeliefs
+
+    shares = _doubt(problem, outcomes, gaps) if isinstance(beliefs, LoggedBeliefs) else _planned(problem, beliefs, outcomes, gaps)
+    lines = [
+        NextPulls(problem.arm_names[k], problem.regimes[r], float(shares[r, k])) for r, k in np.argwhere(shares > 0.005)
+    ]
+    return tuple(sorted(lines, key=lambda line: -line.share))
+
+
+def _planned(problem: Problem, beliefs: Beliefs, outcomes: FloatArray, gaps: FloatArray) -> FloatArray:
+    """The shares of the next pulls by what would overturn the answer, (R, K)."""
+    from fairarm.algorithms.pool import DESIGN_DRAWS
+    from fairarm.core.design import alternatives, plan_pulls
+
+    events = alternatives(outcomes[:, :DESIGN_DRAWS], gaps[:, :DESIGN_DRAWS], problem.scaled_tolerance)
+    basis = beliefs.design()
+    budget = problem.average_cost_budget(NEXT_PULLS)
+    average = np.array([np.inf if budget is None else budget])
+    ahead = np.array([float(NEXT_PULLS)])
+    x = plan_pulls(basis.counts, basis.noise, basis.laws, events, ahead, problem.cost_array, average)
+    return np.asarray(x[0] / NEXT_PULLS)
+
+
+def _doubt(problem: Problem, outcomes: FloatArray, gaps: FloatArray) -> FloatArray:
+    """Natural pulls of the arms that are, or might be, the answer: how often each is the answer of a draw, with the
+    likeliest answer's share cut to one half."""
+    from fairarm.core.design import best_fair_arm
+
+    best = best_fair_arm(outcomes[0], gaps[0], problem.scaled_tolerance)
+    share = (best[:, None] == np.arange(len(problem.arms))).mean(axis=0)
+    top = int(np.argmax(share))
+    rest = share.sum() - share[top]
+    if rest > 0:
+        share[np.arange(len(share)) != top] *= 0.5 / rest
+        share[top] = 0.5
+    out = np.zeros((len(problem.regimes), len(share)))
+    out[0] = share / max(share.sum(), 1e-300)
+    return out
+
+

@@ -1,0 +1,386 @@
+"""From a log to evidence: read it, fit what is not declared, check it, and bound what can be certified from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fairarm.algorithms.beliefs import Beliefs, believe
+from fairarm.algorithms.doubly_robust import choose_method
+from fairarm.algorithms.evidence import CellEvidence, SumEvidence
+from fairarm.algorithms.logged_rows import LoggedBeliefs, believe_rows
+from fairarm.core.bernstein import CutSums, bound_delta, cut_level, weighted_intervals
+from fairarm.core.region import Intervals, intervals
+from fairarm.core.types import FloatArray, IntArray
+from fairarm.errors import DataError
+from fairarm.logs.checks import check_contexts, check_counts, check_decisions, check_duplicates, check_weights
+from fairarm.logs.findings import Finding
+from fairarm.logs.reading import LoggedCells, LogReader
+from fairarm.logs.sources import open_log
+from fairarm.problem.fitting import FittedNote, fit_mechanisms
+from fairarm.problem.likelihood import likelihood
+from fairarm.problem.mechanism import Unknown
+from fairarm.problem.model import Problem
+from fairarm.problem.pulls import Batch
+from fairarm.problem.shared_cells import missing_children
+from fairarm.problem.space import CellSpace
+
+REGION, BERNSTEIN = "joint region of the cell means", "empirical Bernstein bounds of weighted rows"
+
+
+@dataclass(frozen=True)
+class Logged:
+    """A log as evidence: beliefs, what is certified, and everything that has to be said of it."""
+
+    problem: Problem
+    """With the mechanisms that were fitted."""
+    name: str
+    engine: str
+    rows: int
+    used: int
+    beliefs: Beliefs
+    made: IntArray
+    """Rows by arm and group, (K, G)."""
+    natural: IntArray
+    natural_sums: FloatArray
+    """Natural rows by group and their Σ Y', (G,)."""
+    certified: Intervals | None
+    certified_by: str | None
+    not_certified: tuple[str, ...]
+    uncertified_arms: tuple[int, ...]
+    findings: tuple[Finding, ...]
+    fitted: tuple[FittedNote, ...]
+    assumptions: tuple[str, ...]
+
+    @property
+    def fitted_arms(self) -> set[int]:
+        return _fitted_arms(self.problem, self.fitted)
+
+
+def read_evidence(
+    problem: Problem, log: Any, *, engine: str | None, delta: float, estimated: bool, duplicates: bool, seed: int
+) -> Logged:
+    """Everything that a log says; ``delta`` the error of what is certified."""
+    reader = LogReader(problem, open_log(log, engine=engine))
+    made = _from_cells(reader, delta, estimated, seed) if reader.countable else _from_rows(reader, delta, estimated)
+    extra = check_counts(problem if not estimated else replace(problem, shares=None), made.made, made.natural)
+    extra += check_duplicates(problem, reader.table) if duplicates else []
+    return replace(made, findings=(*made.findings, *extra))
+
+
+# ---- finite columns: counts of cells ----
+
+
+def counted_batch(reader: LogReader) -> tuple[Problem, LoggedCells, tuple[FittedNote, ...]]:
+    """The usable rows as lines with counts, and the problem with the mechanisms that had to be fitted from them."""
+    cells = reader.cells()
+    if not cells.batch.total:
+        raise DataError(_nothing(reader))
+    problem, fitted = _fitted(reader.problem, cells.batch)
+    possible = _possible(problem, cells.batch)
+    if not possible.all():
+        wrong = np.flatnonzero(~possible)
+        names = (problem.decision, *(x for x in problem.relevant_children if x in cells.batch.columns))
+        labels = _lines(cells.batch, wrong[:5]).labels(problem)
+        texts = [", ".join(f"{n} = {labels[n][i]}" for n in ("arm", *names)) for i in range(len(labels["arm"]))]
+        reader.leave_out("impossible-rows", int(cells.batch.count[wrong].sum()), texts)
+        kept = np.flatnonzero(possible)
+        cells = LoggedCells(_lines(cells.batch, kept), None if cells.sums is None else cells.sums[kept])
+    return problem, cells, fitted
+
+
+def _fitted_arms(problem: Problem, notes: tuple[FittedNote, ...]) -> set[int]:
+    return {problem.arm_index(note.arm) for note in notes if note.arm is not None}
+
+
+def _nothing(reader: LogReader) -> str:
+    why = "; ".join(f"{finding.name}: {finding.message}" for finding in reader.findings()) or "it has no rows"
+    return f"No row of the log {reader.table.name} can be used: {why}"
+
+
+def _lines(batch: Batch, lines: IntArray) -> Batch:
+    columns = {name: values[lines] for name, values in batch.columns.items()}
+    return Batch(batch.arm[lines], batch.regime[lines], columns, batch.count[lines])
+
+
+def _fitted(problem: Problem, batch: Batch) -> tuple[Problem, tuple[FittedNote, ...]]:
+    if not any(isinstance(arm.mechanism, Unknown) for arm in problem.arms):
+        return problem, ()
+    by_arm = {}
+    for k, name in enumerate(problem.arm_names):
+        lines = np.flatnonzero(batch.arm == k)
+        by_arm[name] = ({n: v[lines] for n, v in batch.columns.items()}, batch.count[lines])
+    return fit_mechanisms(problem, by_arm)
+
+
+def _possible(problem: Problem, batch: Batch) -> Any:
+    """Lines that the declared mechanisms can produce, (I,)."""
+    possible = np.ones(batch.size, dtype=bool)
+    for k, arm in enumerate(problem.arms):
+        lines = np.flatnonzero(batch.arm == k)
+        if len(lines):
+            own = arm.mechanism.log_prob({name: values[lines] for name, values in batch.columns.items()})
+            possible[lines] &= ~np.isneginf(own)
+    for x in problem.relevant_children:
+        if x in problem.mechanisms and x in batch.columns:
+            possible &= ~np.isneginf(problem.mechanisms[x].log_prob(batch.columns))
+    return possible
+
+
+def _from_cells(reader: LogReader, delta: float, estimated: bool, seed: int) -> Logged:
+    problem, cells, fitted = counted_batch(reader)
+    evidence = (
+        CellEvidence.empty(problem).add(cells.batch)
+        if cells.sums is None
+        else SumEvidence.of(problem, cells.batch, cells.sums)
+    )
+    fitted_arms = _fitted_arms(problem, fitted)
+    made = cells_by_group(evidence)
+    checks = check_decisions(problem, cells.batch, fitted_arms)
+    checks += [] if estimated else check_contexts(problem, cells.batch)
+    checks += _too_sparse(problem, evidence)
+    certified, by, why, excluded = _certify(problem, evidence, made, fitted_arms, delta, estimated)
+    rows, sums = evidence.group_sums()
+    return Logged(
+        problem=problem,
+        name=reader.table.name,
+        engine=reader.table.engine,
+        rows=reader.rows,
+        used=reader.used,
+        beliefs=believe(evidence, estimated, seed),
+        made=made.by_arm,
+        natural=rows[0].sum(axis=0),
+        natural_sums=sums[0].sum(axis=0),
+        certified=certified,
+        certified_by=by,
+        not_certified=why,
+        uncertified_arms=excluded,
+        findings=(*reader.findings(), *checks),
+        fitted=fitted,
+        assumptions=assumptions(problem, reader, made.by_arm, fitted, estimated),
+    )
+
+
+def _too_sparse(problem: Problem, evidence: CellEvidence | SumEvidence) -> list[Finding]:
+    """Cell means are used where they are poor: with a fitted mechanism or a summed outcome there is nothing better."""
+    if not problem.fitted and not isinstance(evidence, SumEvidence):
+        return []
+    if choose_method(problem, evidence) == "cell means":
+        return []
+    text = (
+        "Most of what the arms would do falls into cells with fewer than 5 rows. The usual intervals then rest on cells being "
+        "alike, and may be too narrow. Merge states, or use arms with fewer inputs."
+    )
+    return [Finding("sparse-cells", text, int(evidence.pulls().sum()), voids=False)]
+
+
+@dataclass(frozen=True)
+class GroupCells:
+    """Rows, Σ Y' and Σ Y'² by group and cell (G, X), and rows by arm and group (K, G)."""
+
+    rows: FloatArray
+    sums: FloatArray
+    squares: FloatArray
+    by_arm: IntArray
+
+
+def cells_by_group(evidence: CellEvidence | SumEvidence) -> GroupCells:
+    if isinstance(evidence, SumEvidence):
+        rows, sums, squares = (part.sum(axis=(0, 1)) for part in (evidence.counts, evidence.sums, evidence.squares))
+        return GroupCells(rows.astype(np.float64), sums, squares, evidence.counts.sum(axis=(0, 3)))
+    values = evidence.problem.outcome.scaled_values
+    seen = evidence.counts[0].sum(axis=(0, 1))
+    states = seen.reshape(len(seen), -1, len(values)).astype(np.float64)
+    by_arm = evidence.counts[0].sum(axis=(0, 3))
+    return GroupCells(states.sum(axis=2), states @ values, states @ values**2, by_arm)
+
+
+def _certify(
+    problem: Problem,
+    evidence: CellEvidence | SumEvidence,
+    made: GroupCells,
+    fitted_arms: set[int],
+    delta: float,
+    estimated: bool,
+) -> tuple[Intervals | None, str | None, tuple[str, ...], tuple[int, ...]]:
+    """Certified intervals, how, why there are none, and the arms that they do not cover."""
+    shares = None if estimated or problem.shares is None else np.array(problem.shares)
+    shared = problem.shared_cells.apart()
+    excluded = tuple(sorted(fitted_arms))
+    logging = [problem.arm_names[k] for k in excluded if made.by_arm[k].any()]
+    known_law = shared.law is not None and not missing_children(problem) and not (estimated and shared.contexts > 1)
+    ways: list[str] = [REGION] * known_law + [BERNSTEIN] * (not logging)
+    if not ways:
+        return None, None, (f"the mechanism of '{logging[0]}', which made rows, was fitted from them",), excluded
+    found: list[Intervals] = []
+    part = delta / len(ways)
+    if known_law and shared.law is not None:
+        seen = evidence.summary(shared)
+        n, natural = seen.rows.astype(np.float64), seen.natural.astype(np.float64)
+        found.append(intervals(n, seen.sums, shared.law_of_cells(shared.law[None])[0], part, shares, natural))
+    if not logging:
+        rows = evidence.group_sums()[0][0].sum(axis=0).astype(np.float64)
+        cut = cut_sums(problem, made, bound_delta(part, len(problem.arms), shares is not None))
+        found.append(weighted_intervals(cut, part, shares, rows))
+    return narrowed(found), " and ".join(ways), (), excluded
+
+
+def narrowed(found: list[Intervals]) -> Intervals:
+    """What lies in all of them; intervals that do not meet, which true ones seldom do, are left as the first."""
+
+    def both(parts: list[FloatArray]) -> FloatArray:
+        low, high = np.max([p[..., 0] for p in parts], axis=0), np.min([p[..., 1] for p in parts], axis=0)
+        return np.where((low <= high)[..., None], np.stack([low, high], axis=-1), parts[0])
+
+    return Intervals(both([i.outcomes for i in found]), both([i.gaps for i in found]))
+
+
+def cut_sums(problem: Problem, made: GroupCells, delta: float) -> CutSums:
+    """Sums of cut weights over counted rows: w_{k,t}(c) = P_k(v | c, t) / Σ_j (n_{j,t} / n_t) P_j(v | c, t)."""
+    space = CellSpace.of(problem.cell_columns, problem.variables)
+    law = np.exp(likelihood(problem, space.codes(), space.count, without_outcome=True).arms)
+    rows = made.by_arm.sum(axis=0).astype(np.float64)
+    q = np.einsum("jt,jtx->tx", made.by_arm / np.maximum(rows, 1.0), law)
+    w = np.where(q > 0, law / np.where(q > 0, q, 1.0), 0.0)
+    level = cut_level(rows, delta)
+    c = np.minimum(w, level[None, :, None])
+    parts = [(c, made.rows), (c, made.sums), (c**2, made.rows), (c**2, made.sums), (c**2, made.squares)]
+    sums = np.stack([np.einsum("ktx,tx->kt", weight, of) for weight, of in parts])
+    return CutSums(rows, sums, np.minimum(w.max(axis=2), level))
+
+
+# ---- anything else: row by row ----
+
+
+def _from_rows(reader: LogReader, delta: float, estimated: bool) -> Logged:
+    problem = reader.problem
+    if unknown := [arm.name for arm in problem.arms if isinstance(arm.mechanism, Unknown)]:
+        raise DataError(
+            f"Arm '{unknown[0]}' has no mechanism, and it can be fitted from a log only where every input is finite. Declare "
+            f"it (Arm.from_classifier), or leave it out and give log.propensity."
+        )
+    known = replace(problem, shares=None) if estimated else problem
+    found: LoggedBeliefs = believe_rows(known, reader.chunks, delta)
+    if found.impossible:
+        reader.leave_out("impossible-rows", found.impossible, [])
+    shares = None if known.shares is None else np.array(known.shares)
+    return Logged(
+        problem=problem,
+        name=reader.table.name,
+        engine=reader.table.engine,
+        rows=reader.rows,
+        used=reader.used,
+        beliefs=found,
+        made=found.made,
+        natural=found.natural,
+        natural_sums=found.natural_sums,
+        certified=weighted_intervals(found.cut, delta, shares, found.natural.astype(np.float64)),
+        certified_by=BERNSTEIN,
+        not_certified=(),
+        uncertified_arms=(),
+        findings=(*reader.findings(), *check_weights(problem, found.mean_weight)),
+        fitted=(),
+        assumptions=assumptions(problem, reader, found.made, (), estimated),
+    )
+
+
+# ---- what it all rests on ----
+
+
+def assumptions(
+    problem: Problem, reader: LogReader, made: IntArray, fitted: tuple[FittedNote, ...], estimated: bool
+) -> tuple[str, ...]:
+    """In plain words, for someone who has to believe them."""
+    V, Y, S = problem.decision, problem.outcome.node, problem.sensitive
+    said = [
+        f"The causal graph is as declared. Nothing causes '{S}', and '{S}' acts on '{Y}' only along the declared arrows.",
+        "Rows are different people, independent of each other, and no row was dropped because of its outcome.",
+    ]
+    if problem.log.has_propensities:
+        said.append(f"The logged propensities are the probabilities with which each '{V}' was really drawn.")
+    else:
+        inputs = sorted({p for arm in problem.arms for p in arm.parents})
+        said.append(
+            f"The logged '{V}' was decided from {', '.join(inputs) or 'nothing'} and chance alone: nothing else that "
+            f"moved it moves '{Y}' as well."
+        )
+    if (made.sum(axis=1) > 0).sum() > 1:
+        said.append("Which arm served a person did not depend on who the person was.")
+    for note in fitted:
+        who = f"arm '{note.arm}'" if note.arm else f"'{note.node}'"
+        said.append(
+            f"The mechanism of {who} was not declared: it was fitted from {note.rows} rows, and its error is in the usual "
+            f"intervals."
+        )
+    for x in missing_children(problem):
+        said.append(f"The mechanism of '{x}' is not declared: each group's rows speak for that group alone.")
+    known = not estimated and problem.shares is not None
+    said.append(f"The shares of the groups are {'the declared ones' if known else 'estimated from the natural rows'}.")
+    said.append("People who come later are like those in the log.")
+    return tuple(said)
+
+
+# ---- a log as pulls already made ----
+
+
+@dataclass(frozen=True)
+class LoggedPulls:
+    """The usable rows of a log as a batch, for a run that starts from them."""
+
+    problem: Problem
+    """With the mechanisms that were fitted."""
+    batch: Batch
+    findings: tuple[Finding, ...]
+
+
+def read_log(problem: Problem, log: Any, *, engine: str | None = None) -> LoggedPulls:
+    """A log as pulls already made. Lines of finite columns are counted; else rows are kept, at most MOST_ROWS."""
+    if problem.log.has_propensities:
+        raise DataError(
+            "A run cannot start from a log with propensities: it needs to know which arm made each row. Give log.arm or "
+            "log.made_by instead."
+        )
+    reader = LogReader(problem, open_log(log, engine=engine))
+    if reader.countable and problem.outcome.values is not None:
+        problem, cells, fitted = counted_batch(reader)
+        batch = cells.batch
+        checks = check_decisions(problem, batch, _fitted_arms(problem, fitted))
+    else:
+        batch, checks = _all_rows(reader), []
+    made, natural = _by_group(problem, batch)
+    extra = [*checks, *check_counts(problem, made, natural), *check_duplicates(problem, reader.table)]
+    return LoggedPulls(problem, batch, (*reader.findings(), *extra))
+
+
+MOST_ROWS = 1_000_000
+"""Rows that a run can start from one by one."""
+
+
+def _all_rows(reader: LogReader) -> Batch:
+    parts = []
+    total = 0
+    for part in reader.chunks():
+        parts.append(part.batch)
+        total += part.batch.size
+        if total > MOST_ROWS:
+            raise DataError(
+                f"The log has more than {MOST_ROWS} usable rows that cannot be counted by cell. Start from a part of it, or declare "
+                f"its columns with states."
+            )
+    if not total:
+        raise DataError(_nothing(reader))
+    columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in reader.problem.observed}
+    arm, regime, count = (np.concatenate([getattr(part, key) for part in parts]) for key in ("arm", "regime", "count"))
+    return Batch(arm, regime, columns, count)
+
+
+def _by_group(problem: Problem, batch: Batch) -> tuple[IntArray, IntArray]:
+    """Rows by arm and group (K, G), and natural rows by group (G,)."""
+    group = np.argsort(np.array(problem.group_codes))[batch.columns[problem.sensitive]]
+    made = np.zeros((len(problem.arms), len(problem.groups)), dtype=np.int64)
+    natural = np.zeros(len(problem.groups), dtype=np.int64)
+    np.add.at(made, (batch.arm, group), batch.count)
+    np.add.at(natural, group, np.where(batch.regime == 0, batch.count, 0))
+    return made, natural

@@ -1,0 +1,186 @@
+"""Tables where they live: each engine hands out a lazy frame, collects its result, and streams rows in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import narwhals.stable.v2 as nw
+
+from fairarm.errors import DataError, one_line
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Frame: TypeAlias = nw.LazyFrame[Any]
+Transform: TypeAlias = Callable[[Frame], Frame]
+
+
+class Engine:
+    """A frame that narwhals knows. What it streams is collected first; the engines below stream in bounded memory."""
+
+    def __init__(self, native: Any, **collecting: Any) -> None:
+        self.native = native
+        self.collecting = collecting
+
+    def columns(self) -> tuple[str, ...]:
+        return tuple(nw.from_native(self.native).lazy().collect_schema().names())
+
+    def lazy(self, columns: Sequence[str]) -> Frame:
+        """The named columns."""
+        frame: Frame = nw.from_native(self.native).lazy()
+        return frame.select(*columns)
+
+    def collect(self, frame: Frame) -> pa.Table:
+        """The result, here. An index that pandas adds is dropped."""
+        names = frame.collect_schema().names()
+        return frame.collect(**self.collecting).to_arrow().select(names)
+
+    def stream(self, columns: Sequence[str], transform: Transform, rows: int) -> Iterator[pa.Table]:
+        """All rows, in tables of at most ``rows``."""
+        yield from _pieces(self.collect(transform(self.lazy(columns))), rows)
+
+
+class Arrow(Engine):
+    """A pyarrow table: cut first, then transformed."""
+
+    def lazy(self, columns: Sequence[str]) -> Frame:
+        return self._part(columns, 0, len(self.native))
+
+    def stream(self, columns: Sequence[str], transform: Transform, rows: int) -> Iterator[pa.Table]:
+        for start in range(0, len(self.native), rows):
+            yield self.collect(transform(self._part(columns, start, rows)))
+
+    def _part(self, columns: Sequence[str], start: int, rows: int) -> Frame:
+        frame: Frame = nw.from_native(self._arrow(columns, start, rows)).lazy()
+        return frame
+
+    def _arrow(self, columns: Sequence[str], start: int, rows: int) -> pa.Table:
+        return self.native.select(list(columns)).slice(start, rows).unify_dictionaries()
+
+
+class Pandas(Arrow):
+    """A pandas frame, by way of Arrow: there a column has one type, and a null is not a NaN."""
+
+    def _arrow(self, columns: Sequence[str], start: int, rows: int) -> pa.Table:
+        import pyarrow as pa
+
+        part = self.native[list(columns)].iloc[start : start + rows]
+        try:
+            return pa.Table.from_pandas(part, preserve_index=False)
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            reason = str(error.args[-1])
+            text = f"A column holds values of more than one type ({reason}). Convert it to one, as with astype(str)."
+            raise DataError(one_line(text)) from None
+
+
+class DuckDB(Engine):
+    """A DuckDB relation. ``again`` makes one on a connection of its own: a connection has one open result at a time."""
+
+    def __init__(self, native: Any, again: Callable[[], Any] | None = None) -> None:
+        super().__init__(native)
+        self.again = again
+
+    def stream(self, columns: Sequence[str], transform: Transform, rows: int) -> Iterator[pa.Table]:
+        import pyarrow as pa
+
+        frame = self if self.again is None else Engine(self.again())
+        with closing(transform(frame.lazy(columns)).to_native().to_arrow_reader(rows)) as reader:
+            for batch in reader:
+                yield pa.Table.from_batches([batch])
+
+
+class Polars(Engine):
+    """A Polars frame, eager or lazy; the lazy one streams."""
+
+    def stream(self, columns: Sequence[str], transform: Transform, rows: int) -> Iterator[pa.Table]:
+        frame = transform(self.lazy(columns)).to_native()
+        for part in frame.collect_batches(chunk_size=rows, maintain_order=False):
+            yield from _pieces(part.to_arrow(), rows)
+
+
+class Dask(Engine):
+    """A Dask frame, read one partition after another."""
+
+    def stream(self, columns: Sequence[str], transform: Transform, rows: int) -> Iterator[pa.Table]:
+        import pyarrow as pa
+
+        frame = transform(self.lazy(columns)).to_native()
+        for i in range(frame.npartitions):
+            part = frame.get_partition(i).compute(**self.collecting)
+            yield from _pieces(pa.Table.from_pandas(part, preserve_index=False), rows)
+
+
+class Spark(Engine):
+    """A Spark frame; its rows come one partition after another."""
+
+    def stream(self, columns: Sequence[str], transform: Transform, rows: int) -> Iterator[pa.Table]:
+        import pyarrow as pa
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        frame = transform(self.lazy(columns)).to_native()
+        schema = to_arrow_schema(frame.schema)
+        found = frame.toLocalIterator()
+        while part := list(islice(found, rows)):
+            yield pa.Table.from_arrays(
+                [pa.array(c, f.type) for c, f in zip(zip(*part, strict=True), schema, strict=True)], schema=schema
+            )
+
+
+class Ibis(Engine):
+    """An Ibis table: a query in the database where it lives."""
+
+    def stream(self, columns: Sequence[str], transform: Transform, rows: int) -> Iterator[pa.Table]:
+        import pyarrow as pa
+
+        frame = transform(self.lazy(columns)).to_native()
+        backend = frame.get_backend()
+        if backend.name == "sqlite":  # whose to_pyarrow_batches reads everything first
+            yield from _sqlite(backend, frame, rows)
+            return
+        if backend.name == "duckdb":  # whose to_pyarrow_batches wants a DuckDB before 2.0
+            made = backend.con.cursor().sql(backend.compile(frame)).to_arrow_reader(rows)
+        else:
+            made = frame.to_pyarrow_batches(chunk_size=rows)
+        with closing(made) as reader:
+            for batch in reader:
+                yield pa.Table.from_batches([batch])
+
+
+def _sqlite(backend: Any, frame: Any, rows: int) -> Iterator[pa.Table]:
+    import pyarrow as pa
+
+    schema = frame.schema().to_pyarrow()
+    with closing(backend.raw_sql(backend.compile(frame))) as cursor:
+        while part := cursor.fetchmany(rows):
+            entries = zip(zip(*part, strict=True), schema, strict=True)
+            yield pa.Table.from_arrays([_typed(values, field.type) for values, field in entries], names=schema.names)
+
+
+def _typed(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """SQLite's values in the column's type: it has no booleans, and its columns hold what they like."""
+    import pyarrow as pa
+
+    if pa.types.is_boolean(kind):
+        return pa.array([None if value is None else bool(value) for value in values], kind)
+    return pa.array(values, kind)
+
+
+def _pieces(table: pa.Table, rows: int) -> Iterator[pa.Table]:
+    for start in range(0, len(table), rows):
+        yield table.slice(start, rows)
+
+
+KINDS: dict[str, type[Engine]] = {
+    "pyarrow": Arrow,
+    "pandas": Pandas,
+    "duckdb": DuckDB,
+    "polars": Polars,
+    "dask": Dask,
+    "pyspark": Spark,
+    "pyspark[connect]": Spark,
+    "ibis": Ibis,
+}
+"""Engines by the name that narwhals gives them; others are collected."""

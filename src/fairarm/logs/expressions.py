@@ -1,0 +1,157 @@
+"""The expressions that every engine runs, written once in narwhals.
+
+Only operations that mean the same everywhere are used. Comparisons are written so that a NaN fails them both where it
+is unordered (IEEE) and where it is the largest number (DuckDB, PostgreSQL, Polars); nothing is rounded but by ``floor``,
+since engines round halves differently; and no doubles are summed, since such a sum depends on the order of the rows.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from fractions import Fraction
+from math import floor
+from typing import Any
+
+import narwhals.stable.v2 as nw
+
+from fairarm.errors import DataError, one_line
+from fairarm.logs.values import MAX_ROWS, MISSING_WORDS, PART
+
+NUMBER = r"^[+-]?(?:[0-9]{1,60}(?:\.[0-9]{0,60})?|\.[0-9]{1,60})(?:[eE][+-]?1?[0-9]{1,2})?$"
+"""Text that is a number. The lengths keep it within the range of a double, beyond which some engines give up."""
+
+INTEGER = r"^(?:0|-?[1-9][0-9]{0,17})$"
+"""Text that is an integer and nothing else: not 01, which is a name."""
+
+_DAY = r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+_CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,9})?)?"
+_UTC = "(?:Z|[+-]00:?00)"
+MOMENT = rf"^{_DAY}(?:[T ]{_CLOCK})?{_UTC}?$"
+"""Text that is a time. Written like this, texts are in the order of the times."""
+
+OK, MISSING, OUTSIDE = 0, 1, 2
+"""Codes of what a real outcome is."""
+
+
+def not_nan(value: nw.Expr) -> nw.Expr:
+    """The value, or null where it is NaN."""
+    return nw.when((value <= 0.0) | (value * -1.0 <= 0.0)).then(value)
+
+
+def kind(dtype: Any) -> str:
+    """What a column's type holds: "integer", "real", "boolean", "text", "time" or "other"."""
+    if dtype.is_numeric():
+        return "integer" if dtype.is_integer() else "real"
+    if isinstance(dtype, nw.Boolean):
+        return "boolean"
+    if is_text(dtype):
+        return "text"
+    return "time" if is_time(dtype) else "other"
+
+
+def is_text(dtype: Any) -> bool:
+    return isinstance(dtype, nw.String | nw.Categorical | nw.Enum)
+
+
+def is_time(dtype: Any) -> bool:
+    return isinstance(dtype, nw.Datetime | nw.Date)
+
+
+def number(column: str, dtype: Any) -> nw.Expr:
+    """A column as doubles; null where text is not a number."""
+    value = nw.col(column)
+    if isinstance(dtype, nw.Boolean):
+        return nw.when(value).then(nw.lit(1)).when(~value).then(nw.lit(0)).cast(nw.Float64)
+    if is_text(dtype):
+        text = trimmed(column)
+        return nw.when(text.str.contains(NUMBER)).then(text).cast(nw.Float64)
+    if dtype.is_numeric():
+        return value if isinstance(dtype, nw.Float64) else value.cast(nw.Float64)
+    message = f"Column '{column}' is of type {dtype}: numbers are needed. Name another column, or convert it."
+    raise DataError(one_line(message))
+
+
+def trimmed(column: str) -> nw.Expr:
+    """Text without the spaces around it."""
+    return nw.col(column).cast(nw.String).str.strip_chars()
+
+
+def between(value: nw.Expr, low: float, high: float) -> nw.Expr:
+    return (value >= low) & (value <= high)
+
+
+def status(column: str, dtype: Any, low: float, high: float) -> nw.Expr:
+    """Code of each row's outcome: OK in [low, high], MISSING if null, NaN or a word for it, OUTSIDE otherwise."""
+    value = number(column, dtype)
+    if is_text(dtype):
+        text = trimmed(column)
+        absent = text.is_null() | text.str.to_lowercase().is_in(MISSING_WORDS)
+        codes = nw.when(between(value, low, high)).then(nw.lit(OK)).when(absent).then(nw.lit(MISSING))
+        return codes.otherwise(nw.lit(OUTSIDE)).cast(nw.Int64)
+    beyond = (value < low) | (value * -1.0 < -high)
+    codes = nw.when(between(value, low, high)).then(nw.lit(OK)).when(beyond).then(nw.lit(OUTSIDE))
+    return codes.otherwise(nw.lit(MISSING)).cast(nw.Int64)
+
+
+def scaled(column: str, dtype: Any, low: float, high: float) -> nw.Expr:
+    """y' = (y - low) / (high - low), in [0, 1]; 0 where the outcome is not OK."""
+    value = number(column, dtype)
+    inside = nw.when(between(value, low, high)).then(value).otherwise(nw.lit(low))
+    return (inside - low) / (high - low)
+
+
+def high_part(unit: nw.Expr) -> nw.Expr:
+    """⌊y · PART⌋, exact."""
+    return (unit * float(PART)).floor()
+
+
+def low_part(unit: nw.Expr, high: nw.Expr) -> nw.Expr:
+    """The rest, to the nearest step of PART^-2: off by at most 2^-41."""
+    return ((unit * float(PART) - high) * float(PART) + 0.5).floor()
+
+
+def whole(column: str, dtype: Any) -> nw.Expr:
+    """Whether a weight is an integer of 0 to ``MAX_ROWS``."""
+    value = number(column, dtype)
+    inside = between(value, 0.0, float(MAX_ROWS))
+    return inside if dtype.is_integer() else inside & (value == value.floor())
+
+
+def flag(condition: nw.Expr) -> nw.Expr:
+    """1 where it holds, 0 where it does not or is null."""
+    return nw.when(condition).then(nw.lit(1)).otherwise(nw.lit(0)).cast(nw.Int64)
+
+
+def moment(column: str, dtype: Any) -> nw.Expr:
+    """A column of times as what can be compared: times, or text in the order of the times; null where it is no time."""
+    if is_text(dtype):
+        text = trimmed(column)
+        bare = text.str.replace_all("T", " ", literal=True).str.replace_all(f"{_UTC}$", "")
+        return nw.when(text.str.contains(MOMENT)).then(bare)
+    return nw.col(column).cast(nw.Datetime("us")) if isinstance(dtype, nw.Date) else nw.col(column)
+
+
+def place(column: str, dtype: Any) -> nw.Expr:
+    """A column of numbers as what can be compared; null where it is no number."""
+    return nw.col(column) if dtype.is_integer() else not_nan(number(column, dtype))
+
+
+def earlier(newest: Any, within: float) -> Any:
+    """The newest value less ``within``, which is seconds where it is a time; of the same kind as the newest."""
+    if isinstance(newest, datetime) and newest.tzinfo is not None:
+        # Not in local time, where an hour may be there twice.
+        return (newest.astimezone(UTC) - timedelta(seconds=within)).astimezone(newest.tzinfo)
+    if isinstance(newest, datetime):
+        return newest - timedelta(seconds=within)
+    if isinstance(newest, str):
+        # Nine digits after the point: no text of the same moment is longer, so none comes after it.
+        return f"{datetime.fromisoformat(newest[:26]) - timedelta(seconds=within):%Y-%m-%d %H:%M:%S.%f}000"
+    return floor(newest - Fraction(within)) if isinstance(newest, int) else newest - within
+
+
+def due(column: str, dtype: Any, newest: Any, within: float) -> nw.Expr:
+    """1 for rows that are not later than the newest value less ``within``, else 0; ``newest`` says what is compared."""
+    if newest is None:
+        return nw.lit(0)
+    timely = moment(column, dtype) if isinstance(newest, datetime | str) else place(column, dtype)
+    return flag(timely <= nw.lit(earlier(newest, within)))

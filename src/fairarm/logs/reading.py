@@ -1,0 +1,278 @@
+"""A log as evidence: counts of cells where its columns are finite, else rows in parts. Every row that cannot be used is
+counted under the name of what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairarm.core.types import BoolArray, FloatArray, IntArray
+from fairarm.errors import DataError
+from fairarm.logs.coding import ABSENT, UNDECLARED, Coder, numbers
+from fairarm.logs.findings import EXAMPLES, Finding, Tally
+from fairarm.logs.table import Due, LogTable, RealColumn
+from fairarm.problem.log_map import LogMap
+from fairarm.problem.model import Problem
+from fairarm.problem.pulls import UNKNOWN_ARM, Batch, LoggedRows
+from fairarm.problem.space import MAX_CELLS
+
+MOST_COUNTS = 1 << 25
+"""Most counts (arms × groups × cells) held as a table; a log with more is read row by row."""
+
+PROPENSITY_SUM = 1e-6
+"""How far the propensities of a row's decisions may be from 1 in sum."""
+
+LEFT_OUT = {
+    "missing-outcomes": (True, "have no outcome. They were left out, not taken as 0; if outcomes are missing for a reason, what is left misleads"),
+    "outcomes-out-of-range": (True, "have an outcome outside the declared range"),
+    "undeclared-states": (True, "hold a value that is not a declared state. Declare it, or map it in [log.labels]"),
+    "missing-values": (True, "lack a value that the problem needs"),
+    "values-out-of-range": (True, "hold a number outside the declared range"),
+    "unknown-arms": (True, "name an arm that the problem does not have"),
+    "unknown-regimes": (True, "name a regime that is neither natural nor a group"),
+    "forced-rows-of-another-group": (True, "were forced to one group and hold another"),
+    "impossible-propensities": (True, "have a propensity that is missing, not above 0, or above 1"),
+    "propensities-do-not-sum": (True, "have propensities that do not sum to 1 over the decisions"),
+    "impossible-rows": (True, "hold a decision or child that the declared mechanisms give probability 0: the rows are from another arm, or a mechanism is not the one that ran"),
+    "outcomes-not-due": (False, "are younger than the time within which outcomes arrive; they wait, with and without outcome alike"),
+}  # fmt: skip
+"""Why rows are left out: whether that voids what is certified, and the sentence after the number of rows."""
+
+
+@dataclass(frozen=True)
+class LoggedCells:
+    """The usable rows of a finite log, one line a combination. ``sums`` (I, 2): Σ Y' and Σ Y'², of a real outcome."""
+
+    batch: Batch
+    sums: FloatArray | None
+
+
+@dataclass
+class LogReader:
+    """Reads one log for one problem, and remembers what was wrong with it."""
+
+    problem: Problem
+    table: LogTable
+    tallies: dict[str, Tally] = field(default_factory=dict)
+    rows: int = 0
+    """Rows read so far, usable or not."""
+    used: int = 0
+
+    @property
+    def map(self) -> LogMap:
+        return self.problem.log
+
+    def __post_init__(self) -> None:
+        for name in self._columns:
+            if name not in self.table.columns:
+                raise DataError(self._no_column(name))
+        _ = self._made_by
+
+    def _no_column(self, name: str) -> str:
+        near = f"It has: {', '.join(self.table.columns[:30])}."
+        return f"The log {self.table.name} has no column '{name}'. {near} Map nodes to columns in [log.columns] of the problem file."
+
+    @cached_property
+    def _columns(self) -> tuple[str, ...]:
+        """Everything that is read."""
+        named = (self.map.arm, self.map.regime, self.map.propensity, *self.map.propensities.values(), self.map.count)
+        nodes = [self.map.column(node) for node in self.problem.observed]
+        time = self.map.time if self.map.outcome_within is not None else None
+        return tuple(dict.fromkeys([*nodes, *(name for name in (*named, time) if name is not None)]))
+
+    @cached_property
+    def _made_by(self) -> int:
+        """The arm of every row, where no column says."""
+        if self.map.arm is not None or (self.map.has_propensities and self.map.made_by is None):
+            return UNKNOWN_ARM
+        name = self.map.made_by or self.problem.deployed
+        if name is None:
+            raise DataError(
+                "Nothing says which arm made the rows. Give log.arm (a column), log.made_by or problem.deployed (an "
+                "arm), or log.propensity (a column with the logged decision's probability)."
+            )
+        return self.problem.arm_index(name)
+
+    @cached_property
+    def countable(self) -> bool:
+        """Rows can be counted by cell: the columns are finite, few enough, and weights do not differ within a cell."""
+        variables = [self.problem.variables[name] for name in self.problem.cell_columns]
+        if self.map.has_propensities or any(not v.finite for v in variables):
+            return False
+        cells = 1
+        for v in variables:
+            cells *= v.size
+        states = len(self.problem.outcome.values or (0,))
+        per_cell = len(self.problem.regimes) * len(self.problem.arms) * len(self.problem.groups)
+        return cells * states <= MAX_CELLS and per_cell * cells * states <= MOST_COUNTS
+
+    # ---- the two ways to read ----
+
+    def cells(self) -> LoggedCells:
+        """All usable rows, counted in the log's own engine."""
+        outcome, within = self.problem.outcome, self.map.outcome_within
+        due = Due(self.map.time, within) if self.map.time is not None and within is not None else None
+        real = None
+        if outcome.values is None:
+            real = RealColumn(self.map.column(outcome.node), outcome.low or 0.0, outcome.high or 0.0)
+        apart = {self.map.count, self.map.time if due else None, real.column if real else None}
+        found = self.table.counts(
+            [name for name in self._columns if name not in apart], weight=self.map.count, real=real, due=due
+        )
+        raw = dict(found.keys)
+        if real is not None and found.outcome is not None:
+            status = found.outcome
+            middle = 0.5 * (real.low + real.high)
+            values = np.where(status == "ok", middle, np.where(status == "missing", np.nan, np.inf))
+            raw[real.column] = values.astype(np.float64)
+        rows, kept = self._taken(raw, found.rows, None if found.due is None else ~found.due)
+        return LoggedCells(rows.batch, None if found.sums is None else found.sums[kept])
+
+    def chunks(self, size: int = 1 << 16) -> Iterator[LoggedRows]:
+        """Usable rows in parts of at most ``size``. Reading again counts nothing twice."""
+        self.tallies, self.rows, self.used = {}, 0, 0
+        newest = self._newest()
+        for raw in self.table.batches(self._columns, size):
+            young = None
+            if newest is not None and self.map.time is not None:
+                young = seconds(raw[self.map.time]) > newest - (self.map.outcome_within or 0.0)
+            count = self._counts(raw)
+            yield self._taken(raw, count, young)[0]
+
+    def _newest(self) -> float | None:
+        if self.map.time is None or self.map.outcome_within is None:
+            return None
+        highest = self.table.profile(self.map.time, 0).high
+        return None if highest is None else float(seconds(np.array([highest]))[0])
+
+    def _counts(self, raw: dict[str, NDArray[Any]]) -> IntArray:
+        if self.map.count is None:
+            return np.ones(len(next(iter(raw.values()))), dtype=np.int64)
+        count = numbers(raw[self.map.count])
+        if not np.all(np.isfinite(count)) or np.any(count < 0) or np.any(count != np.floor(count)):
+            raise DataError(f"Column '{self.map.count}' must hold whole numbers, 0 or more, in every row.")
+        return count.astype(np.int64)
+
+    # ---- from raw columns to codes ----
+
+    @cached_property
+    def _coders(self) -> dict[str, Coder]:
+        finite = {
+            name: self.problem.variables[name] for name in self.problem.observed if name in self.problem.variables
+        }
+        coders = {n: Coder(v.states, self.map.labels.get(n, {})) for n, v in finite.items() if v.states is not None}
+        coders["arm"] = Coder(self.problem.arm_names, self.map.labels.get("arm", {}))
+        coders["regime"] = Coder(self.problem.regimes, self.map.labels.get("regime", {}))
+        return coders
+
+    def _taken(
+        self, raw: dict[str, NDArray[Any]], count: IntArray, young: BoolArray | None
+    ) -> tuple[LoggedRows, BoolArray]:
+        """The usable lines as codes and values, and which they are; the others are tallied by their first fault."""
+        self.rows += int(count.sum())
+        usable = np.ones(len(count), dtype=bool)
+        if young is not None:
+            self._leave("outcomes-not-due", young, usable, count, lambda i: "")
+        columns = {}
+        for node in sorted(self.problem.observed, key=lambda name: name == self.problem.outcome.node):
+            columns[node] = self._column(node, raw[self.map.column(node)], usable, count)
+        arm = self._named("arm", self.map.arm, self._made_by, raw, usable, count)
+        regime = self._named("regime", self.map.regime, 0, raw, usable, count)
+        forced = np.array((-1, *self.problem.group_codes))[np.maximum(regime, 0)]
+        other = (regime > 0) & (columns[self.problem.sensitive] != forced)
+        self._leave("forced-rows-of-another-group", other, usable, count, lambda i: self.problem.regimes[regime[i]])
+        propensity = self._propensity(raw, columns, usable, count)
+        self.used += int(count[usable].sum())
+        kept = {name: values[usable] for name, values in columns.items()}
+        made = Batch(arm[usable], regime[usable], kept, count[usable])
+        return LoggedRows(made, None if propensity is None else propensity[usable]), usable
+
+    def _column(self, node: str, raw: NDArray[Any], usable: BoolArray, count: IntArray) -> NDArray[Any]:
+        outcome = node == self.problem.outcome.node
+        absent = "missing-outcomes" if outcome else "missing-values"
+        if node in self._coders:
+            codes = self._coders[node].codes(raw)
+            self._leave(absent, codes == ABSENT, usable, count, lambda i: node)
+            self._leave("undeclared-states", codes == UNDECLARED, usable, count, lambda i: f"{node} = {raw[i]!r}")
+            return codes
+        values = numbers(raw)
+        variable = self.problem.variables.get(node)
+        low, high = (self.problem.outcome.low, self.problem.outcome.high) if outcome else (variable.low, variable.high)  # type: ignore[union-attr]
+        outside = "outcomes-out-of-range" if outcome else "values-out-of-range"
+        self._leave(absent, np.isnan(values), usable, count, lambda i: node)
+        with np.errstate(invalid="ignore"):
+            beyond = (values < low) | (values > high)
+        self._leave(outside, beyond, usable, count, lambda i: f"{node} = {raw[i]}")
+        return values
+
+    def _named(
+        self,
+        what: str,
+        column: str | None,
+        fixed: int,
+        raw: dict[str, NDArray[Any]],
+        usable: BoolArray,
+        count: IntArray,
+    ) -> IntArray:
+        if column is None:
+            return np.full(len(count), fixed, dtype=np.int64)
+        codes = self._coders[what].codes(raw[column])
+        self._leave(f"unknown-{what}s", codes < 0, usable, count, lambda i: f"{column} = {raw[column][i]!r}")
+        return codes
+
+    def _propensity(
+        self, raw: dict[str, NDArray[Any]], columns: dict[str, NDArray[Any]], usable: BoolArray, count: IntArray
+    ) -> FloatArray | None:
+        if not self.map.has_propensities:
+            return None
+        if self.map.propensity is not None:
+            chance = numbers(raw[self.map.propensity])
+        else:
+            states = self.problem.variables[self.problem.decision].states or ()
+            each = np.stack([numbers(raw[self.map.propensities[state]]) for state in states])
+            total = each.sum(axis=0)
+            off = ~(np.abs(total - 1.0) <= PROPENSITY_SUM)
+            self._leave("propensities-do-not-sum", off, usable, count, lambda i: f"sum {total[i]:g}")
+            chance = each[np.maximum(columns[self.problem.decision], 0), np.arange(len(count))]
+        most = 1.0 if self.problem.variables[self.problem.decision].finite else np.inf
+        wrong = ~((chance > 0) & (chance <= most))
+        self._leave("impossible-propensities", wrong, usable, count, lambda i: f"{chance[i]:g}")
+        return chance
+
+    def _leave(self, name: str, wrong: BoolArray, usable: BoolArray, count: IntArray, example: Any) -> None:
+        """Leave out lines that are wrong and were usable so far."""
+        fresh = wrong & usable
+        if fresh.any():
+            at = np.flatnonzero(fresh)
+            tally = self.tallies.setdefault(name, Tally())
+            tally.add(int(count[at].sum()), (text for i in at[: 20 * EXAMPLES] if (text := str(example(i)))))
+            usable[at] = False
+
+    def leave_out(self, name: str, rows: int, examples: list[str]) -> None:
+        """Count rows that were usable until someone further on found them wrong."""
+        self.tallies.setdefault(name, Tally()).add(rows, examples)
+        self.used -= rows
+
+    def findings(self) -> list[Finding]:
+        """What was wrong with rows, largest first."""
+        found = []
+        for name, tally in sorted(self.tallies.items(), key=lambda item: -item[1].rows):
+            voids, text = LEFT_OUT[name]
+            message = f"{tally.rows} of {self.rows} rows {text}."
+            found.append(Finding(name, message, tally.rows, tuple(tally.examples), voids))
+        return found
+
+
+def seconds(values: NDArray[Any]) -> FloatArray:
+    """Times as numbers: seconds where they are timestamps."""
+    if values.dtype.kind == "O" and len(values) and isinstance(values[0], datetime):
+        values = values.astype("datetime64[us]")
+    if values.dtype.kind == "M":
+        return values.astype("datetime64[us]").astype(np.int64) / 1e6
+    return numbers(values)

@@ -1,0 +1,290 @@
+"""One table of a log, whatever holds it: rows counted by value, rows in parts, what a column looks like.
+
+Results do not depend on the engine, on its threads or on the order of the rows. Counts are integers. The sums of a real
+outcome are sums of integers too: each y' in [0, 1] is cut into two integers of 20 bits, the first exact and the second to
+the nearest, so that a row is off by at most 2^-41. Sums of 64 bits hold that for 2^42 rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from difflib import get_close_matches
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairarm.core.types import BoolArray, FloatArray, IntArray
+from fairarm.errors import DataError, OptionError, one_line
+from fairarm.logs import values as plain
+from fairarm.logs.trouble import speaking
+from fairarm.logs.values import BAD, DUE, HIGH, LARGEST, LINES, LOW, MAX_ROWS, MISSING_WORDS, PART, ROWS, STATUS, VALUE
+
+if TYPE_CHECKING:
+    import narwhals.stable.v2 as nw
+    import pyarrow as pa
+
+    from fairarm.logs.engines import Engine
+
+MISSING = None
+"""A null, NaN or absent value, in key arrays."""
+
+MAX_GROUPS = 1 << 22
+"""Most combinations of values that are counted."""
+
+OUTCOMES = ("ok", "missing", "outside")
+"""What a real outcome is."""
+
+
+@dataclass(frozen=True)
+class RealColumn:
+    """A column of real outcomes in [low, high]."""
+
+    column: str
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.low) and isfinite(self.high) and self.low < self.high):
+            raise OptionError(f"Column '{self.column}': low must be below high; got {self.low:g} and {self.high:g}.")
+
+
+@dataclass(frozen=True)
+class Due:
+    """Rows later than the newest value of the column less ``within`` are not due: a number, or seconds of a time."""
+
+    column: str
+    within: float
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.within) and self.within >= 0):
+            raise OptionError(
+                f"Column '{self.column}': the time within which outcomes arrive is {self.within:g}; 0 or more."
+            )
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Rows by combination of values. One line a combination, sorted so that the order does not depend on the engine."""
+
+    keys: dict[str, NDArray[Any]]
+    """Object arrays of str, int, float, bool; None for a null or NaN. One entry a line."""
+    rows: IntArray
+    """(lines,) number of rows, or the sum of the weight column."""
+    sums: FloatArray | None = None
+    """(lines, 2): Σ y' and Σ y'^2 of a real outcome, y' = (y - low) / (high - low); 0 unless it is ok."""
+    outcome: NDArray[Any] | None = None
+    """(lines,) "ok", "missing" or "outside" of a real outcome."""
+    due: BoolArray | None = None
+    """(lines,) False for rows that are not due yet, or have no time."""
+
+
+@dataclass(frozen=True)
+class Duplicates:
+    """Values that are there more than once; missing ones are not looked at."""
+
+    ids: int
+    extra_rows: int
+    examples: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What a column looks like. Text that is all numbers or times counts as such; its ``values`` stay text."""
+
+    column: str
+    kind: str
+    """"integer", "real", "text", "boolean", "time" or "other"."""
+    distinct: int | None
+    """Number of values, missing ones aside; None where no values are asked for."""
+    values: tuple[Any, ...] | None
+    """The values, sorted; None if there are more than asked for."""
+    low: Any
+    """Smallest value: a number, a datetime (UTC if it has a zone), or text."""
+    high: Any
+    nulls: int
+
+
+class LogTable:
+    """A table of logged rows. ``open_log`` makes one."""
+
+    def __init__(self, name: str, engine: str, held: Engine) -> None:
+        self.name = name
+        self.engine = engine
+        self._held = held
+        with self._speaking():
+            self.columns = held.columns()
+
+    def rows(self) -> int:
+        """Number of rows."""
+        from fairarm.logs import queries as ask
+
+        frame = self._frame(self.columns[:1])
+        with self._speaking():
+            return int(self._one(ask.counted(frame))[ROWS])
+
+    def counts(
+        self, keys: Sequence[str], *, weight: str | None = None, real: RealColumn | None = None, due: Due | None = None
+    ) -> Counts:
+        """Rows by the values of the key columns, counted in the engine; ``real`` and ``due`` add a key each."""
+        from fairarm.logs import queries as ask
+
+        named = list(dict.fromkeys(keys))
+        frame = self._frame(named, weight, real.column if real else None, due.column if due else None)
+        with self._speaking():
+            bounds = (real.column, real.low, real.high) if real else None
+            flag = self._due(frame, due) if due else None
+            found = self._held.collect(ask.grouped(frame, named, weight, bounds, flag).head(MAX_GROUPS + 1))
+        if len(found) > MAX_GROUPS:
+            raise DataError(self._too_many(named))
+        if weight is not None:
+            self._check_weights(found, frame, weight)
+        return _lines(found, named, real is not None, due is not None)
+
+    def duplicates(self, column: str, examples: int = 5) -> Duplicates:
+        """How many values of a column are there more than once. DuckDB does this on disk where memory is short."""
+        from fairarm.logs import queries as ask
+
+        frame = self._frame([column])
+        with self._speaking():
+            found = ask.repeated(frame, column)
+            total = self._one(ask.summed(found))
+            if not total[LINES]:
+                return Duplicates(0, 0, ())
+            first = self._held.collect(found.sort(VALUE).head(examples))
+            shown, _ = plain.encoded(column, first[VALUE])
+        return Duplicates(total[LINES], total[ROWS] - total[LINES], tuple(str(value) for value in shown))
+
+    def batches(
+        self, columns: Sequence[str], rows: int = 1 << 16, *, due: Due | None = None
+    ) -> Iterator[dict[str, NDArray[Any]]]:
+        """The rows in parts of at most ``rows``, in no promised order: int64, float64 (nulls are NaN), bool, datetime64
+        or objects (nulls are None). ``due`` adds the column ``DUE``."""
+        from fairarm.logs import queries as ask
+
+        named = list(dict.fromkeys(columns))
+        frame = self._frame(named, due.column if due else None)
+        with self._speaking():
+            flag = self._due(frame, due) if due else None
+            used = frame.collect_schema().names()
+            for part in self._held.stream(used, lambda each: ask.selected(each, named, flag), rows):
+                made = {name: plain.to_numpy(name, part[name]) for name in part.column_names}
+                yield made if due is None else made | {DUE: made[DUE].astype(np.bool_)}
+
+    def profile(self, column: str, most_values: int) -> Profile:
+        """What a column looks like, with its values if there are at most ``most_values`` of them."""
+        from fairarm.logs import queries as ask
+
+        frame = self._frame([column])
+        with self._speaking():
+            kind, summary = ask.summary(frame, column)
+            seen = self._one(summary)
+            distinct, values = None, None
+            if most_values > 0 and kind != "other":
+                found = ask.by_value(frame, column)
+                distinct = int(self._one(ask.counted(found))[ROWS])
+                if distinct <= most_values:
+                    values = tuple(plain.encoded(column, self._held.collect(found)[VALUE])[0])
+        return _profile(column, kind, seen, distinct, values)
+
+    # ---- parts ----
+
+    def _frame(self, named: Sequence[str], *others: str | None) -> nw.LazyFrame[Any]:
+        """The columns that are used, once they are known to be there."""
+        used = list(dict.fromkeys([*named, *(name for name in others if name is not None)]))
+        for name in used:
+            if name not in self.columns:
+                near = get_close_matches(str(name), self.columns, n=1)
+                hint = f"Did you mean '{near[0]}'? " if near else ""
+                raise DataError(
+                    one_line(f"{self.name} has no column '{name}'. {hint}Its columns: {', '.join(self.columns)}.")
+                )
+        with self._speaking():
+            return self._held.lazy(used or self.columns[:1])
+
+    def _one(self, frame: nw.LazyFrame[Any]) -> dict[str, Any]:
+        """The only row of a result, as Python values."""
+        found = self._held.collect(frame)
+        return {name: plain.flat(name, found[name])[0].as_py() for name in found.column_names}
+
+    def _due(self, frame: nw.LazyFrame[Any], due: Due) -> nw.Expr:
+        """1 for rows that are due, else 0; the newest value is looked up first."""
+        from fairarm.logs import expressions as ex
+        from fairarm.logs import queries as ask
+
+        dtype = frame.collect_schema()[due.column]
+        newest = self._one(ask.newest(frame, due.column))
+        found = [value for value in newest.values() if value is not None]
+        if len(found) > 1 or (not found and ex.is_text(dtype)):
+            what = "both numbers and times" if found else "no number and no time such as 2030-01-31T12:00:00Z"
+            text = f"{self.name}: column '{due.column}' holds {what}. Make all of it numbers, or times in UTC."
+            raise DataError(one_line(text))
+        return ex.due(due.column, dtype, found[0] if found else None, due.within)
+
+    def _too_many(self, named: Sequence[str]) -> str:
+        return one_line(
+            f"{self.name}: the columns {', '.join(named)} have more than {MAX_GROUPS} combinations of values. "
+            "Leave out columns that are ids or measurements, or round them."
+        )
+
+    def _check_weights(self, found: pa.Table, frame: nw.LazyFrame[Any], weight: str) -> None:
+        """Refuse weights that are not whole numbers, and sums that would not fit."""
+        from fairarm.logs import queries as ask
+
+        bad = sum(found[BAD].to_pylist())
+        if bad:
+            with self._speaking():
+                example = self._one(ask.unsound(frame, weight))[weight]
+            text = f"{self.name}: {bad} rows have a weight '{weight}' that is not a whole number of 0 to {MAX_ROWS}, such as {example!r}. "
+            raise DataError(one_line(text + "A weight says how many rows a row stands for."))
+        products = zip(found[LARGEST].to_pylist(), found[LINES].to_pylist(), strict=True)
+        if any(largest * lines > MAX_ROWS << 20 for largest, lines in products):
+            raise DataError(one_line(f"{self.name}: the weights '{weight}' are too large to be summed."))
+
+    def _speaking(self) -> AbstractContextManager[None]:
+        return speaking(f"{self.name}: {self.engine} could not read it", DataError)
+
+
+def _lines(found: pa.Table, named: Sequence[str], real: bool, due: bool) -> Counts:
+    """The engine's result in the order of its values, equal lines together."""
+    coded = [plain.encoded(name, found[name]) for name in named]
+    extra = [plain.to_numpy(name, found[name]) for name in ([STATUS] if real else []) + ([DUE] if due else [])]
+    amounts = np.stack([plain.to_numpy(name, found[name]) for name in (ROWS, *((*HIGH, *LOW) if real else ()))], axis=1)
+    codes, amounts = plain.merged([*(codes for _, codes in coded), *extra], amounts.astype(np.int64))
+    kept = amounts[:, 0] > 0
+    if real and amounts[:, 0].max(initial=0) > MAX_ROWS:
+        raise DataError(
+            f"A combination of values has more than {MAX_ROWS} rows: its sums would not fit. Split the log."
+        )
+    keys = {name: values[code[kept]] for name, (values, _), code in zip(named, coded, codes, strict=False)}
+    sums = (amounts[kept, 1:3] + amounts[kept, 3:5] / PART) / PART if real else None
+    statuses = plain.object_array(OUTCOMES)[codes[len(named)][kept]] if real else None
+    return Counts(keys, amounts[kept, 0], sums, statuses, codes[-1][kept].astype(np.bool_) if due else None)
+
+
+def _profile(
+    column: str, kind: str, seen: dict[str, Any], distinct: int | None, values: tuple[Any, ...] | None
+) -> Profile:
+    """A column whose text is all numbers or times, words for missing aside, counts as one of numbers or times."""
+    filled, words = int(seen["filled"] or 0), 0
+    if kind == "text":
+        looks = [k for k in ("integer", "real", "time") if seen[k] and seen[k] + seen["words"] == filled]
+        kind, words = (looks[0], int(seen["words"])) if looks else ("text", 0)
+    if words and values is not None:
+        values = tuple(value for value in values if value.strip().lower() not in MISSING_WORDS)
+        distinct = len(values)
+    low, high = (_bound(kind, seen, end) for end in ("low", "high"))
+    return Profile(column, kind, distinct, values, low, high, int(seen[ROWS]) - filled + words)
+
+
+def _bound(kind: str, seen: dict[str, Any], end: str) -> Any:
+    name = {"text": "text", "time": "moment"}.get(kind, "number")
+    value = seen.get(f"{end}_{name}")
+    if kind == "time" and value is not None:
+        return plain.naive(datetime.fromisoformat(value[:26]) if isinstance(value, str) else value)
+    as_kind = {"integer": int, "boolean": bool, "real": float}.get(kind)
+    return value if value is None or as_kind is None else as_kind(value)

@@ -1,0 +1,38 @@
+"""What other libraries say when something fails, and which of them are missing: one line, with the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+from fairarm.errors import FairarmError, OptionError, one_line
+
+
+@contextmanager
+def speaking(prefix: str, kind: type[FairarmError], way_out: str = "") -> Iterator[None]:
+    """Any error of a library becomes one of ``kind``, said on one line after ``prefix``."""
+    try:
+        yield
+    except FairarmError:
+        raise
+    except Exception as error:
+        text = f"{prefix}: {reason(error).rstrip('.')}."
+        raise kind(one_line(f"{text} {way_out}" if way_out else text)) from None
+
+
+def reason(error: BaseException) -> str:
+    """The first lines of what a library says, without its advice."""
+    text = str(error).strip() or type(error).__name__
+    lines = [line.strip() for line in text.partition("\nPossible fixes")[0].splitlines() if line.strip()]
+    return "; ".join(lines[:3])
+
+
+def require(module: str, extra: str) -> Any:
+    """The module, or how to install it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        text = f"{module} is needed and cannot be imported ({error}). Install it: pip install 'fairarm[{extra}]'"
+        raise OptionError(one_line(text)) from None

@@ -1,0 +1,127 @@
+"""Arrow columns as plain Python values and numpy arrays, the same whichever engine they come from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairarm.core.types import IntArray
+from fairarm.errors import DataError, one_line
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+ROWS, LINES, LARGEST, BAD = "fairarm_rows", "fairarm_lines", "fairarm_largest", "fairarm_bad"
+STATUS, DUE, WEIGHT, VALUE = "fairarm_status", "fairarm_due", "fairarm_weight", "fairarm_value"
+HIGH, LOW = ("fairarm_high", "fairarm_high2"), ("fairarm_low", "fairarm_low2")
+UNIT = ("fairarm_unit", "fairarm_unit2")
+"""Names of the columns that queries add to the table's own."""
+
+PART = 1 << 20
+"""A number in [0, 1] is summed as two integers of this many steps: y = (high + low / PART) / PART."""
+
+MISSING_WORDS = ["", "na", "n/a", "nan", "null", "none"]
+"""Text that stands for a missing number, in lower case."""
+
+MAX_ROWS = 1 << 42
+"""Most rows of one combination, and the largest weight: 2^20 times as much stays within 64 bits."""
+
+
+def encoded(name: str, column: pa.ChunkedArray) -> tuple[NDArray[Any], IntArray]:
+    """The distinct plain values of a column, sorted, and for each entry its place among them."""
+    one = flat(name, column).combine_chunks()
+    coded = one.dictionary_encode(null_encoding="encode")
+    raw = [plain(value) for value in coded.dictionary.to_pylist()]
+    values = sorted(set(raw), key=_order)
+    place = {value: i for i, value in enumerate(values)}
+    codes = np.array([place[value] for value in raw], dtype=np.int64)
+    return object_array(values), codes[coded.indices.to_numpy(zero_copy_only=False)]
+
+
+def plain(value: Any) -> Any:
+    """A value as str, int, float or bool; None for a null or NaN. Times are ISO text, in UTC where they have a zone."""
+    if isinstance(value, float):
+        return None if math.isnan(value) else value + 0.0  # -0.0 becomes 0.0
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() and value.as_tuple().exponent == 0 else float(value)
+    if isinstance(value, datetime):
+        return naive(value).isoformat() + ("Z" if value.tzinfo else "")
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    return value if value is None or isinstance(value, str | int) else str(value)
+
+
+def naive(value: datetime) -> datetime:
+    """A moment without its zone: in UTC where it had one."""
+    return value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
+
+
+def merged(keys: Sequence[IntArray], amounts: NDArray[np.int64]) -> tuple[list[IntArray], NDArray[np.int64]]:
+    """Lines sorted by their keys' codes, equal lines added up: amounts (lines, A) by key."""
+    if not keys:
+        return [], amounts
+    order = np.lexsort(keys[::-1])
+    sorted_keys = [key[order] for key in keys]
+    new = np.ones(len(order), dtype=bool)
+    new[1:] = np.any([key[1:] != key[:-1] for key in sorted_keys], axis=0)
+    return [key[new] for key in sorted_keys], np.add.reduceat(amounts[order], np.flatnonzero(new), axis=0)
+
+
+def to_numpy(name: str, column: pa.ChunkedArray) -> Any:
+    """A column as an array: int64, float64 (nulls are NaN), bool, datetime64[us] (UTC), or objects (nulls are None)."""
+    import pyarrow as pa
+    import pyarrow.types as kind
+
+    column = flat(name, column)
+    given = column.type
+    if kind.is_integer(given) and given != pa.uint64() and not column.null_count:
+        return column.to_numpy().astype(np.int64)
+    if kind.is_integer(given) or kind.is_floating(given) or kind.is_decimal(given):
+        return column.cast(pa.float64(), safe=False).to_numpy().astype(np.float64)
+    if kind.is_boolean(given) and not column.null_count:
+        return column.to_numpy().astype(np.bool_)
+    if kind.is_timestamp(given) or kind.is_date(given):
+        return column.cast(pa.timestamp("us"), safe=False).to_numpy().astype("datetime64[us]")
+    values, codes = encoded(name, column)
+    return values[codes] if len(values) else object_array([])
+
+
+def object_array(values: Sequence[Any]) -> NDArray[Any]:
+    """One object an entry, whatever it is."""
+    made = np.empty(len(values), dtype=object)
+    made[:] = values
+    return made
+
+
+def flat(name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The column with categories written out and times in microseconds; refused where it has no plain values."""
+    import pyarrow as pa
+    import pyarrow.types as kind
+
+    if kind.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if kind.is_null(column.type):
+        column = column.cast(pa.string())
+    if kind.is_timestamp(column.type):
+        return column.cast(pa.timestamp("us", column.type.tz), safe=False)
+    if kind.is_string_view(column.type):
+        return column.cast(pa.large_string())
+    if kind.is_nested(column.type) or kind.is_binary(column.type) or kind.is_large_binary(column.type):
+        text = (
+            f"Column '{name}' is of type {column.type}, which has no plain values. Turn it into text or numbers first."
+        )
+        raise DataError(one_line(text))
+    return column
+
+
+def _order(value: Any) -> tuple[bool, str, Any]:
+    return value is None, type(value).__name__, value

@@ -1,0 +1,379 @@
+"""The page of an evaluation: what a log says of every arm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fairarm.experiments.evaluate import NONE, ArmEvaluation, Estimate, Evaluation
+from fairarm.logs.findings import Finding
+from fairarm.problem.model import NATURAL, Problem
+from fairarm.reports.page.charts import Cover, cover_figure
+from fairarm.reports.page.forest import Line, Marks, forest
+from fairarm.reports.page.parts import Block, Box, Card, Facts, Items, Page, Section, Table, Text
+from fairarm.reports.page.rows import MOST_ROWS, Row, Words
+from fairarm.reports.words import (
+    METHODS,
+    SETTLED,
+    between,
+    names,
+    not_fair_means,
+    passed_over,
+    percent,
+    posterior,
+    proved,
+    question,
+    value,
+    weight,
+    whole,
+)
+
+SIGNED = "+.4f"
+PROBABLY = 0.5
+"""An arm that is fair with a lower probability is drawn as unfair."""
+SUPPORT = {
+    "yes": "the log speaks for it",
+    "weakly": "the log speaks for it weakly",
+    "no": "the log does not speak for it",
+}
+
+
+def evaluation_page(found: Evaluation, version: str) -> Page:
+    problem, arms = found.problem, by_probability(found)
+    return Page(
+        title=f"{problem.name}: what the log says",
+        about=[text for text in (problem.description, question(problem)) if text],
+        boxes=[_answer(found), _certified(found)],
+        sections=[
+            _findings(found),
+            _outcomes(found, arms),
+            _gaps(found, arms),
+            _cover(found, arms),
+            _plain(found),
+            Section("All numbers", [make(found, arms) for make in (_outcome_table, _gap_table, _support_table)]),
+            _next(found),
+            _assumptions(found),
+            fairness(problem),
+            _made(found, version),
+        ],
+    )
+
+
+def by_probability(found: Evaluation) -> list[ArmEvaluation]:
+    """The most probable to be the best fair arm first, then the most probably fair; of equals the better outcome."""
+    return sorted(found.arms, key=lambda a: (-a.best_probability, -a.fair_probability, -a.outcome.value))
+
+
+# ---- the answer ----
+
+
+def _answer(found: Evaluation) -> Box:
+    arm = _answered(found)
+    if arm is not None:
+        headline = (
+            f"{arm.name} is the best fair arm by this log, with probability {found.probability:.3f}: its outcome is "
+            f"{value(arm.outcome.value)} ({percent(found.confidence)} interval {between(arm.outcome.low, arm.outcome.high)}) and its gap "
+            f"{value(arm.gap.value, SIGNED)} ({between(arm.gap.low, arm.gap.high, SIGNED)})."
+        )
+    else:
+        headline = f"No arm is probably fair enough by this log (probability of no fair arm {found.probability:.3f})."
+    next_probability = max(found.runner_up_probability, 0.0)
+    lines = [
+        posterior(found.arm or NONE, found.probability, found.runner_up, next_probability),
+        f"The probability goes by the posterior: what the rows and the assumptions below say together, not a proof. {METHODS.get(found.method, '')}",
+    ]
+    if arm is not None and arm.support != "yes":
+        lines.append(f'Beware of {arm.name}: {SUPPORT[arm.support]} (see "Can the log speak for the arms?").')
+    likelier = max(found.arms, key=lambda a: a.best_probability)
+    if likelier.name != found.arm and likelier.best_probability > found.probability:
+        lines.append(passed_over(likelier.name, likelier.fair_probability))
+    return Box("Answer, by probability", headline, lines, "good" if arm is not None else "warn")
+
+
+def _answered(found: Evaluation) -> ArmEvaluation | None:
+    return next((arm for arm in found.arms if arm.name == found.arm), None)
+
+
+def _estimate(number: Estimate, digits: str = ".4f") -> str:
+    return f"{value(number.value, digits)} ({between(number.low, number.high, digits)})"
+
+
+def _certified(found: Evaluation) -> Box:
+    if found.not_certified and found.certified_by is None:
+        why = [f"Not certified: {reason}." for reason in found.not_certified]
+        return Box("Certified", "Nothing is certified.", why, "warn")
+    fair = [arm.name for arm in found.arms if arm.certified_fair]
+    unfair = [arm.name for arm in found.arms if arm.certified_fair is False]
+    lines = [
+        f"Certified fair: {names(fair)}.",
+        f"Certified unfair: {names(unfair)}.",
+        f"Certified by the {found.certified_by}.",
+    ]
+    if found.certified_status == "FOUND":
+        return Box(
+            "Certified",
+            f"Certified: {found.certified_arm} is the best fair arm; {proved(found.confidence)}",
+            lines,
+            "good",
+        )
+    if found.certified_status == "NO_FAIR_ARM":
+        return Box("Certified", f"Certified: no arm is fair; {proved(found.confidence)}", lines, "warn")
+    headline = f"Not certified yet which arm is best: at confidence {found.confidence:g} more than one answer is left."
+    return Box("Certified", headline, lines)
+
+
+def _findings(found: Evaluation) -> Section:
+    share = f" ({percent(found.used / found.rows)})" if found.rows else ""
+    read = Text(f"{whole(found.rows)} rows were read and {whole(found.used)} used{share}.")
+    if not found.findings:
+        return Section("What was noticed in the log", [read, Text("Nothing wrong was found.")])
+    return Section("What was noticed in the log", [read, *(_card(finding) for finding in found.findings)])
+
+
+def _card(finding: Finding) -> Card:
+    mark = "voids certification: nothing is certified" if finding.voids else "noted: does not void certification"
+    rows = f"{whole(finding.rows)} {'row' if finding.rows == 1 else 'rows'}" if finding.rows else ""
+    return Card(finding.name, rows, finding.message, finding.examples, mark, finding.voids)
+
+
+# ---- figures ----
+
+
+def cut_note(arms: int, which: str = "most probable") -> list[str]:
+    return [f"The picture shows the {MOST_ROWS} {which} of {arms} arms; the table has all."] if arms > MOST_ROWS else []
+
+
+def _line(found: Evaluation, arm: ArmEvaluation, number: Estimate, digits: str) -> Line:
+    low, high = number.certified_low, number.certified_high
+    return Line(
+        row=Row(arm.name, _estimate(number, digits), value(number.value, digits), arm.name == found.arm),
+        mean=number.value,
+        usual=(number.low, number.high),
+        certified=None if low is None or high is None else (low, high),
+        unfair=arm.fair_probability < PROBABLY,
+        weak=arm.support == "no",
+    )
+
+
+def _key(found: Evaluation, arms: Sequence[ArmEvaluation]) -> list[str]:
+    """What the signs of a forest plot mean, only those that are there."""
+    sure = percent(found.confidence)
+    said = [f"Thick line: the usual {sure} interval, from the posterior."]
+    if any(arm.outcome.certified_low is not None for arm in arms):
+        said.append(f"Thin line with ends: the certified {sure} interval; an arrow where it leaves the picture.")
+    if found.arm is not None:
+        said.append("★ the best fair arm.")
+    said.append("● fair with probability 0.5 or more. ○ and grey: less, probably unfair.")
+    if any(arm.support == "no" for arm in arms):
+        said.append("Broken line: the log does not speak for the arm.")
+    return [" ".join(said), *cut_note(len(found.arms))]
+
+
+def _outcomes(found: Evaluation, arms: Sequence[ArmEvaluation]) -> Section:
+    drawn = arms[:MOST_ROWS]
+    node, sure = found.problem.outcome.node, percent(found.confidence)
+    top = max(drawn, key=lambda a: a.outcome.value)
+    words = Words(
+        name="outcomes",
+        title=f"Mean outcome of each arm, with {sure} intervals",
+        description=f"{len(drawn)} arms. The highest mean is that of {top.name}, {_estimate(top.outcome)}. All numbers are in the table.",
+        heads=("arm", f"{node} ({sure} interval)", node),
+        xlabel=f"mean {node}",
+        caption=_key(found, drawn),
+    )
+    figure = forest(words, [_line(found, arm, arm.outcome, ".4f") for arm in drawn])
+    return Section("How good each arm is", [Text(f"The mean {node} if the arm decided for everybody."), figure])
+
+
+def _gaps(found: Evaluation, arms: Sequence[ArmEvaluation]) -> Section:
+    drawn, problem = arms[:MOST_ROWS], found.problem
+    s, other = problem.groups
+    tolerance, sure = problem.gap_tolerance, percent(found.confidence)
+    fair = sum(arm.fair_probability >= PROBABLY for arm in drawn)
+    words = Words(
+        name="gaps",
+        title=f"Gap between the groups under each arm, with {sure} intervals, and the tolerance",
+        description=f"{fair} of {len(drawn)} arms are probably within the tolerance of {tolerance:.6g}. All numbers are in the table.",
+        heads=("arm", f"gap ({sure} interval)", "gap"),
+        xlabel=f"gap {s} - {other}",
+        caption=_key(found, drawn),
+    )
+    lines = [_line(found, arm, arm.gap, SIGNED) for arm in drawn]
+    figure = forest(words, lines, Marks(tolerance, zero=True, plain=found.plain_gap))
+    node = problem.outcome.node
+    text = f"The mean {node} if everybody were {s}, less the mean if everybody were {other}."
+    return Section("How fair each arm is", [Text(text), figure])
+
+
+def _cover(found: Evaluation, arms: Sequence[ArmEvaluation]) -> Section:
+    drawn = arms[:MOST_ROWS]
+    number = {word: sum(arm.support == word for arm in arms) for word in SUPPORT}
+    tally = f"The log speaks for {number['yes']} of {len(arms)} arms, weakly for {number['weakly']}, and not for {number['no']}."
+    covers = [Cover(_cover_row(found, arm), 1.0 - arm.unseen, arm.overlap) for arm in drawn]
+    words = Words(
+        name="overlap",
+        title="How much of each arm's mass the log speaks for",
+        description=f"{tally} All numbers are in the table.",
+        heads=("arm", "speaks, effective rows, largest weight", "speaks, effective rows"),
+        xlabel="share of what the arm does",
+        caption=[
+            "Solid: the share of the arm's mass in cells that have rows. Hatched: unseen, where there is no row and only the "
+            "prior speaks. ◇ overlap: how much of what the arm does and of what the log holds is in common, 0 to 1. Rows: the "
+            "effective rows, how many of its own the log's rows are worth. Weight: how much the most important row counts; the "
+            "mean row counts 1.",
+            *cut_note(len(found.arms)),
+        ],
+    )
+    text = f"An arm that does what was hardly ever tried is not known, however many rows there are. {tally}"
+    return Section("Can the log speak for the arms?", [Text(text), cover_figure(words, covers)])
+
+
+def _cover_row(found: Evaluation, arm: ArmEvaluation) -> Row:
+    speaks = f"{arm.support}, {whole(arm.effective_rows)} rows"
+    return Row(arm.name, f"{speaks}, weight {weight(arm.largest_weight)}", speaks, arm.name == found.arm)
+
+
+# ---- the plain gap ----
+
+
+def _plain(found: Evaluation) -> Section:
+    blocks: list[Block] = [Text(plain_text(found))]
+    rows = [(group.group, whole(group.rows), value(group.mean)) for group in found.observed]
+    blocks.append(
+        Table("The log as it is: natural rows by group", ("group", "rows", f"mean {found.problem.outcome.node}"), rows)
+    )
+    return Section("The plain gap in the log", blocks)
+
+
+def plain_text(found: Evaluation) -> str:
+    """The plain gap, and how it differs from the arms' gaps."""
+    s, other = found.problem.groups
+    gap = found.plain_gap
+    if gap is None:
+        empty = next(group.group for group in found.observed if group.mean is None)
+        return f"The log has no natural rows of {empty}: there is no plain gap to compare with."
+    text = (
+        f"The plain gap, {s} - {other}, is {value(gap, SIGNED)}. It is what the rows of {_makers(found)} show as they are; an "
+        f"arm's gap is what is to be expected if that arm decided for everybody."
+    )
+    arm = _answered(found)
+    if arm is None:
+        return text
+    change = abs(gap) - abs(arm.gap.value)
+    word = "smaller" if change > 0 else "larger"
+    return f"{text} Under {arm.name} the gap is {_estimate(arm.gap, SIGNED)}: {value(abs(change))} {word} in size."
+
+
+def _makers(found: Evaluation) -> str:
+    made = [arm.name for arm in found.arms if arm.rows]
+    if len(made) > 1:
+        return f"the {len(made)} rules that made them"
+    if made:
+        return (
+            f"the deployed rule, {made[0]},"
+            if made[0] == found.problem.deployed
+            else f"the rule that made them, {made[0]},"
+        )
+    return "the deployed rule"
+
+
+# ---- tables ----
+
+
+def _outcome_table(found: Evaluation, arms: Sequence[ArmEvaluation]) -> Table:
+    columns = ("arm", "outcome", f"{percent(found.confidence)} interval", "certified interval", "best")
+    rows = [(arm.name, *_cells(arm.outcome, ".4f"), value(arm.best_probability, ".3f")) for arm in arms]
+    return Table("Outcomes. Best: the probability that this is the best fair arm.", columns, rows, (), found.arm)
+
+
+def _gap_table(found: Evaluation, arms: Sequence[ArmEvaluation]) -> Table:
+    s, other = found.problem.groups
+    sure = percent(found.confidence)
+    columns = ("arm", f"gap {s} - {other}", f"{sure} interval", "certified interval", "fair", "certified")
+    said = {True: "fair", False: "unfair", None: "no"}
+    rows = [
+        (arm.name, *_cells(arm.gap, SIGNED), value(arm.fair_probability, ".3f"), said[arm.certified_fair])
+        for arm in arms
+    ]
+    return Table(
+        "Gaps. Fair: the probability that the gap is below the tolerance.", columns, rows, ("certified",), found.arm
+    )
+
+
+def _cells(number: Estimate, digits: str) -> tuple[str, str, str]:
+    """The mean, the usual interval, the certified one."""
+    low, high = number.certified_low, number.certified_high
+    proved = "none" if low is None else between(low, high, digits)
+    return value(number.value, digits), between(number.low, number.high, digits), proved
+
+
+def _support_table(found: Evaluation, arms: Sequence[ArmEvaluation]) -> Table:
+    columns = ("arm", "log speaks", "effective rows", "largest weight", "overlap", "unseen", "own rows", "mechanism")
+    rows = [
+        (
+            arm.name, arm.support, whole(arm.effective_rows), weight(arm.largest_weight), value(arm.overlap, ".3f"),
+            value(arm.unseen, ".3f"), whole(arm.rows), "fitted" if arm.fitted else "declared",
+        )
+        for arm in arms
+    ]  # fmt: skip
+    return Table("How far the log speaks for each arm", columns, rows, ("log speaks", "mechanism"), found.arm)
+
+
+# ---- the rest ----
+
+
+def _next(found: Evaluation) -> Section:
+    title = "What to pull next"
+    if found.probability >= SETTLED or not found.next_pulls:
+        return Section(title, [Text("Nothing is left to learn about which arm it is.")])
+    rows = [(line.arm, regime_words(found.problem, line.regime), f"{line.share:.0%}") for line in found.next_pulls]
+    table = Table("Shares of the next pulls", ("arm", "whom", "share"), rows, ("whom",))
+    return Section(
+        title, [Text("Rows that would tell most about whether the answer is right, largest share first."), table]
+    )
+
+
+def regime_words(problem: Problem, regime: str) -> str:
+    if regime == NATURAL:
+        return "natural: people as they come"
+    return f"{regime}: people recruited because {problem.sensitive} is {regime}"
+
+
+def _assumptions(found: Evaluation) -> Section:
+    blocks: list[Block] = [
+        Text("If one of these is wrong, so may be every number on this page."),
+        Items(found.assumptions),
+    ]
+    if found.fitted:
+        blocks += [
+            Text("Fitted from the log, because it was not declared:"),
+            Items([note.text for note in found.fitted]),
+        ]
+    return Section("What all this assumes", blocks)
+
+
+def fairness(problem: Problem) -> Section:
+    s, other = problem.groups
+    text = (
+        f"An arm is fair here if the mean {problem.outcome.node} with everybody {s} and the mean with everybody {other} differ "
+        f"by less than {problem.gap_tolerance:.6g}. More is not meant:"
+    )
+    return Section('What "fair" does not mean', [Text(text), Items(not_fair_means(problem.sensitive))])
+
+
+def _made(found: Evaluation, version: str) -> Section:
+    problem = found.problem
+    pairs = [
+        ("problem", problem.name),
+        ("arms", whole(len(problem.arms))),
+        ("tolerance", f"{problem.gap_tolerance:.6g}"),
+        ("log", found.log),
+        ("engine", found.engine),
+        ("rows read", whole(found.rows)),
+        ("rows used", whole(found.used)),
+        ("method", found.method),
+        ("certified by", found.certified_by or "not certified"),
+        ("confidence", f"{found.confidence:g}"),
+        ("seed", str(found.seed)),
+        ("fairarm", version),
+    ]
+    return Section("How it was made", [Facts(pairs)])

@@ -1,0 +1,248 @@
+"""The page of a run: the verdict, its phases, and why each arm was kept or rejected."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from fairarm.algorithms.state import ArmReport, Verdict
+from fairarm.experiments.identify import Identification, PhaseStory
+from fairarm.problem.model import Problem
+from fairarm.reports.page.charts import phase_figure
+from fairarm.reports.page.evaluation import PROBABLY, SIGNED, cut_note, fairness
+from fairarm.reports.page.forest import Line, Marks, forest
+from fairarm.reports.page.parts import Block, Box, Facts, Page, Section, Table, Text, Tone
+from fairarm.reports.page.rows import MOST_ROWS, Row, Words
+from fairarm.reports.words import (
+    answer_of,
+    between,
+    count,
+    guarantee_of,
+    mixture_text,
+    names,
+    plan_text,
+    question,
+    sureness,
+    value,
+    whole,
+)
+
+
+def identification_page(found: Identification, problem: Problem | None, version: str) -> Page:
+    verdict = found.verdict
+    arms = by_probability(verdict)
+    outcome, gap = _measures(found, problem)
+    tolerance = problem.gap_tolerance if problem else found.truth.tolerance if found.truth else None
+    about = [text for text in (problem.description, question(problem)) if text] if problem else []
+    mixture = [] if found.mixture is None else [Section("A mixture of two arms", [Text(mixture_text(found.mixture))])]
+    return Page(
+        title=f"{problem.name if problem else 'A run'}: the best fair arm, by {found.algorithm}",
+        about=about,
+        boxes=[_answer(found), *_guarantee(verdict)],
+        sections=[
+            _phases(found),
+            Section("How good each arm is", [_forest(found, arms, outcome, Marks())]),
+            Section("How fair each arm is", [_forest(found, arms, gap, Marks(tolerance, zero=True))]),
+            Section("All numbers", _tables(verdict, arms, outcome, gap)),
+            *mixture,
+            *([fairness(problem)] if problem else []),
+            _made(found, problem, version),
+        ],
+    )
+
+
+def by_probability(verdict: Verdict) -> list[ArmReport]:
+    """The most probable first; where there are no probabilities, the arm found first and the others as declared."""
+    return sorted(verdict.arms, key=lambda r: (-(r.best_probability or 0.0), r.name != verdict.arm))
+
+
+# ---- the verdict ----
+
+
+def _answer(found: Identification) -> Box:
+    verdict = found.verdict
+    headline = f"{answer_of(verdict)}, after {count(found.pulls, 'pull')} at a cost of {found.cost:.6g}."
+    lines = list(sureness(verdict))
+    if not verdict.fairness_tested:
+        lines.append("This algorithm does not test fairness: the arm may be unfair.")
+    if verdict.status == "UNDECIDED":
+        more = "Not sure enough" if verdict.confidence is not None else "There is no usable estimate"
+        lines.append(f"{more}. Give more pulls.")
+    elif found.correct is not None:
+        lines.append(f"That is {'' if found.correct else 'not '}the truth in this world.")
+    if found.log_rows:
+        lines.append(
+            f"The run started from {count(found.log_rows, 'row')} of a log; they count neither as pulls nor as cost."
+        )
+    good = verdict.status == "FOUND" and verdict.fairness_tested
+    if verdict.arm is None:
+        headline = headline[0].upper() + headline[1:]
+    return Box("Answer", headline, lines, "good" if good else "warn")
+
+
+def _guarantee(verdict: Verdict) -> list[Box]:
+    if words := guarantee_of(verdict):
+        tone: Tone = "good" if verdict.guarantee == "certified" and verdict.status != "UNDECIDED" else "plain"
+        return [Box("How sure, and by what", words, (), tone)]
+    if verdict.probability is not None:
+        return [Box("Certified", "Nothing is certified: the probability goes by the posterior.")]
+    return [Box("How sure, and by what", "No statement of how sure: this algorithm makes a fixed number of pulls.")]
+
+
+def _phases(found: Identification) -> Section:
+    believed = any(part.probability is not None for part in found.story)
+    beside = (
+        "the probability of the most likely answer after it"
+        if believed
+        else "how many arms were left after it, and how many were shown fair"
+    )
+    figure = phase_figure(
+        found.story,
+        len(found.verdict.arms),
+        "The phases of the run",
+        f"{count(len(found.story), 'phase')}, {count(found.pulls, 'pull')} in all. The table has the numbers.",
+        [f"The pulls of each phase, and {beside}."],
+    )
+    rows = [
+        (f"{part.phase}", whole(part.pulls), f"{part.cost:.6g}", plan_text(part.plan), _after(part, found))
+        for part in found.story
+    ]
+    table = Table(
+        "Phase by phase", ("phase", "pulls", "cost", "what it pulled", "after it"), rows, ("what it pulled", "after it")
+    )
+    return Section("The run", [figure, table] if found.story else [Text("No pull was made.")])
+
+
+def _after(part: PhaseStory, found: Identification) -> str:
+    if part.probability is not None:
+        return f"most likely: {part.leader}, probability {part.probability:.2f}"
+    return (
+        f"{len(part.left)} of {len(found.verdict.arms)} arms left, {len(part.fair)} shown fair"
+        + (f", leader {part.leader}" if part.leader else "")
+        + (f"; rejected {names(part.rejected)}" if part.rejected else "")
+    )
+
+
+# ---- arms ----
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One of the two numbers of an arm: its mean, its interval, the truths by arm, and how it is written."""
+
+    name: str
+    title: str
+    digits: str
+    mean: Callable[[ArmReport], float | None]
+    interval: Callable[[ArmReport], tuple[float, float] | None]
+    truths: Mapping[str, float]
+    xlabel: str
+
+    def cells(self, report: ArmReport) -> tuple[str, str]:
+        low, high = self.interval(report) or (None, None)
+        return value(self.mean(report), self.digits), between(low, high, self.digits)
+
+
+def _measures(found: Identification, problem: Problem | None) -> tuple[Measure, Measure]:
+    truth, names_ = found.truth, [report.name for report in found.verdict.arms]
+    outcomes = {} if truth is None else dict(zip(names_, truth.outcomes.tolist(), strict=True))
+    gaps = {} if truth is None else dict(zip(names_, truth.gaps.tolist(), strict=True))
+    label = f"gap {' - '.join(problem.groups) if problem else next(iter(found.verdict.arms[0].gaps))}"
+    node = problem.outcome.node if problem else "outcome"
+    return (
+        Measure("outcomes", "Outcome of each arm", ".4f", lambda r: r.outcome, lambda r: r.outcome_interval, outcomes, f"mean {node}"),
+        Measure("gaps", "Gap between the groups under each arm", SIGNED, _gap, lambda r: r.gap_interval, gaps, label),
+    )  # fmt: skip
+
+
+def _gap(report: ArmReport) -> float | None:
+    return next(iter(report.gaps.values()))
+
+
+def _unfair(report: ArmReport) -> bool:
+    if report.fair_probability is not None:
+        return report.fair_probability < PROBABLY
+    return report.reason.startswith("unfair")
+
+
+def _forest(found: Identification, arms: Sequence[ArmReport], measure: Measure, marks: Marks) -> Block:
+    drawn = arms[:MOST_ROWS]
+    lines = [
+        Line(
+            row=Row(report.name, _side(report, measure), measure.cells(report)[0], report.name == found.verdict.arm),
+            mean=measure.mean(report),
+            usual=measure.interval(report),
+            truth=measure.truths.get(report.name),
+            unfair=_unfair(report),
+        )
+        for report in drawn
+    ]
+    what = measure.name.removesuffix("s")
+    words = Words(
+        name=measure.name,
+        title=measure.title,
+        description=f"{count(len(drawn), 'arm')}. All numbers are in the table.",
+        heads=("arm", f"{what} (95 % limits)" if found.verdict.leader else what, what),
+        xlabel=measure.xlabel,
+        caption=_key(found),
+    )
+    return forest(words, lines, marks)
+
+
+def _side(report: ArmReport, measure: Measure) -> str:
+    mean, limits = measure.cells(report)
+    return f"{mean} ({limits})" if measure.interval(report) else mean
+
+
+def _key(found: Identification) -> list[str]:
+    thick = ["Thick line: 95 % limits."] if found.verdict.leader else []
+    truth = ["× the truth in this world."] if found.truth is not None else []
+    star = ["★ the arm found."] if found.verdict.arm else []
+    signs = ["● fair or not shown unfair. ○ and grey: unfair by what is known."]
+    return [" ".join([*thick, *star, *signs, *truth]), *cut_note(len(found.verdict.arms))]
+
+
+def _tables(verdict: Verdict, arms: Sequence[ArmReport], outcome: Measure, gap: Measure) -> list[Table]:
+    if verdict.leader is None:
+        first, second = verdict.arms[0].gaps
+        columns = ("arm", "outcome", f"gap {first}", f"gap {second}", "phase", "why")
+        rows = [
+            (r.name, value(r.outcome), *(value(g, SIGNED) for g in r.gaps.values()), str(r.rejected_in_phase or ""), r.reason)
+            for r in arms
+        ]  # fmt: skip
+        return [
+            Table("Estimates, the phase in which an arm was rejected, and why", columns, rows, ("why",), verdict.arm)
+        ]
+    best = [
+        (r.name, *outcome.cells(r), value(r.best_probability, ".2f"), value(r.effective_rows, ".0f"), r.reason)
+        for r in arms
+    ]
+    fair = [(r.name, *gap.cells(r), value(r.fair_probability, ".2f"), r.certified or "no") for r in arms]
+    return [
+        Table(
+            "The most probable arms first. Best: the probability that this is the best fair arm; rows: effective sample size.",
+            ("arm", "outcome", "95 % limits", "best", "rows", "why"), best, ("why",), verdict.arm,
+        ),
+        Table(
+            "Gaps. Fair: the probability that the gap is below the tolerance.",
+            ("arm", gap.xlabel, "95 % limits", "fair", "certified"), fair, ("certified",), verdict.arm,
+        ),
+    ]  # fmt: skip
+
+
+def _made(found: Identification, problem: Problem | None, version: str) -> Section:
+    pairs = [
+        *([("problem", problem.name), ("tolerance", f"{problem.gap_tolerance:.6g}")] if problem else []),
+        ("algorithm", found.algorithm),
+        ("arms", whole(len(found.verdict.arms))),
+        ("phases", whole(found.verdict.phases)),
+        ("pulls", whole(found.pulls)),
+        ("cost", f"{found.cost:.6g}"),
+        *([("rows of the log it started from", whole(found.log_rows))] if found.log_rows else []),
+        ("guarantee", found.verdict.guarantee),
+        *([("confidence", f"{found.verdict.confidence:g}")] if found.verdict.confidence is not None else []),
+        *([("method", found.verdict.method)] if found.verdict.method else []),
+        ("seed", str(found.seed)),
+        ("fairarm", version),
+    ]
+    return Section("How it was made", [Facts(pairs)])

@@ -1,0 +1,72 @@
+"""A result as one HTML file that opens anywhere: figures inline, no scripts, nothing fetched. Same result, same bytes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fairarm.errors import OptionError
+from fairarm.reports.files import check_path, write_whole
+from fairarm.reports.rendering import render
+
+if TYPE_CHECKING:
+    from fairarm.experiments import Identification, Inspection, Simulation
+    from fairarm.experiments.evaluate import Evaluation
+    from fairarm.problem.model import Problem
+    from fairarm.reports.page.parts import Page
+
+FORMATS = (".html",)
+
+
+def report(
+    result: Evaluation | Identification | Simulation | Inspection,
+    path: str | os.PathLike[str],
+    problem: Problem | None = None,
+) -> Path:
+    """Write a page about the result of `evaluate`, `identify`, `simulate` or `inspect`, and return its path.
+
+    A run and a simulation do not hold their ``problem``: with it the page also has the question, the tolerance and what
+    "fair" does not mean.
+    """
+    target = Path(path)
+    check_report_path(target)
+    write_whole(target, page_text(result, problem), "report")
+    return target
+
+
+def check_report_path(path: Path) -> None:
+    """It ends in .html and its folder exists: said before the work, not after it."""
+    check_path(path, "report", FORMATS)
+
+
+def page_text(result: object, problem: Problem | None = None) -> str:
+    from markupsafe import Markup
+
+    return render("page.html.j2", page=page_of(result, problem), drawn=Markup)
+
+
+def page_of(result: object, problem: Problem | None = None) -> Page:
+    """The parts of the page, by what the result is."""
+    from importlib.metadata import version
+
+    from fairarm.experiments import Identification, Inspection, Simulation
+    from fairarm.experiments.evaluate import Evaluation
+    from fairarm.reports.page.evaluation import evaluation_page
+    from fairarm.reports.page.identification import identification_page
+    from fairarm.reports.page.inspection import inspection_page
+    from fairarm.reports.page.simulation import simulation_page
+
+    installed = version("fairarm")
+    if isinstance(result, Evaluation):
+        return evaluation_page(result, installed)
+    if isinstance(result, Identification):
+        return identification_page(result, problem, installed)
+    if isinstance(result, Simulation):
+        return simulation_page(result, problem, installed)
+    if isinstance(result, Inspection):
+        return inspection_page(result, installed)
+    raise OptionError(
+        f"A report is made of what evaluate, identify, simulate or inspect returns; got {type(result).__name__}. "
+        f"Give the result itself."
+    )

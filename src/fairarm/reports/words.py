@@ -1,0 +1,177 @@
+"""Numbers, names and sentences in plain words, as the terminal has them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from fairarm.algorithms import BestMixture, Verdict
+from fairarm.core.limit import Limit
+from fairarm.problem.model import Problem
+from fairarm.problem.pulls import Pulls
+
+LARGE = 1000.0
+UNKNOWN = "?"
+SETTLED = 0.999
+"""With this probability of the answer nothing is left to learn about which arm it is."""
+METHODS = {
+    "cell means": "Every row informs every arm through the mean outcome of its cell.",
+    "doubly robust": "Rows were weighted to each arm, with a regression for what weights leave open.",
+    "weighted mean": "Rows were weighted to each arm.",
+}
+"""How a log was read."""
+ESTIMATED = {"cell means": "Estimated from cell means", "doubly robust": "Estimated by doubly robust regression"}
+
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+# ---- numbers and names ----
+
+
+def value(x: float | None, digits: str = ".4f") -> str:
+    """0.5076, 12345.7, ? where it is not known, inf."""
+    if x is None or math.isnan(x):
+        return UNKNOWN
+    if math.isinf(x):
+        return "inf" if x > 0 else "-inf"
+    return format(x, digits if abs(x) < LARGE else digits.replace(".4f", ".6g"))
+
+
+def between(low: float | None, high: float | None, digits: str = ".4f") -> str:
+    return f"{value(low, digits)} to {value(high, digits)}"
+
+
+def whole(number: float) -> str:
+    """12,345."""
+    return f"{number:,.0f}" if math.isfinite(number) else value(number)
+
+
+def weight(number: float) -> str:
+    """2.51, 810, 12,345."""
+    return value(number, ".3g") if not number >= LARGE else whole(number)
+
+
+def percent(share: float) -> str:
+    """95 %, 97.5 %."""
+    return f"{100 * share:.4g} %"
+
+
+def names(given: Sequence[str], most: int = 8) -> str:
+    shown = ", ".join(given[:most])
+    return (shown or "none") + (f" and {len(given) - most} more" if len(given) > most else "")
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def plan_text(plan: Sequence[Pulls], most: int = 4) -> str:
+    largest = sorted(plan, key=lambda p: -p.count)
+    shown = ", ".join(f"{p.count} x {p.arm} ({p.regime})" for p in largest[:most])
+    return shown + (f" and {count(len(plan) - most, 'other unit')}" if len(plan) > most else "") if plan else "nothing"
+
+
+def pulls_text(T: int) -> str:
+    """1 000, 31 623, 10⁸, 3.3·10¹⁴."""
+    if T < 10**6:
+        return f"{T:,}".replace(",", " ")
+    lead, _, power = f"{T:.1e}".partition("e+")
+    raised = "10" + str(int(power)).translate(_RAISED)
+    return raised if float(lead) == 1 else f"{lead}·{raised}"
+
+
+# ---- sentences ----
+
+
+def question(problem: Problem) -> str:
+    s, other = problem.groups
+    return (
+        f"Choose how {problem.decision} is decided so that {problem.outcome.node} is highest, while changing "
+        f"{problem.sensitive} ({s}, {other}) changes it by less than {problem.gap_tolerance:.6g}."
+    )
+
+
+def proved(confidence: float) -> str:
+    return f"wrong with probability at most {1 - confidence:.3g}, whatever the truth (proved)."
+
+
+def posterior(leader: str, probability: float, runner_up: str, next_probability: float) -> str:
+    return f"Posterior probability of {leader}: {probability:.3f}; next, {runner_up}: {next_probability:.3f}."
+
+
+def passed_over(name: str, fair_probability: float) -> str:
+    return (
+        f"{name} is more probable to be the best fair arm, but it is fair with probability {fair_probability:.2f} only: "
+        f"less than an answer must have (--min-fair-probability)."
+    )
+
+
+def answer_of(verdict: Verdict) -> str:
+    return {
+        "FOUND": f"{verdict.arm} is the best {'fair ' if verdict.fairness_tested else ''}arm found",
+        "NO_FAIR_ARM": "no fair arm found",
+        "UNDECIDED": "undecided",
+    }[verdict.status]
+
+
+def guarantee_of(verdict: Verdict) -> str | None:
+    """What is proved, or what the run stopped by; None where it is neither."""
+    if verdict.probability is None:
+        return None
+    decided, confidence = verdict.status != "UNDECIDED", verdict.confidence or 0.0
+    if verdict.guarantee == "certified":
+        return f"Certified: {proved(confidence)}" if decided else f"Nothing is certified at confidence {confidence:g}."
+    if verdict.guarantee == "bayes-stop" and decided:
+        return f"Bayes-stop: stopped when the posterior probability reached {confidence:g} (calibrated by simulation, not proved)."
+    return None
+
+
+def sureness(verdict: Verdict) -> Iterator[str]:
+    """How sure the answer is by the posterior."""
+    if verdict.probability is None:
+        return
+    next_probability = verdict.runner_up_probability or 0.0
+    yield posterior(verdict.leader or "", verdict.probability, verdict.runner_up or "", next_probability)
+    yield f"{ESTIMATED[verdict.method or '']}; fair, best: probabilities; rows: effective sample size."
+    other = next((arm for arm in verdict.arms if arm.name == verdict.runner_up), None)
+    if other is not None and next_probability > verdict.probability and verdict.finished:
+        yield passed_over(other.name, other.fair_probability or 0.0)
+
+
+def mixture_text(found: BestMixture) -> str:
+    if found.best is None:
+        return f"No mixture of two arms is fair with probability {found.fair_probability:g}."
+    parts = " and ".join(f"{share:.0%} {name}" for name, share in found.best.shares.items())
+    text = (
+        f"Best mixture that is fair with probability {found.fair_probability:g}: {parts}, "
+        f"outcome {value(found.best.outcome)} ({between(*found.best.outcome_interval)})"
+    )
+    if found.single is not None:
+        text += (
+            f"; best single arm under the same rule: {next(iter(found.single.shares))}, {value(found.single.outcome)}"
+        )
+    return text + (f". Being so sure costs {value(found.margin_cost)}." if found.margin_cost is not None else ".")
+
+
+def limit_text(problem: Problem, limit: Limit, what: str) -> str:
+    if limit.pulls == 0 or not limit.alternatives:
+        return f"Limit, {what}: no pull is needed, as no truth would give another answer (T* = 0)."
+    if not limit.binding or not math.isfinite(limit.pulls):
+        return f"Limit, {what}: no number of pulls is enough (T* = inf)."
+    hardest = limit.binding[0]
+    return (
+        f"Limit, {what}: T* = {limit.pulls:.4g} ({limit.form}); a rule that errs with probability 0.05 whatever the truth needs about "
+        f"{limit.pulls_needed(0.05):.4g} pulls on average. Hardest to exclude: {problem.arm_names[hardest.arm]}, {hardest.kind}."
+    )
+
+
+def not_fair_means(sensitive: str) -> tuple[str, ...]:
+    """What "fair" does not mean; in full in docs/fairness.md."""
+    return (
+        "Groups, not persons. An arm can be fair and still treat some persons much better than others, as long as it evens out.",
+        "Not equal decisions. The two groups may receive different decisions and have equal outcomes, or the reverse.",
+        f"It rests on the declared graph. If an arrow is missing, or {sensitive} has a cause that was left out, the number no longer answers the question, and no amount of data will reveal that.",
+        "The tolerance is a choice. It is in the outcome's own units, and should have been stated before the results were seen.",
+        f"One attribute. An arm that is fair for {sensitive} may be unfair for another attribute, or for a combination of two.",
+        "Nothing about why. A small gap does not show that the reasons are good, and a large one does not show bad intent.",
+    )

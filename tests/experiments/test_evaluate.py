@@ -1,0 +1,334 @@
+"""Answers from logs: against truths, against plain loops over rows, and never certified where a finding stands."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairarm import Arm, LogMap, Outcome, Problem, Unknown, Variable, algorithm, evaluate, load_problem, table
+from fairarm.algorithms.evidence import CellEvidence, SumEvidence
+from fairarm.core.bernstein import cut_level
+from fairarm.core.region import Intervals
+from fairarm.errors import DataError, OptionError
+from fairarm.experiments.evaluate import certified_answer, support_of
+from fairarm.experiments.logged import cells_by_group, cut_sums, narrowed
+from fairarm.problem.pulls import Plan, batch
+
+MECHANISMS = {"old": [[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]], "new": [[0.1, 0.1, 0.8], [0.7, 0.2, 0.1]], "even": [[1 / 3] * 3] * 2}
+CONTEXTS = np.array([[0.7, 0.3], [0.4, 0.6]])
+THETA = np.array([[0.1, 0.5, 0.9], [0.8, 0.2, 0.3]])
+
+
+def problem(**more: Any) -> Problem:
+    given: dict[str, Any] = {
+        "arms": [Arm(name, table("V", ["X"], rows)) for name, rows in MECHANISMS.items()],
+        "mechanisms": [table("X", ["S"], CONTEXTS)],
+        "deployed": "old",
+        "tolerance": 0.2,
+    }
+    return Problem(
+        name="small",
+        variables=[Variable("S", ("a", "b")), Variable("X", ("0", "1")), Variable("V", ("0", "1", "2")), Variable("Y", ("0", "1"))],
+        graph=[("S", "X"), ("X", "V"), ("X", "Y"), ("V", "Y")],
+        sensitive="S",
+        decision="V",
+        outcome=Outcome("Y", values=(0, 1)),
+        **{**given, **more},
+    )  # fmt: skip
+
+
+def truths() -> tuple[np.ndarray, np.ndarray]:
+    """μ_k for P(S) = ½ and ζ_k by summing by hand."""
+    means = []
+    for rows in MECHANISMS.values():
+        means.append([sum(CONTEXTS[s, x] * rows[x][v] * THETA[x, v] for x in (0, 1) for v in (0, 1, 2)) for s in (0, 1)])
+    found = np.array(means)
+    return found.mean(axis=1), found[:, 0] - found[:, 1]
+
+
+def rows_of(n: int, seed: int, mechanism: str = "old") -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    s = rng.integers(0, 2, n)
+    x = (rng.random(n) < CONTEXTS[s, 1]).astype(np.int64)
+    law = np.array(MECHANISMS[mechanism])[x]
+    v = (rng.random(n)[:, None] > np.cumsum(law, axis=1)[:, :2]).sum(axis=1)
+    y = (rng.random(n) < THETA[x, v]).astype(np.int64)
+    return {"S": np.array(["a", "b"], dtype=object)[s], "X": x, "V": v, "Y": y}
+
+
+def test_a_long_log_finds_every_truth() -> None:
+    found = evaluate(problem(), rows_of(200_000, 1))
+    outcomes, gaps = truths()
+    for arm, mu, zeta in zip(found.arms, outcomes, gaps, strict=True):
+        assert arm.outcome.value == pytest.approx(mu, abs=0.006) and arm.gap.value == pytest.approx(zeta, abs=0.006)
+        assert arm.outcome.certified_low <= mu <= arm.outcome.certified_high
+        assert arm.gap.certified_low <= zeta <= arm.gap.certified_high
+        assert arm.support == "yes" and arm.outcome.certified_low < arm.outcome.low < arm.outcome.high
+    fair = np.abs(gaps) < 0.2
+    best = list(MECHANISMS)[int(np.argmax(np.where(fair, outcomes, -1)))]
+    assert found.arm == found.certified_arm == best and found.certified_status == "FOUND"
+    assert [arm.certified_fair for arm in found.arms] == fair.tolist()
+    assert found.findings == () and found.not_certified == () and found.used == found.rows == 200_000
+
+
+def test_no_arm_is_fair_when_none_is() -> None:
+    found = evaluate(problem(tolerance=0.001), rows_of(100_000, 2))
+    outcomes, gaps = truths()
+    assert np.all(np.abs(gaps) > 0.02)
+    assert found.status == found.certified_status == "NO_FAIR_ARM" and found.arm is None
+
+
+def test_it_is_what_pool_believes_after_the_same_rows() -> None:
+    asked, rows = problem(), rows_of(500, 3)
+    run = algorithm("pool", asked, pulls=10_000)
+    run.tell(batch(asked, {**rows, "arm": ["old"] * 500}), id="log")
+    outcomes, gaps = run.beliefs().draw(np.random.default_rng(0), 4000)
+    found = evaluate(asked, rows)
+    assert [arm.outcome.value for arm in found.arms] == pytest.approx(outcomes[0].mean(axis=0).tolist(), abs=1e-12)
+    assert [arm.gap.value for arm in found.arms] == pytest.approx(gaps[0].mean(axis=0).tolist(), abs=1e-12)
+
+
+def test_cut_sums_of_cells_are_sums_over_rows() -> None:
+    asked, rows = problem(log=LogMap(arm="arm")), rows_of(300, 4)
+    arms = np.array(["old", "even"], dtype=object)[np.random.default_rng(4).integers(0, 2, 300)]
+    made = cells_by_group(CellEvidence.empty(asked).add(batch(asked, {**rows, "arm": arms})))
+    found = cut_sums(asked, made, 0.01)
+    for t, group in enumerate("ab"):
+        mine = [i for i in range(300) if rows["S"][i] == group]
+        share = sum(arms[i] == "old" for i in mine) / len(mine)
+        level = float(cut_level(np.array(float(len(mine))), 0.01))
+        for k, law in enumerate(MECHANISMS.values()):
+            expected = np.zeros(5)
+            for i in mine:
+                x, v, y = rows["X"][i], rows["V"][i], float(rows["Y"][i])
+                q = share * MECHANISMS["old"][x][v] + (1 - share) * MECHANISMS["even"][x][v]
+                c = min(law[x][v] / q, level)
+                expected += [c, c * y, c * c, c * c * y, c * c * y * y]
+            assert found.sums[:, k, t] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("how", ["counts", "rows", "real outcome"])
+def test_certified_intervals_hold_for_all_arms_at_once(how: str) -> None:
+    """200 logs; with an error of 5 % more than 20 failures have probability below 1e-3. The bounds are in fact much safer."""
+    outcomes, gaps = truths()
+    asked = problem()
+    if how == "real outcome":
+        finite = {name: v for name, v in asked.variables.items() if name != "Y"}
+        asked = replace(asked, outcome=Outcome("Y", low=0, high=1), variables=finite)
+    if how == "rows":
+        asked = replace(asked, log=LogMap(propensity="p"))
+    wrong = 0
+    for seed in range(200):
+        rows = rows_of(300, seed)
+        rows["p"] = np.array(MECHANISMS["old"])[rows["X"], rows["V"]]
+        found = evaluate(asked, rows)
+        wrong += not all(
+            arm.outcome.certified_low <= mu <= arm.outcome.certified_high and arm.gap.certified_low <= zeta <= arm.gap.certified_high
+            for arm, mu, zeta in zip(found.arms, outcomes, gaps, strict=True)
+        )  # fmt: skip
+    assert wrong <= 20
+
+
+def test_a_declared_law_adds_a_second_kind_of_bound() -> None:
+    rows = rows_of(2000, 5)
+    by_weights = evaluate(problem(), rows)
+    free = problem(context=None, mechanisms=[])
+    assert by_weights.certified_by == "joint region of the cell means and empirical Bernstein bounds of weighted rows"
+    assert evaluate(free, rows).certified_by == "empirical Bernstein bounds of weighted rows"
+
+
+def test_findings_that_void_leave_nothing_certified() -> None:
+    rows = rows_of(100_000, 6)
+    rows["Y"] = rows["Y"].astype(float)
+    rows["Y"][:3] = np.nan
+    found = evaluate(problem(), rows)
+    assert [f.name for f in found.findings] == ["missing-outcomes"] and found.used == 99_997
+    assert found.certified_status == "UNDECIDED" and found.certified_arm is None and found.certified_by is None
+    assert found.not_certified == ("the log has the finding 'missing-outcomes'",)
+    assert all(arm.outcome.certified_low is None and arm.certified_fair is None for arm in found.arms)
+    assert found.arm is not None
+
+
+def test_rows_of_another_rule_are_noticed() -> None:
+    found = evaluate(problem(), rows_of(5000, 7, "new"))
+    assert "decisions-do-not-fit" in [f.name for f in found.findings] and found.not_certified
+    never = problem(arms=[Arm("old", table("V", [], [0.5, 0.5, 0.0])), Arm("even", table("V", [], [1 / 3] * 3))])
+    found = evaluate(never, rows_of(5000, 7))
+    impossible = next(f for f in found.findings if f.name == "impossible-rows")
+    assert impossible.rows == int((rows_of(5000, 7)["V"] == 2).sum()) and "V = 2" in impossible.examples[0]
+
+
+def test_a_fitted_arm_is_said_and_not_certified() -> None:
+    asked = problem()
+    arms = [Arm("old", Unknown("V", ("X",))), *asked.arms[1:]]
+    found = evaluate(problem(arms=arms), rows_of(50_000, 8))
+    outcomes, _ = truths()
+    assert found.arms[0].fitted and found.arms[0].outcome.certified_low is None
+    assert found.arms[0].outcome.value == pytest.approx(outcomes[0], abs=0.02)
+    assert found.fitted[0].arm == "old" and any("fitted from 50000 rows" in text for text in found.assumptions)
+    assert found.arms[1].outcome.certified_low is not None  # the law is declared: the region needs no logging mechanism
+    free = evaluate(problem(arms=arms, mechanisms=[]), rows_of(50_000, 8))
+    assert free.certified_by is None and "was fitted from them" in free.not_certified[0]
+
+
+def test_support_says_whether_the_log_can_speak() -> None:
+    assert [support_of(*pair) for pair in ((0.0, 100), (0.02, 1e6), (0.0, 50), (0.3, 1e6), (0.0, 5))] == [
+        "yes", "weakly", "weakly", "no", "no",
+    ]  # fmt: skip
+    never = problem(arms=[Arm("old", table("V", [], [0.5, 0.5, 0.0])), Arm("last", table("V", [], [0.0, 0.0, 1.0]))])
+    rows = rows_of(4000, 9)
+    kept = rows["V"] < 2
+    found = evaluate(never, {name: values[kept] for name, values in rows.items()})
+    assert found.arms[1].support == "no" and found.arms[1].unseen == 1.0 and found.arms[0].support == "yes"
+
+
+def test_what_to_pull_next_keeps_the_budget() -> None:
+    scenario = load_problem("ad-marketplace")
+    asked = replace(scenario.problem, log=LogMap(arm="arm"))
+    counts = np.zeros((len(asked.regimes), len(asked.arms)), dtype=np.int64)
+    counts[0, 0] = 300
+    assert scenario.world is not None
+    pulled = scenario.world.pull(Plan(asked.arm_names, asked.regimes, counts), np.random.default_rng(1)).labels(asked)
+    found = evaluate(replace(asked, log=LogMap(arm="arm", count="count")), pulled)
+    assert sum(line.share for line in found.next_pulls) == pytest.approx(1.0, abs=0.02)
+    cost = sum(
+        line.share * asked.cost_array[asked.regimes.index(line.regime), asked.arm_index(line.arm)] for line in found.next_pulls
+    )  # fmt: skip
+    assert asked.budget is None or cost <= (asked.average_cost_budget(1000) or 0) + 0.01
+
+
+def test_the_plain_gap_is_the_logs_own() -> None:
+    rows = rows_of(1000, 10)
+    found = evaluate(problem(), rows)
+    first, second = (rows["Y"][rows["S"] == group].mean() for group in "ab")
+    assert found.plain_gap == pytest.approx(first - second) and [g.rows for g in found.observed] == [
+        int((rows["S"] == g).sum()) for g in "ab"
+    ]
+
+
+def test_every_frame_gives_the_same_numbers() -> None:
+    pandas, polars, pyarrow = (pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow"))
+    rows = {name: values.tolist() for name, values in rows_of(400, 11).items()}
+    expected = asdict(evaluate(problem(), rows).arms[1])
+    for frame in (pandas.DataFrame(rows), polars.DataFrame(rows), polars.LazyFrame(rows), pyarrow.table(rows)):
+        assert asdict(evaluate(problem(), frame).arms[1]) == expected
+
+
+def test_certified_answers_by_hand() -> None:
+    asked = problem()
+
+    def answer(outcomes: list[list[float]], gaps: list[list[float]], excluded: tuple[int, ...] = ()) -> tuple[str, Any]:
+        status, arm = certified_answer(asked, Intervals(np.array([outcomes]), np.array([gaps])), excluded)
+        return str(status), arm
+
+    fair, unfair, open_ = [-0.1, 0.1], [0.3, 0.4], [0.1, 0.3]
+    assert answer([[0.5, 0.6], [0.1, 0.4], [0.8, 0.9]], [fair, fair, unfair]) == ("FOUND", "old")
+    assert answer([[0.5, 0.6], [0.1, 0.4], [0.8, 0.9]], [fair, fair, open_]) == ("UNDECIDED", None)
+    assert answer([[0.5, 0.6], [0.1, 0.55], [0.8, 0.9]], [fair, fair, unfair]) == ("UNDECIDED", None)
+    assert answer([[0.5, 0.6]] * 3, [unfair, unfair, unfair]) == ("NO_FAIR_ARM", None)
+    assert answer([[0.5, 0.6], [0.1, 0.4], [0.8, 0.9]], [fair, fair, unfair], (1,)) == ("UNDECIDED", None)
+    assert answer([[0.5, 0.6]] * 3, [unfair, unfair, unfair], (1,)) == ("UNDECIDED", None)
+
+
+def test_intervals_that_do_not_meet_stay_the_first() -> None:
+    first = Intervals(np.array([[[0.1, 0.5]]]), np.array([[[0.0, 0.2]]]))
+    second = Intervals(np.array([[[0.3, 0.9]]]), np.array([[[0.4, 0.5]]]))
+    both = narrowed([first, second])
+    assert both.outcomes.tolist() == [[[0.3, 0.5]]] and both.gaps.tolist() == [[[0.0, 0.2]]]
+
+
+def test_sums_are_evidence_like_any_other() -> None:
+    """A real outcome summed by cell gives what the same rows give one by one."""
+    finite = {name: v for name, v in problem().variables.items() if name != "Y"}
+    asked = replace(problem(), outcome=Outcome("Y", low=-1, high=3), variables=finite)
+    rng = np.random.default_rng(12)
+    rows = {**rows_of(200, 12), "Y": rng.uniform(-1, 3, 200)}
+    told = batch(asked, {**rows, "arm": ["old"] * 200})
+    scaled = (rows["Y"] + 1) / 4
+    made = SumEvidence.of(asked, told, np.stack([scaled, scaled**2], axis=1))
+    run = algorithm("pool", asked, pulls=10_000)
+    run.tell(told, id="log")
+    by_rows = run._evidence.summary(asked.shared_cells)
+    by_sums = made.summary(asked.shared_cells)
+    for part in ("rows", "sums", "squares", "by_arm", "contexts", "natural"):
+        assert getattr(by_sums, part) == pytest.approx(getattr(by_rows, part), rel=1e-12)
+    assert made.pulls().tolist() == run._evidence.pulls().tolist()
+    for a, b in zip(made.group_sums(), run._evidence.group_sums(), strict=True):
+        assert a == pytest.approx(b, rel=1e-12)
+    direct = [sum(term.outcome_sum.sum() for term in e.outcome_terms((0,))) for e in (made, run._evidence)]
+    assert direct[0] == pytest.approx(direct[1], rel=1e-12)
+
+
+def test_options_and_empty_logs_are_refused() -> None:
+    with pytest.raises(OptionError, match="confidence"):
+        evaluate(problem(), rows_of(10, 1), confidence=1.0)
+    with pytest.raises(DataError, match="No row of the log"):
+        evaluate(problem(), {**rows_of(10, 1), "Y": [None] * 10})
+    with pytest.raises(DataError, match="every input is finite"):
+        arms = [Arm("old", Unknown("V", ("X",)))]
+        evaluate(problem(arms=arms, log=LogMap(propensity="p")), {**rows_of(10, 1), "p": [0.5] * 10})
+
+
+def test_law_estimated_ignores_what_is_declared() -> None:
+    wrong = problem(shares=(0.9, 0.1), context=None)
+    rows = rows_of(20_000, 13)
+    assert "group-shares-mismatch" in [f.name for f in evaluate(wrong, rows).findings]
+    found = evaluate(wrong, rows, law="estimated")
+    assert found.findings == () and found.arms[0].outcome.value == pytest.approx(truths()[0][0], abs=0.02)
+
+
+def test_weighted_bounds_are_the_printed_ones() -> None:
+    """One arm and group by hand: 4 bounds an arm, a tenth of the error for P(S), the largest weight that can be."""
+    rows = rows_of(4000, 14)
+    found = evaluate(problem(mechanisms=[]), rows)
+    delta = 0.9 * 0.05 / (4 * 3)
+    log = math.log(2 / delta)
+    ends = []
+    for group in "ab":
+        mine = np.flatnonzero(rows["S"] == group)
+        n = len(mine)
+        level = max(math.sqrt(n / log) / 3, 1.0)
+        w = np.array(MECHANISMS["new"]) / np.array(MECHANISMS["old"])
+        c = np.minimum(w[rows["X"][mine], rows["V"][mine]], level)
+        bounds = []
+        for y in (rows["Y"][mine], 1 - rows["Y"][mine]):
+            x = c * y
+            bounds.append(x.mean() - math.sqrt(2 * x.var(ddof=1) * log / n) - 7 * min(w.max(), level) * log / (3 * (n - 1)))
+        ends.append((bounds[0], 1 - bounds[1]))
+    gap = found.arms[1].gap
+    assert gap.certified_low == pytest.approx(ends[0][0] - ends[1][1], abs=1e-10)
+    assert gap.certified_high == pytest.approx(ends[0][1] - ends[1][0], abs=1e-10)
+
+
+def test_an_arm_of_doubtful_fairness_is_not_named() -> None:
+    _, gaps = truths()
+    rows = rows_of(3000, 15)
+    asked = problem(tolerance=float(abs(gaps[1])), arms=[problem().arms[1]], mechanisms=[], deployed=None, log=LogMap(propensity="p"))
+    rows["p"] = np.array(MECHANISMS["old"])[rows["X"], rows["V"]]
+    found = evaluate(asked, rows, min_fair_probability=0.999)
+    assert 0.01 < found.arms[0].fair_probability < 0.999
+    assert found.status == "NO_FAIR_ARM"
+    assert evaluate(asked, rows, min_fair_probability=0.0).arm == ("new" if found.arms[0].fair_probability > 0.5 else None)
+
+
+def test_sparse_cells_with_a_fitted_rule_are_noted() -> None:
+    many = tuple(str(i) for i in range(60))
+    rng = np.random.default_rng(16)
+    asked = Problem(
+        name="sparse",
+        variables=[Variable("S", ("a", "b")), Variable("X", many), Variable("V", ("0", "1")), Variable("Y", ("0", "1"))],
+        graph=[("X", "V"), ("S", "V"), ("X", "Y"), ("V", "Y")],
+        sensitive="S",
+        decision="V",
+        outcome=Outcome("Y", values=(0, 1)),
+        tolerance=0.1,
+        arms=[Arm("old", Unknown("V", ("S", "X")))],
+        deployed="old",
+    )
+    rows = {"S": rng.choice(["a", "b"], 200), "X": rng.integers(0, 60, 200), "V": rng.integers(0, 2, 200), "Y": rng.integers(0, 2, 200)}
+    found = evaluate(asked, rows)
+    assert [(f.name, f.voids) for f in found.findings] == [("sparse-cells", False)] and found.method == "cell means"

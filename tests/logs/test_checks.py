@@ -1,0 +1,108 @@
+"""Checks of a log against what was declared: by scipy's own test, and at the rate of false alarms that is stated."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from fairarm import Arm, ContextLaw, LogMap, Outcome, Problem, Variable, table
+from fairarm.logs.checks import check_contexts, check_counts, check_decisions, check_duplicates, check_weights
+from fairarm.logs.findings import MISMATCH, mismatch
+from fairarm.logs.sources import open_log
+from fairarm.problem.pulls import Batch
+
+LAW = np.array([[0.9, 0.1], [0.3, 0.7]])
+
+PROBLEM = Problem(
+    name="checked",
+    variables=[Variable(n, ("0", "1")) for n in ("S", "X", "V", "Y")],
+    graph=[("S", "V"), ("X", "V"), ("X", "Y"), ("V", "Y")],
+    sensitive="S",
+    decision="V",
+    outcome=Outcome("Y", values=(0, 1)),
+    tolerance=0.1,
+    arms=[Arm("old", table("V", ["X"], LAW)), Arm("new", table("V", [], [0.5, 0.5]))],
+    deployed="old",
+    shares=(0.4, 0.6),
+    context=ContextLaw(("X",), np.array([0.25, 0.75])),
+)
+
+
+def test_mismatch_is_pearsons_test_where_nothing_is_merged() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        shares = rng.dirichlet(np.full(4, 5.0))
+        counts = rng.multinomial(5000, rng.dirichlet(np.full(4, 50.0)))
+        expected = chisquare(counts, 5000 * shares).pvalue
+        assert mismatch(counts[None], shares[None]) == pytest.approx(expected, rel=1e-9, abs=1e-300)
+
+
+def test_groups_add_up_and_small_expectations_are_merged() -> None:
+    counts = np.array([[50, 50], [30, 70]])
+    shares = np.array([[0.5, 0.5], [0.5, 0.5]])
+    assert mismatch(counts, shares) == pytest.approx(float(__import__("scipy.stats").stats.chi2.sf(16.0, 2)))
+    # expected 1, 1, 98: the first two are merged with the third until each has 5
+    assert mismatch(np.array([[4, 3, 93]]), np.array([[0.01, 0.01, 0.98]])) == 1.0
+    assert mismatch(np.array([[1, 99]]), np.array([[0.0, 1.0]])) == 0.0
+
+
+def test_sound_logs_seldom_raise_an_alarm() -> None:
+    """2 000 sound logs at a p-value of 1 in 10 000: more than 3 alarms have probability below 1e-4."""
+    rng = np.random.default_rng(2)
+    alarms = 0
+    for _ in range(2000):
+        made = np.stack([rng.multinomial(400, [0.4, 0.6]), np.zeros(2, dtype=np.int64)])
+        alarms += bool(check_counts(PROBLEM, made, made[0]))
+    assert alarms <= 3
+
+
+def drawn(n: int, law: np.ndarray, contexts: tuple[float, float], seed: int) -> Batch:
+    rng = np.random.default_rng(seed)
+    s, x = rng.integers(0, 2, n), (rng.random(n) < contexts[1]).astype(np.int64)
+    v = (rng.random(n) < law[x, 1]).astype(np.int64)
+    zero = np.zeros(n, dtype=np.int64)
+    return Batch(zero, zero, {"S": s, "X": x, "V": v, "Y": zero}, np.ones(n, dtype=np.int64))
+
+
+def test_decisions_are_held_against_the_declared_mechanism() -> None:
+    assert not check_decisions(PROBLEM, drawn(5000, LAW, (0.25, 0.75), 3), set())
+    other = drawn(5000, LAW[::-1], (0.25, 0.75), 3)
+    (finding,) = check_decisions(PROBLEM, other, set())
+    assert finding.name == "decisions-do-not-fit" and finding.voids and "'old'" in finding.message
+    assert not check_decisions(PROBLEM, other, {0})
+
+
+def test_contexts_are_held_against_the_declared_law() -> None:
+    assert not check_contexts(PROBLEM, drawn(5000, LAW, (0.25, 0.75), 4))
+    (finding,) = check_contexts(PROBLEM, drawn(5000, LAW, (0.5, 0.5), 4))
+    assert finding.name == "contexts-do-not-fit"
+    assert not check_contexts(replace(PROBLEM, context=None), drawn(5000, LAW, (0.5, 0.5), 4))
+
+
+def test_planned_shares_groups_and_p_of_s() -> None:
+    planned = replace(PROBLEM, log=LogMap(arm="arm", planned={"old": 0.5, "new": 0.5}), shares=None)
+    assert not check_counts(planned, np.array([[250, 250], [260, 240]]), np.array([510, 490]))
+    (finding,) = check_counts(planned, np.array([[250, 250], [400, 400]]), np.array([650, 650]))
+    assert finding.name == "sample-ratio-mismatch" and "old: 500 rows, planned 0.5" in finding.examples
+    (finding,) = check_counts(PROBLEM, np.array([[500, 500], [0, 0]]), np.array([500, 500]))
+    assert finding.name == "group-shares-mismatch"
+    names = {f.name for f in check_counts(planned, np.array([[100, 0], [100, 0]]), np.array([200, 0]))}
+    assert names == {"group-without-rows"}
+
+
+def test_weights_above_one_on_average_are_a_finding() -> None:
+    mean, error = np.array([[1.0, 1.02], [0.8, 1.3]]), np.full((2, 2), 0.01)
+    (finding,) = check_weights(PROBLEM, np.stack([mean, error]))
+    assert finding.examples == ("new, 1: mean weight 1.300",)
+    assert not check_weights(PROBLEM, np.stack([np.ones((2, 2)), np.zeros((2, 2))]))
+
+
+def test_duplicates_are_looked_for_by_the_row_id() -> None:
+    table_of_ids = open_log({"id": [1, 2, 2, 3, 3, 3], "S": ["0"] * 6})
+    assert not check_duplicates(PROBLEM, table_of_ids)
+    (finding,) = check_duplicates(replace(PROBLEM, log=LogMap(row_id="id")), table_of_ids)
+    assert (finding.name, finding.rows) == ("duplicate-rows", 3) and {"2", "3"} >= set(finding.examples)
+    assert MISMATCH < 1e-3

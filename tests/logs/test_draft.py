@@ -1,0 +1,77 @@
+"""`fairarm init`: the draft loads as it is, names what was guessed, and evaluates the log it came from."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairarm import evaluate
+from fairarm.errors import DataError, OptionError
+from fairarm.logs.draft import draft_problem
+from fairarm.logs.sources import open_log
+from fairarm.readers.problem_file import parse_problem
+
+
+def columns(n: int = 300) -> dict[str, Any]:
+    rng = np.random.default_rng(1)
+    offer = rng.integers(0, 2, n)
+    return {
+        "id": np.arange(n),
+        "decided_at": [datetime(2026, 1, 1)] * n,
+        "sex": rng.choice(["female", "male"], n).tolist(),
+        "region": rng.choice(["north", "south", "west"], n).tolist(),
+        "salary": rng.normal(size=n),
+        "offer": offer,
+        "repaid": np.where(rng.random(n) < 0.3 + 0.4 * offer, "yes", "no").tolist(),
+    }
+
+
+def parsed(text: str) -> Any:
+    return parse_problem(text, "draft", Path("."))[0]
+
+
+def test_roles_states_and_log_are_drafted_and_the_draft_evaluates() -> None:
+    draft = draft_problem(open_log(columns()))
+    problem = parsed(draft.text)
+    assert (problem.sensitive, problem.decision, problem.outcome.node) == ("sex", "offer", "repaid")
+    assert problem.variables["region"].states == ("north", "south", "west")
+    assert problem.outcome.values == (0.0, 1.0) and problem.variables["repaid"].states == ("no", "yes")
+    assert (problem.log.row_id, problem.log.time) == ("id", "decided_at")
+    assert "salary" in draft.text and "salary" not in problem.graph.nodes
+    assert draft.text.count("TO CONFIRM") >= 5
+    assert {"sensitive = sex", "decision = offer", "outcome = repaid"} <= set(draft.to_confirm)
+    found = evaluate(problem, columns())
+    assert found.used == 300 and [arm.fitted for arm in found.arms] == [True]
+
+
+def test_given_roles_are_kept_and_not_asked_about() -> None:
+    draft = draft_problem(open_log(columns()), decision="region", outcome="salary")
+    problem = parsed(draft.text)
+    assert (problem.decision, problem.outcome.node) == ("region", "salary")
+    assert problem.outcome.values is None and problem.outcome.low < problem.outcome.high
+    assert not any(item.startswith(("decision =", "outcome =")) for item in draft.to_confirm)
+
+
+def test_arms_of_an_arm_column_are_drafted() -> None:
+    log = {**columns(), "policy": ["a", "b", "b"] * 100, "pscore": [0.5] * 300}
+    problem = parsed(draft_problem(open_log(log)).text)
+    assert problem.arm_names == ("a", "b") and problem.log.arm == "policy" and problem.log.propensity is None
+
+
+def test_awkward_names_survive() -> None:
+    log = {'a "quoted" sex': ["x", "y"] * 10, "my offer": [0, 1] * 10, "outcome = ?": [0, 1, 1, 0] * 5}
+    problem = parsed(draft_problem(open_log(log)).text)
+    assert problem.sensitive == 'a "quoted" sex' and problem.outcome.node == "outcome = ?"
+
+
+def test_what_cannot_be_drafted_says_so() -> None:
+    with pytest.raises(OptionError, match="--sensitive"):
+        draft_problem(open_log({"age": [1.5, 2.5, 3.5], "offer": [0, 1, 1], "outcome": [0, 1, 0]}), decision="offer", outcome="outcome")  # fmt: skip
+    with pytest.raises(OptionError, match="no column 'gender'"):
+        draft_problem(open_log(columns()), sensitive="gender")
+    with pytest.raises(DataError, match="no rows"):
+        draft_problem(open_log({"sex": [], "offer": [], "outcome": []}))

@@ -1,0 +1,206 @@
+"""Reading a log for a problem: what is used, what is left out, and under which name."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairarm import Arm, LogMap, Outcome, Problem, Unknown, Variable, table
+from fairarm.errors import DataError, ProblemError
+from fairarm.logs.coding import ABSENT, UNDECLARED, Coder, numbers
+from fairarm.logs.reading import LEFT_OUT, LogReader
+from fairarm.logs.sources import open_log
+
+BASE = Problem(
+    name="base",
+    variables=[Variable("S", ("a", "b")), Variable("V", ("no", "yes")), Variable("Y", ("0", "1"))],
+    graph=[("S", "V"), ("V", "Y")],
+    sensitive="S",
+    decision="V",
+    outcome=Outcome("Y", values=(0, 1)),
+    tolerance=0.1,
+    arms=[Arm("old", table("V", [], [0.5, 0.5])), Arm("new", table("V", ["S"], [[0.2, 0.8], [0.0, 1.0]]))],
+    deployed="old",
+)
+
+
+def reader(columns: dict[str, Any], log: LogMap | None = None, problem: Problem = BASE) -> LogReader:
+    return LogReader(replace(problem, log=log or LogMap()), open_log(columns))
+
+
+def good(n: int = 4) -> dict[str, list[Any]]:
+    return {"S": ["a", "b"] * (n // 2), "V": ["no", "yes"] * (n // 2), "Y": [0, 1] * (n // 2)}
+
+
+def lines(found: LogReader) -> Counter[tuple[Any, ...]]:
+    batch = found.cells().batch
+    out: Counter[tuple[Any, ...]] = Counter()
+    for i in range(batch.size):
+        codes = tuple(int(batch.columns[name][i]) for name in found.problem.observed)
+        out[int(batch.arm[i]), int(batch.regime[i]), *codes] += int(batch.count[i])
+    return out
+
+
+def test_rows_become_counts_of_codes() -> None:
+    assert lines(reader(good())) == Counter({(0, 0, 0, 0, 0): 2, (0, 0, 1, 1, 1): 2})
+
+
+def test_columns_labels_arms_and_regimes_are_mapped() -> None:
+    log = LogMap(
+        columns={"S": "sex", "Y": "won"},
+        labels={"S": {"F": "a", "M": "b"}, "Y": {"lost": "0", "won": "1"}, "arm": {"B": "new"}, "regime": {"": "natural"}},
+        arm="policy",
+        regime="how",
+        count="n",
+    )
+    columns = {"sex": ["F", "M", "M"], "V": ["no", "yes", "yes"], "won": ["lost", "won", "won"]}
+    columns |= {"policy": ["old", "B", "B"], "how": ["", "", "b"], "n": [3, 5, 7]}
+    assert lines(reader(columns, log)) == Counter({(0, 0, 0, 0, 0): 3, (1, 0, 1, 1, 1): 5, (1, 2, 1, 1, 1): 7})
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("missing-outcomes", {"Y": [None, 1, 0, 1]}),
+        ("undeclared-states", {"Y": [0, 1, 0, 7]}),
+        ("undeclared-states", {"S": ["a", "b", "c", "b"]}),
+        ("missing-values", {"V": ["no", None, "no", "yes"]}),
+        ("unknown-arms", {"arm": ["old", "old", "lost", "old"]}),
+        ("unknown-regimes", {"regime": ["natural", "sideways", "natural", "natural"]}),
+        ("forced-rows-of-another-group", {"regime": ["b", "natural", "natural", "natural"]}),
+    ],
+)
+def test_a_row_that_cannot_be_used_is_left_out_under_a_name(name: str, change: dict[str, list[Any]]) -> None:
+    log = LogMap(arm="arm" if "arm" in change else None, regime="regime" if "regime" in change else None)
+    found = reader({**good(), **change}, log)
+    batch = found.cells().batch
+    assert (found.rows, found.used, batch.total) == (4, 3, 3)
+    (finding,) = found.findings()
+    assert finding.name == name and finding.rows == 1 and "1 of 4 rows" in finding.message
+    assert finding.voids == LEFT_OUT[name][0]
+
+
+def test_examples_name_the_value() -> None:
+    found = reader({**good(), "S": ["a", "martian", "a", "b"]})
+    found.cells()
+    assert found.findings()[0].examples == ("S = 'martian'",)
+
+
+def test_a_real_outcome_is_summed_and_checked() -> None:
+    problem = replace(BASE, outcome=Outcome("Y", low=0, high=10), variables=[v for k, v in BASE.variables.items() if k != "Y"])
+    found = reader({**good(), "Y": [2.5, None, 5.0, 11.0]}, problem=problem)
+    cells = found.cells()
+    assert sorted(f.name for f in found.findings()) == ["missing-outcomes", "outcomes-out-of-range"]
+    assert cells.batch.total == 2 and cells.sums is not None
+    assert cells.sums.sum(axis=0) == pytest.approx([0.75, 0.25**2 + 0.5**2], abs=1e-11)
+
+
+@pytest.mark.parametrize("timestamps", [False, True])
+@pytest.mark.parametrize("rows_too", [False, True])
+def test_rows_that_are_not_due_wait_with_and_without_outcome(timestamps: bool, rows_too: bool) -> None:
+    start = datetime(2026, 1, 1)
+    times: list[Any] = [0.0, 50.0, 95.0, 100.0]
+    if timestamps:
+        times = [start + timedelta(seconds=t) for t in times]
+    log = LogMap(time="at", outcome_within=10.0)
+    found = reader({**good(), "Y": [0, 1, 1, None], "at": times}, log)
+    total = sum(part.batch.total for part in found.chunks(3)) if rows_too else found.cells().batch.total
+    assert total == 2
+    (finding,) = found.findings()
+    assert (finding.name, finding.rows, finding.voids) == ("outcomes-not-due", 2, False)
+
+
+def test_rows_in_parts_are_the_same_rows() -> None:
+    rng = np.random.default_rng(1)
+    n = 500
+    columns = {
+        "S": rng.choice(["a", "b", "?"], n, p=[0.5, 0.4, 0.1]).tolist(),
+        "V": rng.choice(["no", "yes"], n).tolist(),
+        "Y": [None if r < 0.1 else int(r < 0.5) for r in rng.random(n)],
+    }
+    whole, parts = reader(columns), reader(columns)
+    counted = lines(whole)
+    seen: Counter[tuple[Any, ...]] = Counter()
+    for part in parts.chunks(64):
+        for i in range(part.batch.size):
+            seen[0, 0, *(int(part.batch.columns[name][i]) for name in BASE.observed)] += 1
+    assert seen == counted
+    assert [(f.name, f.rows) for f in parts.findings()] == [(f.name, f.rows) for f in whole.findings()]
+    assert (parts.rows, parts.used) == (whole.rows, whole.used) == (n, sum(counted.values()))
+    before = parts.findings()
+    assert sum(part.batch.total for part in parts.chunks(100)) == parts.used and parts.findings() == before
+
+
+def test_propensities_are_checked_row_by_row() -> None:
+    columns = {**good(6), "p": [0.5, 0.0, 1.5, None, 0.25, 1.0]}
+    found = reader(columns, LogMap(propensity="p"))
+    assert not found.countable
+    assert [part.propensity.tolist() for part in found.chunks() if part.propensity is not None] == [[0.5, 0.25, 1.0]]
+    assert [(f.name, f.rows) for f in found.findings()] == [("impossible-propensities", 3)]
+    each = {**good(4), "p0": [0.5, 0.4, 0.2, 0.3], "p1": [0.5, 0.4, 0.8, 0.7]}
+    found = reader(each, LogMap(propensities={"no": "p0", "yes": "p1"}))
+    assert [part.propensity.tolist() for part in found.chunks() if part.propensity is not None] == [[0.5, 0.2, 0.7]]
+    assert [(f.name, f.rows) for f in found.findings()] == [("propensities-do-not-sum", 1)]
+
+
+def test_who_made_the_rows_must_be_said() -> None:
+    with pytest.raises(DataError, match=r"log\.arm.*log\.made_by.*log\.propensity"):
+        reader(good(), problem=replace(BASE, deployed=None))
+    assert reader(good(), LogMap(made_by="new"), replace(BASE, deployed=None)).cells().batch.arm.tolist() == [1, 1]
+
+
+def test_a_missing_column_is_named_with_the_way_out() -> None:
+    with pytest.raises(DataError, match=r"no column 'V'.*log\.columns"):
+        reader({"S": ["a"], "W": ["no"], "Y": [1]})
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        {"columns": {"Z": "z"}},
+        {"labels": {"S": {"F": "female"}}},
+        {"arm": "a", "made_by": "old"},
+        {"made_by": "unknown"},
+        {"planned": {"old": 0.5, "new": 0.6}, "arm": "a"},
+        {"planned": {"old": 0.5, "new": 0.5}},
+        {"propensity": "p", "propensities": {"no": "p0", "yes": "p1"}},
+        {"propensities": {"no": "p0"}},
+        {"outcome_within": 3.0},
+        {"time": "t", "outcome_within": -1.0},
+    ],
+)
+def test_a_map_that_does_not_fit_the_problem_is_refused(log: dict[str, Any]) -> None:
+    with pytest.raises(ProblemError):
+        replace(BASE, log=LogMap(**log))
+
+
+def test_values_are_matched_to_states_as_they_are_written() -> None:
+    coder = Coder(("1", "0.5", "true", "x"), {"one": "1"})
+    assert [coder.code(v) for v in (1, 1.0, "1", "one", 0.5, True, "x ", None, float("nan"), "y", 2)] == [
+        0, 0, 0, 0, 1, 2, 3, ABSENT, ABSENT, UNDECLARED, UNDECLARED,
+    ]  # fmt: skip
+    for values in ([1, 7, 1], [1.0, np.nan, 0.5], [True, False, True], ["1", None, "z"]):
+        array = np.array(values, dtype=object if isinstance(values[0], str) else None)
+        assert coder.codes(array).tolist() == [coder.code(v) for v in array.tolist()]
+    assert np.isnan(numbers(np.array(["3", "x", None], dtype=object))).tolist() == [False, True, True]
+
+
+def test_a_log_with_too_many_cells_is_read_by_rows() -> None:
+    many = tuple(str(i) for i in range(3000))
+    problem = Problem(
+        name="wide",
+        variables=[Variable("S", ("a", "b")), Variable("A", many), Variable("B", many), Variable("V", ("no", "yes")), Variable("Y", ("0", "1"))],
+        graph=[("A", "V"), ("B", "V"), ("S", "V"), ("V", "Y")],
+        sensitive="S",
+        decision="V",
+        outcome=Outcome("Y", values=(0, 1)),
+        tolerance=0.1,
+        arms=[Arm("old", Unknown("V", ("A", "B")))],
+        deployed="old",
+    )  # fmt: skip
+    assert not reader({**good(), "A": ["1"] * 4, "B": ["2"] * 4}, problem=problem).countable

@@ -1,0 +1,270 @@
+"""Pages of runs, simulations and inspections: they say what the terminal says, in its words, and hold every number."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from page_tree import Element, read_page, table_rows
+from rich.console import Console
+
+from fairarm import Problem, Variable, identify, inspect, load_problem, simulate, table
+from fairarm.cli import show
+from fairarm.experiments.identify import Identification
+from fairarm.problem.mechanism import Arm
+from fairarm.problem.outcome import Outcome
+from fairarm.reports.page.charts import _pull_ticks
+from fairarm.reports.page.inspection import reasons
+from fairarm.reports.page.write import page_text
+
+
+def page_of(result: Any, problem: Any = None) -> Element:
+    return read_page(page_text(result, problem))
+
+
+def tables(page: Element) -> list[list[dict[str, str]]]:
+    return [table_rows(table) for table in page.all("table")]
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """What the terminal shows, on lines as long as they need to be."""
+    shown = io.StringIO()
+    monkeypatch.setattr(show, "console", Console(file=shown, width=100_000, highlight=False))
+    return shown
+
+
+def sentences(shown: str) -> list[str]:
+    """Lines that are no row of a table."""
+    lines = [" ".join(line.split()) for line in shown.splitlines()]
+    return [
+        line.removeprefix("Not available: ") for line in lines if line.endswith(".") or line.startswith("most likely")
+    ]
+
+
+def run_of(name: str, **options: Any) -> tuple[Identification, Problem]:
+    scenario = load_problem(name)
+    return identify(scenario.problem, scenario.world, **{"pulls": 300, "seed": 1, **options}), scenario.problem
+
+
+RUNS = (
+    {"name": "coin"},
+    {"name": "coin", "algorithm": "csr-v2"},
+    {"name": "coin", "algorithm": "sris-v2"},
+    {"name": "coin", "algorithm": "csr-v1", "pulls": 3},
+    {"name": "coin", "pulls": 2000, "confidence": 0.9},
+    {"name": "coin", "pulls": 20, "confidence": 0.99},
+    {"name": "coin", "pulls": 2000, "confidence": 0.9, "stop": "bayes-stop"},
+    {"name": "ad-marketplace"},
+    {"name": "synthetic-tight-noisy:K=6,m=8,seed=2", "pulls": 200, "seed": 2},
+)
+
+
+@pytest.mark.parametrize("options", RUNS, ids=lambda o: " ".join(str(v) for v in o.values()))
+def test_a_run_is_told_in_the_words_of_the_terminal(options: dict[str, Any], terminal: io.StringIO) -> None:
+    found, problem = run_of(**options)
+    teller = show.Storyteller(problem)
+    for part in found.story:
+        teller.phase(part)
+    teller.end(found)
+    said = page_of(found, problem).text.lower()
+    expected = sentences(terminal.getvalue())
+    assert expected
+    assert [line for line in expected if line.lower() not in said] == []
+
+
+@pytest.mark.parametrize("name", ["coin", "ad-marketplace", "synthetic-tight:K=30,m=5,seed=3", "hepar2:K=3"])
+def test_an_inspection_is_told_in_the_words_of_the_terminal(name: str, terminal: io.StringIO) -> None:
+    scenario = load_problem(name)
+    found = inspect(scenario.problem, scenario.world, limit=name != "hepar2:K=3")
+    show.inspection(found)
+    said = page_of(found).text
+    expected = [line.removeprefix(f"{scenario.problem.name} ") for line in sentences(terminal.getvalue())]
+    assert len(expected) >= 6
+    assert [line for line in expected if line not in said] == []
+
+
+def test_every_arm_of_a_run_with_its_reason() -> None:
+    found, problem = run_of("ad-marketplace", pulls=1000, seed=7)
+    page = page_of(found, problem)
+    phases, outcomes, gaps = tables(page)
+    assert len(phases) == len(found.story)
+    assert phases[0]["what it pulled"] == "484 x deployed (natural)"
+    assert {row["arm"].removeprefix("★ "): row["why"] for row in outcomes} == {
+        r.name: r.reason for r in found.verdict.arms
+    }
+    assert outcomes[0]["arm"] == "★ by-query" and gaps[0]["gap female - male"] == "+0.0509"
+    assert "Nothing is certified: the probability goes by the posterior." in page.text
+    assert "Best mixture that is fair with probability 0.95" in page.text
+
+
+def test_every_arm_of_a_rejection_with_its_phase() -> None:
+    found, problem = run_of("coin", algorithm="csr-v2")
+    _, rows = tables(page_of(found, problem))
+    assert [(row["arm"], row["phase"]) for row in rows] == [("★ even", ""), ("tilted", "7")]
+    assert rows[1]["why"].startswith("unfair: gap 0.1378 > 0.1")
+
+
+def test_a_run_without_its_problem_still_has_the_tolerance_of_its_world() -> None:
+    found, problem = run_of("coin")
+    page = page_of(found)
+    assert "A gap between -0.1 and 0.1 is fair." in page.text
+    assert "Choose how" not in page.text and "Choose how" in page_of(found, problem).text
+    blind = page_of(replace(found, truth=None))
+    assert "Shaded" not in blind.text and "the truth in this world" not in blind.text
+
+
+def test_a_run_that_started_from_a_log_says_so() -> None:
+    found, problem = run_of("coin")
+    said = "The run started from 1234 rows of a log; they count neither as pulls nor as cost."
+    assert said in page_of(replace(found, log_rows=1234), problem).text
+    assert said not in page_of(found, problem).text
+
+
+def test_a_long_story_is_drawn_as_one_outline() -> None:
+    found, problem = run_of("coin")
+    story = tuple(replace(found.story[0], phase=k + 1) for k in range(200))
+    page = page_of(replace(found, story=story), problem)
+    assert len(tables(page)[0]) == 200
+    assert not [e for e in page.walk() if "phases-pulls-" in e.attributes.get("id", "")]
+
+
+def test_a_run_without_a_phase() -> None:
+    found, problem = run_of("coin")
+    assert "No pull was made." in page_of(replace(found, story=()), problem).text
+
+
+# ---- simulations ----
+
+
+@pytest.fixture(scope="module")
+def simulated() -> Any:
+    coin = load_problem("coin")
+    return simulate(coin.problem, coin.world, algorithms=["pool", "uniform"], pulls=[50, 400], runs=20, limit=True)
+
+
+def test_a_simulation_has_every_point(simulated: Any) -> None:
+    page = page_of(simulated)
+    (rows,) = tables(page)
+    assert len(rows) == 4
+    for row, point in zip(rows, simulated.results, strict=True):
+        assert (row["algorithm"], row["pulls"], row["error"]) == (
+            point.algorithm,
+            str(point.pulls),
+            f"{point.error:.3f}",
+        )
+        assert row["95 % limits"] == f"{point.error_low:.3f}-{point.error_high:.3f}"
+        assert row["used / limit"] == f"{point.pulls_per_limit:.2f}"
+    assert "coin: the best fair arm is even." in page.text
+    best = min((p for p in simulated.results if p.pulls == 400), key=lambda p: p.error)
+    assert f"With 400 pulls, {best.algorithm} was wrong in {best.error:.3f} of 20 runs" in page.text
+
+
+def test_a_simulation_does_not_depend_on_how_long_it_took(simulated: Any) -> None:
+    slower = tuple(replace(point, seconds=point.seconds + 9.0) for point in simulated.results)
+    assert page_text(simulated) == page_text(replace(simulated, results=slower))
+
+
+def test_a_simulation_where_no_arm_is_fair(simulated: Any) -> None:
+    assert "coin: no arm is fair." in page_of(replace(simulated, best_fair_arm=None)).text
+
+
+@pytest.mark.parametrize(
+    ("pulls", "texts"),
+    [
+        ([100], ["100"]),
+        ([1000, 3000, 10_000], ["1 000", "3 000", "10 000"]),
+        ([100, 110, 120, 1000], ["100", "", "", "1 000"]),
+    ],
+)
+def test_ticks_of_pulls_do_not_touch(pulls: list[int], texts: list[str]) -> None:
+    from matplotlib.figure import Figure
+
+    axes = Figure().add_subplot()
+    axes.set_xscale("log")
+    _pull_ticks(axes, pulls)
+    assert [label.get_text().replace("\u202f", " ").replace("\u00a0", " ") for label in axes.get_xticklabels()] == texts
+
+
+# ---- inspections ----
+
+
+def test_why_a_node_must_be_observed() -> None:
+    problem = Problem(
+        name="p",
+        variables=[Variable(name, ("a", "b")) for name in ("S", "X", "W", "Z", "V", "Y")],
+        graph=[("S", "X"), ("W", "X"), ("X", "V"), ("Z", "V"), ("V", "Y"), ("X", "Y"), ("S", "V"), ("H", "Y")],
+        sensitive="S",
+        decision="V",
+        outcome=Outcome("Y", values=(0, 1)),
+        tolerance=0.1,
+        arms=[
+            Arm("one", table("V", ["Z"], [[0.5, 0.5], [0.4, 0.6]])),
+            Arm("two", table("V", ["S", "X"], np.full((2, 2, 2), 0.5))),
+        ],
+    )
+    assert problem.observed == ("S", "X", "W", "V", "Z", "Y")
+    assert {node: reasons(problem, node) for node in problem.observed} == {
+        "S": ["the sensitive attribute", "an input of two"],
+        "X": ["an input of two", "a child of S on the way to Y, whose mechanism is not declared"],
+        "W": ["a parent of X"],
+        "Z": ["an input of one"],
+        "V": ["the decision"],
+        "Y": ["the outcome"],
+    }
+    page = page_of(inspect(problem))
+    assert {row["node"] for row in tables(page)[0]} == set(problem.observed)
+    assert "Not known: the problem has no world that knows it." in page.text
+    assert [e.text for e in page.all("h2")].count("Not available") == 1
+
+
+def test_divergences_are_drawn_with_their_numbers() -> None:
+    scenario = load_problem("ad-marketplace")
+    found = inspect(scenario.problem, scenario.world)
+    page = page_of(found)
+    assert found.M is not None and found.D is not None
+    for name, matrix in (("m", found.M), ("d1", found.D[0]), ("d2", found.D[1])):
+        svg = page.find(f"figure-{name}")
+        written = [e.text for e in svg.all("text")]
+        assert all(written.count(f"{x:.2f}") for x in matrix.ravel() if x < 10)
+        assert len(svg.all("image")) >= 1
+
+
+def test_arms_without_overlap_are_hatched_and_named() -> None:
+    scenario = load_problem("ad-marketplace")
+    found = inspect(scenario.problem, scenario.world)
+    assert found.M is not None
+    cut = found.M.copy()
+    cut[4, 0] = np.inf
+    page = page_of(replace(found, M=cut))
+    assert "The deployed arm's pulls say nothing about: by-sex." in page.text
+    assert "Infinite for 1 of 36 pairs." in page.find("figure-m").text
+    assert any(e.tag == "pattern" for e in page.find("figure-m").walk())
+    assert not any(e.tag == "pattern" for e in page.find("figure-d1").walk())
+
+
+def test_many_arms_are_numbered_and_the_best_fair_one_is_drawn() -> None:
+    scenario = load_problem("synthetic-tight:K=70,m=20,seed=3")
+    found = inspect(scenario.problem, scenario.world)
+    page = page_of(found)
+    assert found.truth is not None and found.truth.best_fair_arm is not None
+    best = scenario.problem.arm_names[found.truth.best_fair_arm]
+    first = [e.text for e in page.find("figure-outcomes").all("text") if e.text.startswith("★")]
+    assert first == [f"★ {best}"] * 2
+    assert "The picture shows the 60 best of 70 arms; the table has all." in page.text
+    assert "The first 60 of 70 arms." in page.text
+    rows = tables(page)[1]
+    assert [row["number"] for row in rows] == [str(k + 1) for k in range(70)]
+
+
+def test_a_problem_in_which_no_arm_is_fair() -> None:
+    scenario = load_problem("synthetic-tight:K=30,m=20,seed=3")
+    found = inspect(scenario.problem, scenario.world)
+    assert found.truth is not None
+    strict = replace(found, truth=replace(found.truth, tolerance=1e-12))
+    page = page_of(strict)
+    assert "In this world no arm is fair; the best arm of all" in page.text
+    assert "★" not in page.find("figure-outcomes").text

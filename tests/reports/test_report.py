@@ -1,0 +1,485 @@
+"""`report`: what the pages say, that everything from outside is escaped, that a file appears whole, and the same bytes."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import stat
+import subprocess
+import sys
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_evaluations import ARMS, ASSUMPTIONS, MISSING, YOUNG, arm_of, certified, evaluation, problem_of
+from page_tree import Element, read_page, table_rows
+
+import fairarm
+from fairarm import identify, inspect, load_problem, simulate
+from fairarm.algorithms.state import Status
+from fairarm.errors import OptionError
+from fairarm.experiments.evaluate import ArmEvaluation, Estimate, Evaluation, NextPulls, ObservedGroup
+from fairarm.logs.findings import Finding
+from fairarm.reports.page.write import page_text
+from fairarm.reports.words import percent, value, weight, whole
+
+ORDER = (
+    "Answer, by probability",
+    "Certified",
+    "What was noticed in the log",
+    "How good each arm is",
+    "How fair each arm is",
+    "Can the log speak for the arms?",
+    "The plain gap in the log",
+    "All numbers",
+    "What to pull next",
+    "What all this assumes",
+    'What "fair" does not mean',
+    "How it was made",
+)
+NASTY = (
+    "<script>alert(1)</script>",
+    "$x_1$ & \"b\" 'c'",
+    'id="y" href="#z" url(#w) #010001',
+    "</svg><b>bold",
+    "{{ 7 * 7 }}",
+    "漢字の腕",
+)
+
+
+def page_of(result: Any, problem: Any = None) -> Element:
+    return read_page(page_text(result, problem))
+
+
+def headings(page: Element) -> list[str]:
+    return [e.text for e in page.walk() if e.tag == "h2"]
+
+
+def section(page: Element, title: str) -> Element:
+    (found,) = [e for e in page.all("section") if e.all("h2")[0].text == title]
+    return found
+
+
+def facts(page: Element) -> dict[str, str]:
+    (listed,) = page.all("dl")
+    return {a.text: b.text for a, b in zip(listed.all("dt"), listed.all("dd"), strict=True)}
+
+
+@pytest.fixture(scope="module")
+def voided() -> Element:
+    return page_of(evaluation())
+
+
+@pytest.fixture(scope="module")
+def proved() -> Element:
+    return page_of(certified())
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, tuple[Any, Any]]:
+    """One result of each kind, with its problem."""
+    coin = load_problem("coin")
+    assert coin.world is not None
+    run = identify(coin.problem, coin.world, pulls=300, seed=1)
+    repeated = simulate(coin.problem, coin.world, algorithms=["pool", "csr-v2"], pulls=[50, 200], runs=20)
+    return {
+        "evaluation": (evaluation(), None),
+        "certified": (certified(), None),
+        "identification": (run, coin.problem),
+        "identification, problem not given": (run, None),
+        "rejection": (identify(coin.problem, coin.world, algorithm="csr-v2", pulls=300, seed=1), coin.problem),
+        "simulation": (repeated, coin.problem),
+        "simulation, problem not given": (repeated, None),
+        "inspection": (inspect(coin.problem, coin.world, limit=True), None),
+        "inspection without a world": (inspect(coin.problem), None),
+    }
+
+
+# ---- what the page of an evaluation says ----
+
+
+def test_sections_come_in_the_order_in_which_people_ask(voided: Element) -> None:
+    assert tuple(headings(voided)) == ORDER
+
+
+def test_the_answer_says_how_sure(voided: Element) -> None:
+    answer = section(voided, ORDER[0]).text
+    assert "by-need is the best fair arm by this log, with probability 0.953: its outcome is 0.5500" in answer
+    assert "(95 % interval 0.5200 to 0.5800) and its gap -0.0300 (-0.0500 to -0.0100)" in answer
+    assert "Posterior probability of by-need: 0.953; next, never-tried: 0.040." in answer
+    assert "ertified" not in answer
+
+
+def test_nothing_is_certified_and_why(voided: Element) -> None:
+    assert section(voided, "Certified").text == (
+        "Certified Nothing is certified. Not certified: the log has the finding 'missing-outcomes'."
+    )
+
+
+def test_what_is_certified_stands_apart(proved: Element) -> None:
+    box = section(proved, "Certified").text
+    assert "Certified: by-need is the best fair arm; wrong with probability at most 0.05, whatever the truth" in box
+    assert "Certified fair: current, by-need." in box
+    assert "Certified unfair: by-sex." in box
+    assert "osterior" not in box
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (Status.NO_FAIR_ARM, "Certified: no arm is fair; wrong with probability at most 0.05"),
+        (Status.UNDECIDED, "Not certified yet which arm is best: at confidence 0.95 more than one answer is left."),
+    ],
+)
+def test_other_certified_answers(status: Status, said: str) -> None:
+    page = page_of(certified(certified_status=status, certified_arm=None))
+    assert said in section(page, "Certified").text
+
+
+def test_no_fair_arm_and_an_arm_that_was_passed_over() -> None:
+    doubtful = replace(ARMS[1], best_probability=0.6, fair_probability=0.6)
+    found = evaluation((ARMS[0], doubtful), status=Status.NO_FAIR_ARM, arm=None, probability=0.4, runner_up="by-need", runner_up_probability=-0.4)  # fmt: skip
+    answer = section(page_of(found), ORDER[0]).text
+    assert "No arm is probably fair enough by this log (probability of no fair arm 0.400)." in answer
+    assert "by-need is more probable to be the best fair arm, but it is fair with probability 0.60 only" in answer
+    assert "-0.4" not in answer
+
+
+def test_an_answer_that_the_log_does_not_speak_for_is_marked() -> None:
+    found = evaluation(arm="never-tried")
+    assert "Beware of never-tried: the log does not speak for it" in section(page_of(found), ORDER[0]).text
+
+
+def test_every_finding_with_its_count_message_and_examples(voided: Element) -> None:
+    cards = voided.all("article")
+    assert len(cards) == 2
+    for card, finding in zip(cards, (MISSING, YOUNG), strict=True):
+        assert card.all("h3")[0].text == f"{finding.name} {finding.rows} rows"
+        assert finding.message in card.text
+        assert [e.text for e in card.all("li")] == list(finding.examples)
+    assert "⚠ voids certification: nothing is certified" in cards[0].text
+    assert "noted: does not void certification" in cards[1].text
+    assert "12,000 rows were read and 11,929 used (99.41 %)." in voided.text
+
+
+def test_a_log_without_findings() -> None:
+    assert "Nothing wrong was found." in section(page_of(certified(findings=())), ORDER[2]).text
+
+
+def test_every_number_of_every_arm_is_in_the_tables(proved: Element) -> None:
+    outcomes, gaps, support = (table_rows(table) for table in section(proved, "All numbers").all("table"))
+    order = ["★ by-need", "never-tried", "lottery", "current", "by-sex"]
+    assert [row["arm"] for row in outcomes] == [row["arm"] for row in gaps] == [row["arm"] for row in support] == order
+    assert outcomes[0] == {
+        "arm": "★ by-need", "outcome": "0.5500", "95 % interval": "0.5200 to 0.5800",
+        "certified interval": "0.4700 to 0.6300", "best": "0.953",
+    }  # fmt: skip
+    assert gaps[4] == {
+        "arm": "by-sex", "gap woman - man": "+0.2500", "95 % interval": "+0.2300 to +0.2700",
+        "certified interval": "+0.1900 to +0.3100", "fair": "0.020", "certified": "unfair",
+    }  # fmt: skip
+    assert support[1] == {
+        "arm": "never-tried", "log speaks": "no", "effective rows": "3", "largest weight": "810", "overlap": "0.040",
+        "unseen": "0.700", "own rows": "0", "mechanism": "declared",
+    }  # fmt: skip
+    assert support[2]["mechanism"] == "fitted"
+
+
+def test_without_certified_intervals_the_tables_say_none(voided: Element) -> None:
+    outcomes, gaps, _ = (table_rows(table) for table in section(voided, "All numbers").all("table"))
+    assert {row["certified interval"] for row in (*outcomes, *gaps)} == {"none"}
+    assert {row["certified"] for row in gaps} == {"no"}
+
+
+def test_the_plain_gap_and_how_it_differs(voided: Element) -> None:
+    text = section(voided, "The plain gap in the log").text
+    assert (
+        "The plain gap, woman - man, is +0.0560. It is what the rows of the deployed rule, current, show as they are"
+        in text
+    )
+    assert "Under by-need the gap is -0.0300 (-0.0500 to -0.0100): 0.0260 smaller in size." in text
+    rows = table_rows(section(voided, "The plain gap in the log").all("table")[0])
+    assert rows == [
+        {"group": "woman", "rows": "6,100", "mean days": "0.4370"},
+        {"group": "man", "rows": "5,829", "mean days": "0.3810"},
+    ]
+
+
+def test_the_plain_gap_where_a_group_has_no_rows() -> None:
+    found = evaluation(observed=(ObservedGroup("woman", 10, 0.5), ObservedGroup("man", 0, None)))
+    page = page_of(found)
+    assert "The log has no natural rows of man: there is no plain gap to compare with." in page.text
+    assert "Dotted" not in page.text
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"), [((5, 7), "the 2 rules that made them"), ((0, 0), "the deployed rule show"), ((0, 3), "the rule that made them, by-need,")]
+)  # fmt: skip
+def test_who_made_the_rows(rows: tuple[int, int], said: str) -> None:
+    arms = tuple(replace(arm, rows=number) for arm, number in zip(ARMS, rows, strict=False))
+    assert said in section(page_of(evaluation(arms)), "The plain gap in the log").text
+
+
+def test_next_pulls_say_whom(voided: Element) -> None:
+    rows = table_rows(section(voided, "What to pull next").all("table")[0])
+    assert rows == [
+        {"arm": "by-need", "whom": "natural: people as they come", "share": "60%"},
+        {"arm": "never-tried", "whom": "woman: people recruited because sex is woman", "share": "40%"},
+    ]
+
+
+@pytest.mark.parametrize("changes", [{"next_pulls": ()}, {"probability": 0.9995}])
+def test_nothing_left_to_pull(changes: dict[str, Any]) -> None:
+    assert "Nothing is left to learn" in section(page_of(evaluation(**changes)), "What to pull next").text
+
+
+def test_every_assumption_and_what_was_fitted(voided: Element) -> None:
+    listed = [e.text for e in section(voided, "What all this assumes").all("li")]
+    assert listed[:3] == list(ASSUMPTIONS)
+    assert listed[3].startswith("The mechanism of arm 'lottery' is fitted from 210 rows, at least 12")
+
+
+def test_what_fair_does_not_mean_and_how_it_was_made(voided: Element) -> None:
+    assert len(section(voided, ORDER[10]).all("li")) == 6
+    assert "An arm that is fair for sex may be unfair for another attribute" in section(voided, ORDER[10]).text
+    assert facts(voided) == {
+        "problem": "ward", "arms": "5", "tolerance": "0.1", "log": "ward-2024.parquet", "engine": "duckdb",
+        "rows read": "12,000", "rows used": "11,929", "method": "cell means", "certified by": "not certified",
+        "confidence": "0.95", "seed": "3", "fairarm": fairarm.__version__,
+    }  # fmt: skip
+
+
+def test_arms_that_the_log_speaks_for(voided: Element) -> None:
+    figure = section(voided, "Can the log speak for the arms?")
+    assert "The log speaks for 3 of 5 arms, weakly for 1, and not for 1." in figure.text
+    texts = [e.text for e in voided.find("figure-overlap").all("text")]
+    assert "no, 3 rows, weight 810" in texts
+    assert "weakly, 60 rows, weight 12" in texts
+
+
+def many(number: int) -> Evaluation:
+    arms = tuple(
+        arm_of(f"arm-{k}", 0.3 + 0.4 * k / number, 0.0, best_probability=k / number**2, effective_rows=1.0 * k) for k in range(number)
+    )  # fmt: skip
+    return evaluation(arms, arm=f"arm-{number - 1}")
+
+
+def test_with_many_arms_figures_show_the_most_probable_and_say_so() -> None:
+    page = page_of(many(75))
+    said = "The picture shows the 60 most probable of 75 arms; the table has all."
+    for name in ("outcomes", "gaps", "overlap"):
+        figure = page.find(f"figure-{name}")
+        for drawn in figure.all("svg"):
+            shown = {e.text.removeprefix("★ ") for e in drawn.all("text")} & {f"arm-{k}" for k in range(75)}
+            assert shown == {f"arm-{k}" for k in range(15, 75)}
+        assert said in figure.text
+    for table in section(page, "All numbers").all("table"):
+        assert len(table_rows(table)) == 75
+
+
+def test_sixty_arms_are_all_shown_and_nothing_is_said() -> None:
+    page = page_of(many(60))
+    assert "most probable of" not in page.text
+    assert (
+        sum(
+            e.text.removeprefix("★ ").startswith("arm-") for e in page.find("figure-outcomes").all("svg")[0].all("text")
+        )
+        == 60
+    )
+
+
+# ---- anything a log may hold ----
+
+
+def nasty() -> Evaluation:
+    arms = tuple(arm_of(name, 0.4 + 0.02 * k, 0.01 * k) for k, name in enumerate(NASTY))
+    mean = '</style><img src="x" onerror="y">'
+    finding = Finding("undeclared-states", f"3 rows hold {mean}", 3, (mean, "<!-- ", "a\x00b\udce9"))
+    found = evaluation(
+        arms,
+        findings=(finding,),
+        log=f"/data/{mean}\udce9.csv",
+        assumptions=(mean,),
+        next_pulls=(NextPulls(NASTY[0], "natural", 1.0),),
+        not_certified=(mean,),
+    )
+    return replace(found, problem=problem_of(NASTY, sensitive="<i>sex</i>"))
+
+
+def test_everything_from_outside_is_escaped(tmp_path: Path) -> None:
+    text = fairarm.report(nasty(), tmp_path / "nasty.html").read_text(encoding="utf-8")
+    page = read_page(text)
+    assert not {e.tag for e in page.walk()} & {"script", "img", "b", "i"}
+    assert not [name for e in page.walk() for name in e.attributes if name.startswith("on")]
+    assert "<!--" not in text
+    for table in section(page, "All numbers").all("table"):
+        assert [row["arm"].removeprefix("★ ") for row in table_rows(table)] == list(reversed(NASTY))
+    assert page.all("article")[0].all("li")[0].text == '</style><img src="x" onerror="y">'
+    labels = [e.text.removeprefix("★ ") for e in page.find("figure-outcomes").all("svg")[0].all("text")]
+    assert set(NASTY) <= {*labels, NASTY[2]}
+    assert any(label.startswith('id="y"') and label.endswith("#010001") for label in labels)
+
+
+def test_numbers_that_are_not_known_are_question_marks() -> None:
+    nothing = Estimate(math.nan, math.nan, math.nan, None, None)
+    blank = replace(arm_of("blank", 0.5, 0.0), outcome=nothing, gap=nothing, effective_rows=math.nan, overlap=math.nan, unseen=math.nan, largest_weight=math.nan)  # fmt: skip
+    for arms in ((blank,), (ARMS[0], blank)):
+        page = page_of(evaluation(arms, arm=None, status=Status.NO_FAIR_ARM))
+        rows = {row["arm"]: row for row in table_rows(section(page, "All numbers").all("table")[0])}
+        assert rows["blank"]["outcome"] == "?"
+        assert "nan" not in page.text
+
+
+def test_one_arm_with_intervals_of_no_width() -> None:
+    point = Estimate(0.5, 0.5, 0.5, 0.5, 0.5)
+    sure: ArmEvaluation = replace(arm_of("only", 0.5, 0.0), outcome=point, gap=Estimate(0.0, 0.0, 0.0, 0.0, 0.0))
+    assert "only" in page_of(evaluation((sure,))).find("figure-outcomes").text
+
+
+# ---- every page ----
+
+KINDS = (
+    "evaluation", "certified", "identification", "identification, problem not given", "rejection", "simulation",
+    "simulation, problem not given", "inspection", "inspection without a world",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_needs_nothing_from_outside(results: dict[str, tuple[Any, Any]], kind: str) -> None:
+    text = page_text(*results[kind])
+    page = read_page(text)
+    assert re.search(r"https?:|//[a-z]|@import|\bsrc=|javascript:", text) is None
+    assert not {e.tag for e in page.walk()} & {"script", "link", "iframe", "img", "object", "base"}
+    targets = [e.attributes["href"] for e in page.walk() if "href" in e.attributes]
+    assert all(target.startswith(("#", "data:image/png;base64,")) for target in targets)
+    ids = [e.attributes["id"] for e in page.walk() if "id" in e.attributes]
+    assert len(ids) == len(set(ids))
+    used = {t[1:] for t in targets if t.startswith("#")} | set(re.findall(r"url\(#([^)]+)\)", text))
+    assert used <= set(ids)
+    (policy,) = page.all("meta", **{"http-equiv": "Content-Security-Policy"})
+    assert policy.attributes["content"].startswith("default-src 'none'")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_can_be_read_aloud(results: dict[str, tuple[Any, Any]], kind: str) -> None:
+    page = page_of(*results[kind])
+    assert page.all("html", lang="en") and page.all("meta", name="viewport")
+    assert len(page.all("h1")) == len(page.all("title")) - len(page.all("svg")) == 1
+    named = {e.attributes["id"]: e.text for e in page.walk() if "id" in e.attributes}
+    for element in (e for e in page.walk() if "aria-labelledby" in e.attributes):
+        assert all(named[id] for id in element.attributes["aria-labelledby"].split())
+    for drawn in page.all("svg"):
+        assert drawn.attributes["role"] == "img"
+        assert [e.tag for e in drawn.children[:2] if isinstance(e, Element)] == ["title", "desc"]
+    for table in page.all("table"):
+        heads = table.all("thead")[0].all("th")
+        assert heads and all(head.attributes["scope"] == "col" for head in heads)
+        assert all(row.all("th", scope="row") for row in table.all("tbody")[0].all("tr"))
+    levels = [int(e.tag[1]) for e in page.walk() if re.fullmatch("h[1-6]", e.tag)]
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def test_the_same_result_gives_the_same_bytes(results: dict[str, tuple[Any, Any]], tmp_path: Path) -> None:
+    for kind, (result, problem) in results.items():
+        first, second = (fairarm.report(result, tmp_path / f"{n}.html", problem).read_bytes() for n in "ab")
+        assert first == second, kind
+
+
+def test_the_same_bytes_in_another_process(tmp_path: Path) -> None:
+    """Hashes of texts, and with them the order of sets, differ from process to process."""
+    code = (
+        "import sys, warnings; sys.path.insert(0, sys.argv[1]); warnings.simplefilter('ignore')\n"
+        "import fairarm, made_evaluations\n"
+        "fairarm.report(made_evaluations.certified(), sys.argv[2])"
+    )
+    for seed in ("1", "2"):
+        command = [sys.executable, "-c", code, str(Path(__file__).parent), str(tmp_path / f"{seed}.html")]
+        subprocess.run(command, check=True, env={**os.environ, "PYTHONHASHSEED": seed})
+    assert (tmp_path / "1.html").read_bytes() == (tmp_path / "2.html").read_bytes()
+
+
+# ---- the file ----
+
+
+def test_it_returns_the_path_and_takes_a_text(tmp_path: Path) -> None:
+    made = fairarm.report(certified(), str(tmp_path / "Page.HTML"))
+    assert made == tmp_path / "Page.HTML"
+    assert made.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert [path.name for path in tmp_path.iterdir()] == ["Page.HTML"]
+
+
+@pytest.mark.parametrize(
+    ("result", "name", "said"),
+    [
+        (None, "a.pdf", "A report is saved as .html; got 'a.pdf'."),
+        (None, "html", "A report is saved as .html; got 'html'."),
+        (None, "nowhere/a.html", "nowhere for the report does not exist. Make it first."),
+        ({"arms": []}, "a.html", "what evaluate, identify, simulate or inspect returns; got dict"),
+    ],
+)
+def test_what_cannot_be_done_is_said(tmp_path: Path, result: Any, name: str, said: str) -> None:
+    with pytest.raises(OptionError, match=re.escape(said)):
+        fairarm.report(certified() if result is None else result, tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_in_its_place_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.html").mkdir()
+    with pytest.raises(OptionError, match=r"a\.html cannot be written"):
+        fairarm.report(certified(), tmp_path / "a.html")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.html"]
+
+
+def test_the_old_page_stays_until_the_new_one_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.html"
+    path.write_text("old")
+    seen: list[tuple[str, str, Path]] = []
+
+    def refuse(source: Path, target: Path) -> None:
+        seen.append((Path(source).read_text(encoding="utf-8"), Path(target).read_text(encoding="utf-8"), Path(source)))
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(OptionError, match="cannot be written: No space left on device"):
+        fairarm.report(certified(), path)
+    ((new, old, beside),) = seen
+    assert old == path.read_text() == "old"
+    assert new.rstrip().endswith("</html>")
+    assert beside.parent == tmp_path
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_page_that_cannot_be_made_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.html"
+    path.write_text("old")
+    monkeypatch.setattr("fairarm.reports.page.write.page_text", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        fairarm.report(certified(), path)
+    assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == [("a.html", "old")]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes of files are those of POSIX")
+def test_the_file_may_be_read_like_any_other(tmp_path: Path) -> None:
+    plain = tmp_path / "plain"
+    plain.touch()
+    made = fairarm.report(certified(), tmp_path / "a.html")
+    assert stat.S_IMODE(made.stat().st_mode) == stat.S_IMODE(plain.stat().st_mode)
+
+
+# ---- numbers as words ----
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (value(0.50764), "0.5076"), (value(None), "?"), (value(math.nan), "?"), (value(math.inf), "inf"),
+        (value(12345.678), "12345.7"), (value(-0.03, "+.4f"), "-0.0300"), (value(0.0, "+.4f"), "+0.0000"),
+        (whole(11929.4), "11,929"), (whole(math.nan), "?"), (percent(0.95), "95 %"), (percent(0.975), "97.5 %"),
+        (weight(2.514), "2.51"), (weight(12345.0), "12,345"), (weight(math.nan), "?"),
+    ],
+)  # fmt: skip
+def test_numbers(said: str, expected: str) -> None:
+    assert said == expected
