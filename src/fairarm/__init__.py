@@ -26,7 +26,17 @@ if TYPE_CHECKING:
     )
     from fairarm.catalog import Scenario, bundled_problems, load_problem
     from fairarm.errors import FairarmError
-    from fairarm.experiments import Evaluation, ExperimentPlan, evaluate, find_limit, identify, inspect, plan, simulate
+    from fairarm.experiments import (
+        Evaluation,
+        ExperimentPlan,
+        evaluate,
+        find_limit,
+        identify,
+        inspect,
+        plan,
+        read_log,
+        simulate,
+    )
     from fairarm.logs.draft import draft_problem
     from fairarm.logs.sources import open_log
     from fairarm.problem.context import ContextLaw, ContextSample
@@ -68,6 +78,7 @@ _HOME = {
         "identify",
         "inspect",
         "plan",
+        "read_log",
         "simulate",
     ),
     "fairarm.logs.draft": ("draft_problem",),
@@ -96,7 +107,7 @@ __all__ = [
     "FairarmError", "FittedNote", "FunctionWorld", "Guarantee", "LogMap", "Mechanism", "Network", "NetworkWorld", "Outcome", "Plan",
     "PoolOptions", "Problem", "Readings", "Scenario", "Status", "Table", "Truth", "Unknown", "Variable", "Verdict", "algorithm",
     "batch", "bundled_problems", "context_law", "draft_problem", "evaluate", "find_limit", "fit_mechanisms", "from_pgmpy", "identify", "inspect",
-    "load_problem", "open_log", "plan", "read_network", "read_problem", "report", "resume", "simulate", "table", "write_problem",
+    "load_problem", "open_log", "plan", "read_log", "read_network", "read_problem", "report", "resume", "simulate", "table", "write_problem",
 ]  # fmt: skip
 
 

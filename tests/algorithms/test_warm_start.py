@@ -14,13 +14,14 @@ from scipy import stats
 from test_contract import changed, make_world, paths, take, units
 from test_pool import ARMS, EASY, chain, truth, world
 
-from fairarm.algorithms import DESCRIPTIONS, Algorithm, Status, algorithm, make_procedure, resume
+from fairarm.algorithms import DESCRIPTIONS, Algorithm, Status, algorithm, make_procedure, pool, resume
 from fairarm.algorithms.certificates import Certified
 from fairarm.algorithms.evidence import CellEvidence, RowEvidence
 from fairarm.algorithms.pool import FIRST_LOOK, PHASES, Pool, PoolOptions
 from fairarm.algorithms.state import Answer
 from fairarm.algorithms.warm_start import GROWTH, growing_parts, log_evidence
 from fairarm.core.certified import open_ledger, settle
+from fairarm.core.design import plan_pulls
 from fairarm.core.types import IntArray
 from fairarm.errors import DataError, OptionError
 from fairarm.experiments.simulate import replicate
@@ -210,6 +211,21 @@ def test_looks_are_counted_in_new_pulls(rows: int, options: dict[str, Any]) -> N
         run.tell(source.pull(run.ask(), np.random.default_rng(len(sizes))), id=str(len(sizes)))
     assert sizes[0] == FIRST_LOOK
     assert all(b == math.ceil(1.2 * sum(sizes[: i + 1])) - sum(sizes[: i + 1]) for i, b in enumerate(sizes[1:]))
+
+
+@pytest.mark.parametrize(("options", "pulls", "ahead"), [({}, 70, 70), *((o, 70, FIRST_LOOK) for o in SURE), *((o, 9, 9) for o in SURE)])  # fmt: skip
+def test_how_far_ahead_the_first_plan_looks(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], pulls: int, ahead: int
+) -> None:
+    """All pulls where their number is fixed, else those up to the first look; certified plans take no cell as known."""
+    seen: list[Any] = []
+    monkeypatch.setattr(pool, "plan_pulls", lambda *args: seen.append(args) or plan_pulls(*args))
+    source = world(chain(tolerance=0.05))
+    run = algorithm("pool", source.problem, pulls=pulls, log=natural(source, 300), **options)
+    ((counts, _, _, _, planned, _, _),) = seen
+    assert planned.tolist() == [ahead]
+    assert run.ask().total == (18 if not options else ahead)
+    assert np.all(counts == 1) if options == SURE[1] else counts.max() > 100
 
 
 # ---- enough, and not enough ----
@@ -535,6 +551,7 @@ def test_pool_without_a_pull_answers_from_the_log() -> None:
     state, costs, made = replicate(Pool(source.problem, 0), source, 3, np.random.default_rng(0), 0, evidence)
     assert state.answer.tolist() == [1, 1, 1]
     assert made.sum() == 0 and costs.sum() == 0
+    assert state.closed.tolist() == [0, 0, 0]
     unsure = Pool(source.problem, 0, PoolOptions(confidence=0.9999999, stop="certified"))
     state, _, _ = replicate(unsure, source, 3, np.random.default_rng(0), 0, Logs(source, 3, 5).evidence)
     assert state.answer.tolist() == [Answer.UNDECIDED] * 3

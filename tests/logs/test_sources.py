@@ -21,6 +21,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from fairarm.errors import DataError, OptionError, ReadError
+from fairarm.logs import files, sources
+from fairarm.logs import table as tables
 from fairarm.logs.sources import open_log
 from fairarm.logs.table import DUE, Counts, Due, LogTable, RealColumn
 
@@ -363,3 +366,174 @@ def test_profiles(engine: str, table: LogTable) -> None:
 def test_rows(table: LogTable) -> None:
     assert table.rows() == len(ROWS)
     assert table.columns == tuple(ROWS[0])
+
+
+# ---- what only some engines can get wrong ----
+
+
+def test_any_number_of_threads_gives_the_same_sums(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    log = {"a": rng.integers(0, 3, 200_000), "y": rng.random(200_000) ** 7}
+    pq.write_table(pa.table(log), tmp_path / "log.parquet", row_group_size=5000)
+    real = RealColumn("y", 0.0, 1.0)
+    sums = []
+    for threads in (1, 2, 7):
+        connection = duckdb.connect(config={"threads": threads})
+        relation = connection.read_parquet(str(tmp_path / "log.parquet"))
+        sums.append(open_log(relation).counts(["a"], real=real).sums)
+    assert all(np.array_equal(each, sums[0]) for each in sums)
+    for a in range(3):
+        exact = [math.fsum(log["y"][log["a"] == a] ** power) for power in (1, 2)]
+        assert sums[0][a] == pytest.approx(exact, rel=0, abs=2.0**-41 * 70_000)
+
+
+@pytest.mark.parametrize("low_high", [(0.0, 1.0), (-3.0, 5.0), (0.0, 1e-9), (-1e30, 1e30)])
+def test_both_ends_of_the_range_are_in_it(low_high: tuple[float, float]) -> None:
+    low, high = low_high
+    beyond = [np.nextafter(low, -np.inf), np.nextafter(high, np.inf), np.inf, -np.inf]
+    log = open_log({"y": np.array([low, high, *beyond, np.nan])})
+    found = log.counts([], real=RealColumn("y", low, high))
+    assert dict(zip(found.outcome.tolist(), found.rows.tolist(), strict=True)) == {"ok": 2, "missing": 1, "outside": 4}  # type: ignore[union-attr]
+    assert found.sums.tolist() == [[1.0, 1.0], [0.0, 0.0], [0.0, 0.0]]  # type: ignore[union-attr]
+
+
+FRAMES: dict[str, Callable[[pa.Table], Any]] = {
+    "pyarrow": lambda log: log,
+    "pandas": lambda log: log.to_pandas(),
+    "polars": pl.from_arrow,
+    "duckdb": lambda log: duckdb.connect().from_arrow(log),
+    "dask": lambda log: __import__("dask.dataframe").dataframe.from_pandas(log.to_pandas(), npartitions=2),
+}
+
+
+@pytest.fixture(params=FRAMES)
+def framed(request: pytest.FixtureRequest) -> Callable[[dict[str, Any]], LogTable]:
+    """Opens columns in one of the engines without a server."""
+    return lambda columns: open_log(FRAMES[request.param](pa.table(columns)))
+
+
+def test_text_as_numbers(framed: Any) -> None:
+    """What is no number is outside, what says it is missing is missing; no exception, whatever the text."""
+    ok = ["0.5", " 1 ", "+.25", "1e-3", "1.", "0E0", "000.5"]
+    missing = [None, "", " ", "NaN", "na", "N/A", "NULL", "none"]
+    outside = ["abc", "2", "-1", "inf", "1e999", "1,5", "0x1", "1_0", "١", "1 2", "9" * 400]
+    log = framed({"y": pa.array(ok + missing + outside)})
+    found = log.counts([], real=RealColumn("y", 0.0, 1.0))
+    rows = dict(zip(found.outcome.tolist(), found.rows.tolist(), strict=True))
+    assert rows == {"ok": len(ok), "missing": len(missing), "outside": len(outside)}
+    assert found.sums[0] == pytest.approx([3.251, 2.562501], abs=1e-11)
+    assert log.profile("y", 5).kind == "text"
+
+
+@pytest.mark.parametrize("kind", [pa.bool_(), pa.int8(), pa.uint64(), pa.float32(), pa.decimal128(9, 2)])
+def test_real_outcomes_of_every_number_type(framed: Any, kind: pa.DataType) -> None:
+    log = framed({"y": pa.array([0, 1, None, 1], pa.int64()).cast(kind)})
+    found = log.counts([], real=RealColumn("y", -1.0, 1.0))
+    assert (found.rows.tolist(), found.outcome.tolist()) == ([3, 1], ["ok", "missing"])
+    assert found.sums.tolist() == [[2.5, 2.25], [0.0, 0.0]]
+
+
+def test_dates_are_not_numbers(framed: Any) -> None:
+    log = framed({"y": pa.array([START, None], pa.timestamp("us"))})
+    with pytest.raises(DataError, match=r"Column 'y' is of type Datetime.*numbers are needed"):
+        log.counts([], real=RealColumn("y", 0.0, 1.0))
+
+
+@pytest.mark.parametrize("bad", [-1.0, 0.5, None, math.nan, math.inf, 2.0**43])
+def test_weights_are_whole_numbers(framed: Any, bad: float | None) -> None:
+    log = framed({"a": [1, 1, 2], "w": pa.array([2.0, 3.0, bad])})
+    with pytest.raises(DataError, match=r"1 rows have a weight 'w' that is not a whole number .* such as"):
+        log.counts(["a"], weight="w")
+
+
+def test_weights_of_text_and_those_too_large_to_sum(framed: Any) -> None:
+    assert framed({"w": ["2", " 3 ", "0"]}).counts([], weight="w").rows.tolist() == [5]
+    with pytest.raises(DataError, match=r"such as 'x'"):
+        framed({"w": ["2", "x"]}).counts([], weight="w")
+    heavy = framed({"w": [2**42] * 3, "y": [1.0, 0.5, 1.0]})
+    assert heavy.counts([], weight="w").rows.tolist() == [3 * 2**42]
+    with pytest.raises(DataError, match="its sums would not fit"):
+        heavy.counts([], weight="w", real=RealColumn("y", 0.0, 1.0))
+
+
+def test_a_line_of_weight_0_is_no_line(framed: Any) -> None:
+    found = framed({"a": [1, 2, 2], "w": [0, 0, 4]}).counts(["a"], weight="w")
+    assert (found.keys["a"].tolist(), found.rows.tolist()) == ([2], [4])
+
+
+def test_categories_negative_zero_and_empty_tables(framed: Any) -> None:
+    log = framed({"c": pa.array(["x", None, "y", "x"]).dictionary_encode(), "z": [0.0, -0.0, 1.0, math.nan]})
+    assert dict(zip(*_pairs(log.counts(["c"]), "c"), strict=True)) == {"x": 2, "y": 1, None: 1}
+    assert dict(zip(*_pairs(log.counts(["z"]), "z"), strict=True)) == {0.0: 2, 1.0: 1, None: 1}
+    assert next(iter(log.batches(["c"])))["c"].tolist().count("x") == 2
+    empty = framed({"a": pa.array([], pa.int64()), "y": pa.array([], pa.float64())})
+    found = empty.counts(["a"], real=RealColumn("y", 0.0, 1.0))
+    assert len(found.rows) == 0 and found.sums.shape == (0, 2) and len(found.keys["a"]) == 0
+    assert (empty.rows(), empty.duplicates("a").ids, list(empty.batches(["a"])) in ([], [])) == (0, 0, True)
+    assert (empty.profile("a", 5).distinct, empty.profile("a", 5).low) == (0, None)
+
+
+def _pairs(counts: Counts, key: str) -> tuple[list[Any], list[int]]:
+    return counts.keys[key].tolist(), counts.rows.tolist()
+
+
+def test_times_as_keys_and_in_batches_are_the_same_everywhere(framed: Any) -> None:
+    moments = [START, START + timedelta(microseconds=1), None]
+    zoned = pa.array([None if m is None else m.replace(tzinfo=UTC) for m in moments], pa.timestamp("ns", "Asia/Tokyo"))
+    log = framed({"t": pa.array(moments, pa.timestamp("us")), "z": zoned})
+    assert log.counts(["t"]).keys["t"].tolist() == ["2030-03-06T00:00:00", "2030-03-06T00:00:00.000001", None]
+    assert log.counts(["z"]).keys["z"].tolist() == ["2030-03-06T00:00:00Z", "2030-03-06T00:00:00.000001Z", None]
+    [part] = _joined(log.batches(["t", "z"]))
+    assert part["t"].dtype == part["z"].dtype == np.dtype("datetime64[us]")
+    assert sorted(part["z"][~np.isnat(part["z"])].tolist()) == moments[:2]
+    assert log.profile("z", 0).high == moments[1]
+    assert log.counts([], due=Due("z", 1e-6)).due.tolist() == [False, True]
+
+
+def _joined(parts: Any) -> list[dict[str, Any]]:
+    parts = list(parts)
+    return [{name: np.concatenate([part[name] for part in parts]) for name in parts[0]}]
+
+
+def test_due_of_large_integers_is_exact(framed: Any) -> None:
+    log = framed({"n": [10**18 + k for k in range(100)]})
+    assert log.counts([], due=Due("n", 33.0)).rows.tolist() == [33, 67]
+    assert log.counts([], due=Due("n", 33.5)).rows.tolist() == [34, 66]
+
+
+def test_due_of_text(framed: Any) -> None:
+    times = [
+        "2030-03-06",
+        "2030-03-06T00:00Z",
+        "2030-03-06 00:00:00.000000000",
+        "2030-03-06T00:00:01.5+00:00",
+        "later",
+        None,
+    ]
+    log = framed({"t": times})
+    found = log.counts([], due=Due("t", 1.5))
+    assert (found.due.tolist(), found.rows.tolist()) == ([False, True], [3, 3])
+    assert framed({"t": ["1", "2.5", None]}).counts([], due=Due("t", 1.0)).rows.tolist() == [2, 1]
+    for column in (["x", "y"], ["1", "2030-03-06"], ["2030-03-06T00:00:00+02:00"]):
+        with pytest.raises(DataError, match=r"column 't' holds .* Make all of it numbers, or times in UTC"):
+            framed({"t": column}).counts([], due=Due("t", 1.0))
+
+
+def test_profile_of_text_that_is_numbers_or_times(framed: Any) -> None:
+    log = framed({"n": ["3", "-1", "NA", None], "r": ["1.5", "2", "", None], "t": ["2030-03-06T01:00:00Z", "2030-03-05", None, None], "l": [[1], [2], None, []]})  # fmt: skip
+    n, r, t, other = (log.profile(name, 10) for name in "nrtl")
+    assert (n.kind, n.distinct, n.values, n.low, n.high, n.nulls) == ("integer", 2, ("-1", "3"), -1, 3, 2)
+    assert (r.kind, r.values, r.low, r.high, r.nulls) == ("real", ("1.5", "2"), 1.5, 2.0, 2)
+    assert (t.kind, t.low, t.high, t.nulls) == ("time", datetime(2030, 3, 5), datetime(2030, 3, 6, 1), 2)
+    assert (other.kind, other.distinct, other.values, other.low) in [
+        ("other", None, None, None),
+        ("text", 3, None, ""),
+    ] or other.kind == "text"
+
+
+def test_streams_can_be_left_and_run_beside_counts(engine: str, table: LogTable) -> None:
+    stream = table.batches(["unique"], rows=10)
+    next(stream)
+    assert table.rows() == len(ROWS) or engine == "duckdb"
+    stream.close()
+    assert table.rows() == len(ROWS)

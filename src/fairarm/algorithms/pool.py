@@ -126,13 +126,13 @@ class Pool(BaseProcedure):
         """The next phase of the running replicates, whose beliefs and drawn truths (N, D, K) are given."""
         running = np.flatnonzero(state.running)
         made = state.given[running].sum(axis=(1, 2))
-        basis, known = beliefs.design(), made + state.log_rows[running]
-        if self.guarantee == Guarantee.CERTIFIED and np.any(known > made):
+        basis = beliefs.design()
+        if self.guarantee == Guarantee.CERTIFIED and state.log_rows.any():
             # a batch's bets are won by its own rows: what a log has shown of a cell makes none of them needless
-            basis, known = replace(basis, counts=np.ones_like(basis.counts)), made
+            basis = replace(basis, counts=np.ones_like(basis.counts))
         ahead = self.pulls - made
         if self.confidence is not None:
-            ahead = np.minimum(ahead, np.maximum(known, FIRST_LOOK))
+            ahead = np.minimum(ahead, np.maximum(made, FIRST_LOOK))
         costs, budget = self.problem.cost_array, self._budget
         spent = (state.given[running] * costs).sum(axis=(1, 2))
         average = np.full(len(running), np.inf)
@@ -152,7 +152,10 @@ class Pool(BaseProcedure):
     # ---- closing a phase ----
 
     def begin(self, state: State, log: CellEvidence | RowEvidence, seed: int) -> State:
-        """The log is the first phase, and no pull of the run has been made: all are planned by what it leaves open."""
+        """The log is the first phase, and no pull of the run has been made: all are planned by what it leaves open.
+
+        A certified answer holds where what the log pulled, and how often, did not depend on the outcomes in it.
+        """
         none = np.zeros_like(state.plan)
         state = state.but(given=none, plan=none, target=np.zeros_like(state.target))
         parts = growing_parts(log) if self.guarantee == Guarantee.CERTIFIED else ()

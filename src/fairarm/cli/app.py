@@ -15,16 +15,22 @@ from fairarm.cli.paper import paper
 from fairarm.cli.plan import plan
 from fairarm.cli.shared import (
     AsJson,
+    Engine,
     Jobs,
+    Log,
     MinFair,
     Plot,
     ProblemName,
+    Report,
     Seed,
     check_plot,
+    check_report,
     load,
     print_json,
     put_out,
     save_plot,
+    start_from,
+    write_report,
 )
 from fairarm.errors import FairarmError, OptionError
 
@@ -184,15 +190,18 @@ def inspect(
         bool,
         typer.Option("--limit", help="Also the limit T*: the fewest pulls that any rule that stops when sure needs."),
     ] = False,
+    report: Report = None,
     as_json: AsJson = False,
 ) -> None:
     """Is the problem well posed; what must be observed; which arms inform which; the truth, where known."""
     from fairarm.cli import documents, show
     from fairarm.experiments import inspect as look
 
+    check_report(report)
     scenario = load(problem)
     found = look(scenario.problem, scenario.world, pulls=_whole(pulls, "--pulls"), limit=limit)
     put_out(found, as_json, documents.inspection, show.inspection)
+    write_report(found, report)
 
 
 @app.command()
@@ -208,29 +217,36 @@ def identify(
     confidence: Confidence = None,
     stop: Stop = None,
     min_fair_probability: MinFair = None,
+    log: Log = None,
+    engine: Engine = None,
     seed: Seed = 0,
     option: Options = None,
+    report: Report = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the best fair arm in the problem's world, phase by phase."""
     from fairarm.cli import documents, show
     from fairarm.experiments import identify as find
 
+    check_report(report)
     scenario = load(problem)
-    teller = None if as_json else show.Storyteller(scenario.problem)
+    known, rows = start_from(scenario, log, engine, confidence is not None and stop != "bayes-stop")
+    teller = None if as_json else show.Storyteller(known)
     found = find(
-        scenario.problem,
+        known,
         scenario.world,
         algorithm=algorithm,
         pulls=_whole(pulls, "--pulls"),
         seed=seed,
+        log=rows,
         on_phase=teller.phase if teller else None,
         **_options(option, confidence=confidence, stop=stop, min_fair_probability=min_fair_probability),
     )
     if teller is None:
-        print_json(documents.identification(scenario.problem, found))
+        print_json(documents.identification(known, found))
     else:
         teller.end(found)
+    write_report(found, report, known)
 
 
 @app.command()
@@ -248,7 +264,10 @@ def simulate(
         bool, typer.Option("--limit", help="Show the pulls used beside the fewest that any rule as sure needs.")
     ] = False,
     option: Options = None,
+    log: Log = None,
+    engine: Engine = None,
     plot: Plot = None,
+    report: Report = None,
     as_json: AsJson = False,
 ) -> None:
     """How often is each algorithm wrong, at each number of pulls?"""
@@ -257,12 +276,14 @@ def simulate(
     from fairarm.reports.figures import error_curves
 
     check_plot(plot)
+    check_report(report)
     scenario = load(problem)
+    known, rows = start_from(scenario, log, engine, confidence is not None and stop != "bayes-stop")
     names = list(dict.fromkeys(name.strip() for name in algorithms.split(",")))
     counts = list(dict.fromkeys(_pull_counts(pulls)))
     with show.progress(len(names) * len(counts) * runs, "runs") as advance:
         found = repeat(
-            scenario.problem,
+            known,
             scenario.world,
             algorithms=names,
             pulls=counts,
@@ -270,11 +291,13 @@ def simulate(
             seed=seed,
             jobs=jobs,
             limit=limit,
+            log=rows,
             on_done=advance,
             **_options(option, confidence=confidence, stop=stop, min_fair_probability=min_fair_probability),
         )
     put_out(found, as_json, documents.simulation, show.simulation)
     save_plot(error_curves, found, plot)
+    write_report(found, report, known)
 
 
 @app.command()

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fairarm.cli.shared import AsJson, MinFair, ProblemName, Report, Seed, check_report, load, print_json, put_out, write_report
+from fairarm.cli.shared import AsJson, Engine, MinFair, ProblemName, Report, Seed, check_report, load, print_json, put_out, write_report
 from fairarm.errors import OptionError
 
 LogName = Annotated[
@@ -16,9 +16,6 @@ LogName = Annotated[
         metavar="LOG",
         help="Parquet, CSV or JSON lines (a path or a quoted glob), or sqlite:///file.db?table=t, postgresql://…?table=t.",
     ),
-]
-Engine = Annotated[
-    str | None, typer.Option(help="duckdb (the default), dask, or dask://host:port for a cluster that sees the files.")
 ]
 
 

@@ -6,7 +6,20 @@ from typing import Annotated
 
 import typer
 
-from fairarm.cli.shared import AsJson, Jobs, Plot, ProblemName, Seed, check_plot, load, put_out, save_plot
+from fairarm.cli.shared import (
+    AsJson,
+    Engine,
+    Jobs,
+    Log,
+    Plot,
+    ProblemName,
+    Seed,
+    check_plot,
+    load,
+    put_out,
+    save_plot,
+    start_from,
+)
 
 
 def plan(
@@ -29,6 +42,8 @@ def plan(
     ] = None,
     truths: Annotated[int, typer.Option(min=1, max=1_000_000, help="Truths drawn a point.")] = 200,
     most_pulls: Annotated[int, typer.Option(min=32, max=10**9, help="Where to give up.")] = 50_000,
+    log: Log = None,
+    engine: Engine = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
     plot: Plot = None,
@@ -40,10 +55,10 @@ def plan(
     from fairarm.reports.figures import plan_curves
 
     check_plot(plot)
-    scenario = load(problem)
+    known, rows = start_from(load(problem), log, engine)
     with show.spinner("simulating the experiment"):
         found = find(
-            scenario.problem,
+            known,
             target_error=target_error,
             outcome_margin=outcome_margin,
             gap_margin=gap_margin,
@@ -51,6 +66,7 @@ def plan(
             prior_strength=prior_strength,
             truths=truths,
             most_pulls=most_pulls,
+            log=rows,
             seed=seed,
             jobs=jobs,
         )

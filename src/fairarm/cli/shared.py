@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from fairarm.errors import OptionError
+from fairarm.errors import DataError, OptionError
 
 if TYPE_CHECKING:
     from fairarm.catalog import Scenario
     from fairarm.problem.model import Problem
+    from fairarm.problem.pulls import Batch
 
 T = TypeVar("T")
 
@@ -27,6 +28,10 @@ MinFair = Annotated[
     float | None, typer.Option(help="pool: name an arm only if it is fair with this probability (0.8 if not given).")
 ]
 Plot = Annotated[Path | None, typer.Option(help="Draw error against pulls to this .svg, .png or .pdf file.")]
+Log = Annotated[str | None, typer.Option(help="A log (see `fairarm evaluate`): its rows count as pulls already made.")]
+Engine = Annotated[
+    str | None, typer.Option(help="Of the log: duckdb (the default), dask, or dask://host:port for a cluster.")
+]
 Report = Annotated[Path | None, typer.Option(help="Write the result as one offline page to this .html file.")]
 
 
@@ -38,6 +43,30 @@ def load(name: str) -> Scenario:
         raise OptionError("The name of the problem is empty. `fairarm problems` lists the bundled ones.")
 
     return load_problem(name)
+
+
+def start_from(
+    scenario: Scenario, log: str | None, engine: str | None, certified: bool = False
+) -> tuple[Problem, Batch | None]:
+    """The problem, with mechanisms fitted where they had to be, and the rows of a log; what is wrong with it is said.
+
+    An answer that is to be certified cannot rest on a log with a finding that voids that.
+    """
+    if log is None:
+        if engine is not None:
+            raise OptionError("--engine says how to read a log; give one with --log.")
+        return scenario.problem, None
+    from fairarm.experiments import read_log
+
+    found = read_log(scenario.problem, log, engine=engine)
+    for finding in found.findings:
+        typer.echo(f"{finding.name}: {finding.message}", err=True)
+    if certified and (voids := [finding.name for finding in found.findings if finding.voids]):
+        raise DataError(
+            f"The log has the finding '{voids[0]}': an answer that rests on it cannot be certified. Correct the log, or use "
+            f"--stop bayes-stop."
+        )
+    return found.problem, found.batch
 
 
 def print_json(document: Any) -> None:

@@ -4,6 +4,7 @@ from fairarm.experiments.evaluate import Evaluation, evaluate
 from fairarm.experiments.identify import Identification, identify
 from fairarm.experiments.inspection import Inspection, inspect
 from fairarm.experiments.limits import find_limit
+from fairarm.experiments.logged import LoggedPulls, read_log
 from fairarm.experiments.planning import ExperimentPlan, plan
 from fairarm.experiments.simulate import Point, Simulation, simulate
 
@@ -12,6 +13,7 @@ __all__ = [
     "ExperimentPlan",
     "Identification",
     "Inspection",
+    "LoggedPulls",
     "Point",
     "Simulation",
     "evaluate",
@@ -19,5 +21,6 @@ __all__ = [
     "identify",
     "inspect",
     "plan",
+    "read_log",
     "simulate",
 ]

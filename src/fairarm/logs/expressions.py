@@ -29,6 +29,9 @@ _UTC = "(?:Z|[+-]00:?00)"
 MOMENT = rf"^{_DAY}(?:[T ]{_CLOCK})?{_UTC}?$"
 """Text that is a time. Written like this, texts are in the order of the times."""
 
+WORD = rf"(?i)^(?:{'|'.join(MISSING_WORDS)})$"
+"""Text that stands for a missing number. A list with ``is_in`` would be joined to every row by DuckDB."""
+
 OK, MISSING, OUTSIDE = 0, 1, 2
 """Codes of what a real outcome is."""
 
@@ -80,22 +83,20 @@ def between(value: nw.Expr, low: float, high: float) -> nw.Expr:
     return (value >= low) & (value <= high)
 
 
-def status(column: str, dtype: Any, low: float, high: float) -> nw.Expr:
-    """Code of each row's outcome: OK in [low, high], MISSING if null, NaN or a word for it, OUTSIDE otherwise."""
-    value = number(column, dtype)
+def status(value: nw.Expr, column: str, dtype: Any, low: float, high: float) -> nw.Expr:
+    """Code of each row's outcome: OK in [low, high], MISSING if null, NaN or a word for it, OUTSIDE otherwise.
+    ``value``: the column as a number."""
+    codes = nw.when(between(value, low, high)).then(nw.lit(OK))
     if is_text(dtype):
         text = trimmed(column)
-        absent = text.is_null() | text.str.to_lowercase().is_in(MISSING_WORDS)
-        codes = nw.when(between(value, low, high)).then(nw.lit(OK)).when(absent).then(nw.lit(MISSING))
-        return codes.otherwise(nw.lit(OUTSIDE)).cast(nw.Int64)
+        absent = text.is_null() | text.str.contains(WORD)
+        return codes.when(absent).then(nw.lit(MISSING)).otherwise(nw.lit(OUTSIDE)).cast(nw.Int64)
     beyond = (value < low) | (value * -1.0 < -high)
-    codes = nw.when(between(value, low, high)).then(nw.lit(OK)).when(beyond).then(nw.lit(OUTSIDE))
-    return codes.otherwise(nw.lit(MISSING)).cast(nw.Int64)
+    return codes.when(beyond).then(nw.lit(OUTSIDE)).otherwise(nw.lit(MISSING)).cast(nw.Int64)
 
 
-def scaled(column: str, dtype: Any, low: float, high: float) -> nw.Expr:
+def scaled(value: nw.Expr, low: float, high: float) -> nw.Expr:
     """y' = (y - low) / (high - low), in [0, 1]; 0 where the outcome is not OK."""
-    value = number(column, dtype)
     inside = nw.when(between(value, low, high)).then(value).otherwise(nw.lit(low))
     return (inside - low) / (high - low)
 
@@ -110,11 +111,9 @@ def low_part(unit: nw.Expr, high: nw.Expr) -> nw.Expr:
     return ((unit * float(PART) - high) * float(PART) + 0.5).floor()
 
 
-def whole(column: str, dtype: Any) -> nw.Expr:
+def whole(value: nw.Expr) -> nw.Expr:
     """Whether a weight is an integer of 0 to ``MAX_ROWS``."""
-    value = number(column, dtype)
-    inside = between(value, 0.0, float(MAX_ROWS))
-    return inside if dtype.is_integer() else inside & (value == value.floor())
+    return between(value, 0.0, float(MAX_ROWS)) & (value == value.floor())
 
 
 def flag(condition: nw.Expr) -> nw.Expr:

@@ -35,8 +35,8 @@ FORMATS = {
 }
 """Formats by ending; all but Parquet also with ``.gz`` behind it."""
 
-MEMORY = 400
-"""Megabytes that DuckDB may take before it goes on on disk; more where there are many cores, each of which needs some."""
+MEMORY, CORE_MEMORY = 350, 100
+"""Megabytes that DuckDB may take, in all or for each core if that is more; then it goes on on disk."""
 
 PERFECT_HASH_BITS = 16
 """Keys of so many bits in all are counted in a plain array: DuckDB's 12 are too few for five small columns."""
@@ -181,7 +181,7 @@ def _connect() -> Any:
 
     spill = Path(tempfile.gettempdir()) / f"fairarm-{uuid.uuid4().hex}"  # DuckDB makes it when needed, and removes it
     settings: dict[str, Any] = {
-        "memory_limit": f"{max(MEMORY, 100 * (os.cpu_count() or 1))}MB",
+        "memory_limit": f"{max(MEMORY, CORE_MEMORY * (os.cpu_count() or 1))}MB",
         "temp_directory": str(spill),
         "preserve_insertion_order": "false",
         "perfect_ht_threshold": str(PERFECT_HASH_BITS),
@@ -245,15 +245,15 @@ def _dask_csv(files: Files) -> Any:
 
 def _dask_json(files: Files) -> Any:
     """JSON lines, each partition parsed on its own into types found in the first rows."""
-    import dask
     import dask.bag as db
     import dask.dataframe as dd
+    from dask.delayed import delayed
 
     types = _json_types(_connect(), [glob.escape(path) for path in files.paths], SAMPLE)
     names = {"BIGINT": "Int64", "UBIGINT": "UInt64", "DOUBLE": "Float64", "BOOLEAN": "boolean"}
     made = {name: names.get(kind, "string[pyarrow]") for name, kind in types.items()}
     lines = db.read_text(list(files.paths), blocksize=None if files.packed else BLOCK)
-    parts = [dask.delayed(_framed)(part, made) for part in lines.to_delayed()]
+    parts = [delayed(_framed)(part, made) for part in lines.to_delayed()]
     return dd.from_delayed(parts, meta=_framed([], made), verify_meta=False)
 
 

@@ -8,7 +8,20 @@ from typing import Any, TypeAlias
 import narwhals.stable.v2 as nw
 
 from fairarm.logs import expressions as ex
-from fairarm.logs.values import BAD, DUE, HIGH, LARGEST, LINES, LOW, MISSING_WORDS, ROWS, STATUS, UNIT, VALUE, WEIGHT
+from fairarm.logs.values import (
+    BAD,
+    DUE,
+    HIGH,
+    LARGEST,
+    LINES,
+    LOW,
+    REAL,
+    ROWS,
+    STATUS,
+    UNIT,
+    VALUE,
+    WEIGHT,
+)
 
 Frame: TypeAlias = nw.LazyFrame[Any]
 
@@ -17,56 +30,49 @@ def grouped(
     frame: Frame, keys: Sequence[str], weight: str | None, real: tuple[str, float, float] | None, due: nw.Expr | None
 ) -> Frame:
     """Rows by key, and sums of a real column's parts. Nothing is made that is not needed."""
-    made = [*_made_keys(frame, keys, due), *_made_weight(frame, weight), *_made_outcome(frame, real)]
+    types = frame.collect_schema()
     by = [*keys, *([STATUS] if real else []), *([DUE] if due is not None else [])]
-    if not by:
-        by, made = [VALUE], [*made, nw.lit(1).alias(VALUE)]
-    frame = frame.with_columns(*made) if made else frame
-    frame = _with_parts(frame, weight is not None) if real else frame
+    made = [ex.not_nan(nw.col(key)).alias(key) for key in keys if types[key].is_float()]
+    made += [] if due is None else [due.alias(DUE)]
+    made += [] if by else [nw.lit(1).alias(VALUE)]
     totals = {ROWS: nw.len()}
     if weight is not None:
-        sums = {ROWS: nw.col(WEIGHT).sum(), LARGEST: nw.col(WEIGHT).max(), BAD: nw.col(BAD).sum()}
-        totals = {LINES: nw.len(), **sums}
-    totals |= {part: nw.col(part).sum() for part in (*HIGH, *LOW)} if real else {}
-    found = frame.group_by(*by).agg(*(total.alias(name) for name, total in totals.items()))
+        frame = _with_weight(frame, weight)
+        totals = {LINES: nw.len(), ROWS: nw.col(WEIGHT).sum(), LARGEST: nw.col(WEIGHT).max(), BAD: nw.col(BAD).sum()}
+    if real is not None:
+        frame = _with_parts(frame, real, weight is not None)
+        totals |= {part: nw.col(part).sum() for part in (*HIGH, *LOW)}
+    frame = frame.with_columns(*made) if made else frame
+    found = frame.group_by(*(by or [VALUE])).agg(*(total.alias(name) for name, total in totals.items()))
     # DuckDB sums into 128 bits and PostgreSQL into decimals; Polars counts in 32.
-    added = [*(name for name in by if name not in keys and name != VALUE), *totals]
+    added = [*by[len(keys) :], *totals]
     return found.select(*keys, *(nw.col(name).cast(nw.Int64) for name in added))
 
 
-def _made_keys(frame: Frame, keys: Sequence[str], due: nw.Expr | None) -> list[nw.Expr]:
-    types = frame.collect_schema()
-    made = [ex.not_nan(nw.col(key)).alias(key) for key in keys if types[key].is_float()]
-    return made if due is None else [*made, due.alias(DUE)]
+def _with_weight(frame: Frame, weight: str) -> Frame:
+    """The weight as an integer, 0 and marked where it is none."""
+    frame = frame.with_columns(ex.number(weight, frame.collect_schema()[weight]).alias(WEIGHT))
+    sound = ex.whole(nw.col(WEIGHT))
+    amount = nw.when(sound).then(nw.col(WEIGHT)).otherwise(nw.lit(0.0)).cast(nw.Int64)
+    return frame.with_columns((1 - ex.flag(sound)).alias(BAD), amount.alias(WEIGHT))
 
 
-def _made_weight(frame: Frame, weight: str | None) -> list[nw.Expr]:
-    if weight is None:
-        return []
-    dtype = frame.collect_schema()[weight]
-    sound = ex.whole(weight, dtype)
-    amount = nw.when(sound).then(ex.number(weight, dtype)).otherwise(nw.lit(0.0)).cast(nw.Int64)
-    return [(1 - ex.flag(sound)).alias(BAD), amount.alias(WEIGHT)]
-
-
-def _made_outcome(frame: Frame, real: tuple[str, float, float] | None) -> list[nw.Expr]:
-    if real is None:
-        return []
+def _with_parts(frame: Frame, real: tuple[str, float, float], weighted: bool) -> Frame:
+    """What each outcome is, and y' and y'^2 as two integers each, times the row's weight. One step a line: an expression
+    that is used twice would be worked out twice."""
     column, low, high = real
     dtype = frame.collect_schema()[column]
-    unit = ex.scaled(column, dtype, low, high)
-    return [ex.status(column, dtype, low, high).alias(STATUS), unit.alias(UNIT[0]), (unit * unit).alias(UNIT[1])]
-
-
-def _with_parts(frame: Frame, weighted: bool) -> Frame:
-    """Each number in [0, 1] as two integers, times the row's weight."""
-    highs = {name: ex.high_part(nw.col(unit)) for name, unit in zip(HIGH, UNIT, strict=True)}
-    frame = frame.with_columns(*(part.alias(name) for name, part in highs.items()))
-    lows = [ex.low_part(nw.col(unit), nw.col(high)).alias(low) for low, unit, high in zip(LOW, UNIT, HIGH, strict=True)]
-    parts = [nw.col(name).cast(nw.Int64) for name in (*HIGH, *LOW)]
-    whole = [part * nw.col(WEIGHT) for part in parts] if weighted else parts
-    named = [part.alias(name) for name, part in zip((*HIGH, *LOW), whole, strict=True)]
-    return frame.with_columns(*lows).with_columns(*named)
+    frame = frame.with_columns(ex.number(column, dtype).alias(REAL))
+    code = ex.status(nw.col(REAL), column, dtype, low, high)
+    frame = frame.with_columns(code.alias(STATUS), ex.scaled(nw.col(REAL), low, high).alias(UNIT[0]))
+    frame = frame.with_columns((nw.col(UNIT[0]) * nw.col(UNIT[0])).alias(UNIT[1]))
+    frame = frame.with_columns(*(ex.high_part(nw.col(u)).alias(h) for u, h in zip(UNIT, HIGH, strict=True)))
+    rest = zip(UNIT, HIGH, LOW, strict=True)
+    frame = frame.with_columns(*(ex.low_part(nw.col(u), nw.col(h)).alias(part) for u, h, part in rest))
+    parts = {name: nw.col(name).cast(nw.Int64) for name in (*HIGH, *LOW)}
+    return frame.with_columns(
+        *((part * nw.col(WEIGHT) if weighted else part).alias(name) for name, part in parts.items())
+    )
 
 
 def counted(frame: Frame) -> Frame:
@@ -79,11 +85,27 @@ def selected(frame: Frame, columns: Sequence[str], due: nw.Expr | None) -> Frame
     return frame.select(*columns, *([] if due is None else [due.alias(DUE)]))
 
 
-def by_value(frame: Frame, column: str) -> Frame:
-    """Rows by value of one column, missing ones left out."""
+def kind(frame: Frame, column: str) -> str:
+    """What a column's type holds."""
+    return ex.kind(frame.collect_schema()[column])
+
+
+def values(frame: Frame, column: str) -> Frame:
+    """One column as ``VALUE``, missing entries left out."""
     value = nw.col(column)
     value = ex.not_nan(value) if frame.collect_schema()[column].is_float() else value
-    return frame.select(value.alias(VALUE)).drop_nulls(VALUE).group_by(VALUE).agg(nw.len().alias(ROWS))
+    return frame.select(value.alias(VALUE)).drop_nulls(VALUE)
+
+
+def by_value(frame: Frame, column: str) -> Frame:
+    """Rows by value of one column, missing entries left out."""
+    found = values(frame, column).group_by(VALUE).agg(nw.len().alias(ROWS))
+    return found.with_columns(nw.col(ROWS).cast(nw.Int64))
+
+
+def each_value(frame: Frame, column: str) -> Frame:
+    """The same, not grouped: a line a row."""
+    return values(frame, column).with_columns(nw.lit(1).cast(nw.Int64).alias(ROWS))
 
 
 def repeated(frame: Frame, column: str) -> Frame:
@@ -94,13 +116,13 @@ def repeated(frame: Frame, column: str) -> Frame:
 def summed(found: Frame) -> Frame:
     """Lines, and rows of all of them."""
     both = found.select(nw.len().alias(LINES), nw.col(ROWS).sum().alias(ROWS))
-    return both.select(nw.col(LINES).cast(nw.Int64), nw.col(ROWS).fill_null(0).cast(nw.Int64))
+    return both.select(nw.col(LINES).cast(nw.Int64), nw.col(ROWS).cast(nw.Int64))
 
 
 def unsound(frame: Frame, weight: str) -> Frame:
     """One row whose weight is not a whole number."""
-    [bad, _] = _made_weight(frame, weight)
-    return frame.with_columns(bad).filter(nw.col(BAD) == 1).select(weight).head(1)
+    given = frame.with_columns(nw.col(weight).alias(VALUE))
+    return _with_weight(given, weight).filter(nw.col(BAD) == 1).select(VALUE).head(1)
 
 
 def newest(frame: Frame, column: str) -> Frame:
@@ -115,25 +137,21 @@ def newest(frame: Frame, column: str) -> Frame:
     return frame.select(*(nw.col(name).max() for name in made))
 
 
-def summary(frame: Frame, column: str) -> tuple[str, Frame]:
-    """The kind of a column, and: rows, entries, smallest and largest value; for text also how many entries are numbers, times or words for
-    missing."""
-    dtype = frame.collect_schema()[column]
-    kind = ex.kind(dtype)
-    ranged, tallied = {}, {"filled": 1 - ex.flag(nw.col(column).is_null())}
-    if kind in ("integer", "real", "boolean", "text"):
-        ranged["number"] = ex.place(column, dtype)
-    if kind in ("time", "text"):
-        ranged["moment"] = ex.moment(column, dtype)
-    if kind == "real":
-        tallied["filled"] = 1 - ex.flag(ranged["number"].is_null())
-    if kind == "text":
-        text = ex.trimmed(column)
-        ranged["text"] = nw.col(column).cast(nw.String)
-        patterns = {"integer": ex.INTEGER, "real": ex.NUMBER, "time": ex.MOMENT}
-        tallied |= {name: ex.flag(text.str.contains(pattern)) for name, pattern in patterns.items()}
-        tallied["words"] = ex.flag(text.str.to_lowercase().is_in(MISSING_WORDS))
-    frame = frame.select(*(value.alias(name) for name, value in (ranged | tallied).items()))
-    low = [nw.col(name).min().alias(f"low_{name}") for name in ranged]
-    high = [nw.col(name).max().alias(f"high_{name}") for name in ranged]
-    return kind, frame.select(nw.len().alias(ROWS), *low, *high, *(nw.col(name).sum() for name in tallied))
+def summary(found: Frame) -> tuple[str, Frame]:
+    """What ``VALUE`` holds, and over all lines: how many, their ``ROWS``, smallest and largest value; for text also the
+    rows that are numbers, times or words for missing."""
+    dtype = found.collect_schema()[VALUE]
+    held = ex.kind(dtype)
+    ranged, tallied = {}, {"filled": nw.col(ROWS)}
+    if held in ("integer", "real", "boolean", "text"):
+        ranged["number"] = ex.place(VALUE, dtype)
+    if held in ("time", "text"):
+        ranged["moment"] = ex.moment(VALUE, dtype)
+    if held == "text":
+        text = ex.trimmed(VALUE)
+        ranged["text"] = nw.col(VALUE).cast(nw.String)
+        flags = {"integer": ex.INTEGER, "real": ex.NUMBER, "time": ex.MOMENT, "words": ex.WORD}
+        tallied |= {name: ex.flag(text.str.contains(pattern)) * nw.col(ROWS) for name, pattern in flags.items()}
+    made = found.select(*(value.alias(name) for name, value in (ranged | tallied).items()))
+    ends = [end for n in ranged for end in (nw.col(n).min().alias(f"low_{n}"), nw.col(n).max().alias(f"high_{n}"))]
+    return held, made.select(nw.len().alias(LINES), *ends, *(nw.col(name).sum() for name in tallied))

@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 MISSING = None
 """A null, NaN or absent value, in key arrays."""
 
+FEW = 1 << 16
+"""Values that are there more than once are fetched if they are fewer."""
+
 MAX_GROUPS = 1 << 22
 """Most combinations of values that are counted."""
 
@@ -151,13 +154,15 @@ class LogTable:
 
         frame = self._frame([column])
         with self._speaking():
-            found = ask.repeated(frame, column)
-            total = self._one(ask.summed(found))
-            if not total[LINES]:
-                return Duplicates(0, 0, ())
-            first = self._held.collect(found.sort(VALUE).head(examples))
-            shown, _ = plain.encoded(column, first[VALUE])
-        return Duplicates(total[LINES], total[ROWS] - total[LINES], tuple(str(value) for value in shown))
+            repeated = ask.repeated(frame, column)
+            found = self._held.collect(repeated.head(FEW))
+            ids, rows = len(found), sum(found[ROWS].to_pylist())
+            if ids == FEW:
+                total = self._one(ask.summed(repeated))
+                ids, rows = total[LINES], total[ROWS]
+                found = self._held.collect(repeated.sort(VALUE).head(examples))
+            shown, _ = plain.encoded(column, found[VALUE])
+        return Duplicates(ids, rows - ids, tuple(str(value) for value in shown[:examples]))
 
     def batches(
         self, columns: Sequence[str], rows: int = 1 << 16, *, due: Due | None = None
@@ -180,16 +185,16 @@ class LogTable:
         from fairarm.logs import queries as ask
 
         frame = self._frame([column])
+        rows = self.rows()
         with self._speaking():
-            kind, summary = ask.summary(frame, column)
+            counted = most_values > 0 and ask.kind(frame, column) != "other"
+            found = ask.by_value(frame, column) if counted else ask.each_value(frame, column)
+            kind, summary = ask.summary(found)
             seen = self._one(summary)
-            distinct, values = None, None
-            if most_values > 0 and kind != "other":
-                found = ask.by_value(frame, column)
-                distinct = int(self._one(ask.counted(found))[ROWS])
-                if distinct <= most_values:
-                    values = tuple(plain.encoded(column, self._held.collect(found)[VALUE])[0])
-        return _profile(column, kind, seen, distinct, values)
+            values = None
+            if counted and seen[LINES] <= most_values:
+                values = tuple(plain.encoded(column, self._held.collect(found)[VALUE])[0])
+        return _profile(column, kind, rows, seen, values, counted)
 
     # ---- parts ----
 
@@ -238,7 +243,7 @@ class LogTable:
         bad = sum(found[BAD].to_pylist())
         if bad:
             with self._speaking():
-                example = self._one(ask.unsound(frame, weight))[weight]
+                example = self._one(ask.unsound(frame, weight))[VALUE]
             text = f"{self.name}: {bad} rows have a weight '{weight}' that is not a whole number of 0 to {MAX_ROWS}, such as {example!r}. "
             raise DataError(one_line(text + "A weight says how many rows a row stands for."))
         products = zip(found[LARGEST].to_pylist(), found[LINES].to_pylist(), strict=True)
@@ -267,18 +272,19 @@ def _lines(found: pa.Table, named: Sequence[str], real: bool, due: bool) -> Coun
 
 
 def _profile(
-    column: str, kind: str, seen: dict[str, Any], distinct: int | None, values: tuple[Any, ...] | None
+    column: str, kind: str, rows: int, seen: dict[str, Any], values: tuple[Any, ...] | None, counted: bool
 ) -> Profile:
     """A column whose text is all numbers or times, words for missing aside, counts as one of numbers or times."""
-    filled, words = int(seen["filled"] or 0), 0
-    if kind == "text":
+    filled, distinct = int(seen["filled"] or 0), int(seen[LINES])
+    if kind == "text" and filled:
         looks = [k for k in ("integer", "real", "time") if seen[k] and seen[k] + seen["words"] == filled]
-        kind, words = (looks[0], int(seen["words"])) if looks else ("text", 0)
-    if words and values is not None:
-        values = tuple(value for value in values if value.strip().lower() not in MISSING_WORDS)
-        distinct = len(values)
+        kind = looks[0] if looks else "text"
+        filled -= int(seen["words"]) if looks else 0
+        if looks and values is not None:
+            values = tuple(value for value in values if value.strip().lower() not in MISSING_WORDS)
+            distinct = len(values)
     low, high = (_bound(kind, seen, end) for end in ("low", "high"))
-    return Profile(column, kind, distinct, values, low, high, int(seen[ROWS]) - filled + words)
+    return Profile(column, kind, distinct if counted else None, values, low, high, rows - filled)
 
 
 def _bound(kind: str, seen: dict[str, Any], end: str) -> Any:
