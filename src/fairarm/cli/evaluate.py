@@ -7,7 +7,19 @@ from typing import Annotated
 
 import typer
 
-from fairarm.cli.shared import AsJson, Engine, MinFair, ProblemName, Report, Seed, check_report, load, print_json, put_out, write_report
+from fairarm.cli.shared import (
+    AsJson,
+    Engine,
+    MinFair,
+    ProblemName,
+    Report,
+    Seed,
+    check_report,
+    load,
+    print_json,
+    put_out,
+    write_report,
+)
 from fairarm.errors import OptionError
 
 LogName = Annotated[
@@ -63,7 +75,9 @@ def init(
     log: LogName,
     out: Annotated[Path, typer.Option(help="Where to write the draft.")] = Path("problem.toml"),
     engine: Engine = None,
-    sensitive: Annotated[str | None, typer.Option(help="The column of the sensitive attribute, if you know it.")] = None,
+    sensitive: Annotated[
+        str | None, typer.Option(help="The column of the sensitive attribute, if you know it.")
+    ] = None,
     decision: Annotated[str | None, typer.Option(help="The column of the decision.")] = None,
     outcome: Annotated[str | None, typer.Option(help="The column of the outcome.")] = None,
     as_json: AsJson = False,

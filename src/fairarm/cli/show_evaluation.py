@@ -44,7 +44,11 @@ def _interval(estimate: Estimate) -> str:
 
 
 def _certified_interval(estimate: Estimate) -> str:
-    return "–" if estimate.certified_low is None else f"{_value(estimate.certified_low)} … {_value(estimate.certified_high)}"
+    return (
+        "–"
+        if estimate.certified_low is None
+        else f"{_value(estimate.certified_low)} … {_value(estimate.certified_high)}"
+    )
 
 
 def _arms(found: Evaluation) -> None:
@@ -66,7 +70,7 @@ def _arms(found: Evaluation) -> None:
 
 def _answer(found: Evaluation) -> None:
     second = "no fair arm" if found.runner_up == NONE else escape(found.runner_up)
-    chance = f"(probability {found.probability:.3f}; next {second}, {max(found.runner_up_probability, 0.0):.3f})"
+    chance = f"(probability {found.probability:.3f}; next {second}, {found.runner_up_probability:.3f})"
     if found.arm is None:
         console.print(f"No arm is probably fair enough {chance}.")
     else:
@@ -104,5 +108,7 @@ def _next(found: Evaluation) -> None:
     if found.probability >= SETTLED:
         console.print("Nothing is left to learn about which arm it is.")
     elif found.next_pulls:
-        lines = ", ".join(f"{escape(n.arm)} [{escape(n.regime)}] {n.share:.0%}".replace("[", "\\[") for n in found.next_pulls[:6])
+        lines = ", ".join(
+            f"{escape(n.arm)} [{escape(n.regime)}] {n.share:.0%}".replace("[", "\\[") for n in found.next_pulls[:6]
+        )
         console.print(f"To learn most, pull next: {lines}.")

@@ -41,10 +41,12 @@ def cut_level(rows: FloatArray, delta: float) -> FloatArray:
     return np.asarray(np.maximum(np.sqrt(rows / math.log(2 / delta)) / CLIP, 1.0))
 
 
-def lower_mean(rows: FloatArray, total: FloatArray, square: FloatArray, largest: FloatArray, delta: float) -> FloatArray:
+def lower_mean(
+    rows: FloatArray, total: FloatArray, square: FloatArray, largest: FloatArray, delta: float
+) -> FloatArray:
     """A bound that the mean of independent X in [0, largest] is below with probability at most δ.
 
-        Σx/n − √(2 V log(2/δ) / n) − 7 b log(2/δ) / (3 (n − 1)),    V the sample variance, b the largest X
+    Σx/n − √(2 V log(2/δ) / n) − 7 b log(2/δ) / (3 (n − 1)),    V the sample variance, b the largest X
     """
     n = np.maximum(rows, 2.0)
     log_term = math.log(2 / delta)

@@ -11,7 +11,7 @@ from fairarm.algorithms.beliefs import Beliefs
 from fairarm.algorithms.pool import belief_of
 from fairarm.algorithms.state import Belief, Status
 from fairarm.core.region import Intervals
-from fairarm.core.types import FloatArray, IntArray
+from fairarm.core.types import BoolArray, FloatArray
 from fairarm.errors import OptionError
 from fairarm.experiments.logged import Logged, read_evidence
 from fairarm.logs.findings import Finding
@@ -141,14 +141,21 @@ def evaluate(
             f"and {min_fair_probability}."
         )
     logged = read_evidence(
-        problem, log, engine=engine, delta=1.0 - confidence, estimated=law == "estimated", duplicates=duplicates, seed=seed
+        problem,
+        log,
+        engine=engine,
+        delta=1.0 - confidence,
+        estimated=law == "estimated",
+        duplicates=duplicates,
+        seed=seed,
     )
     rng = np.random.default_rng(seed)
     outcomes, gaps = logged.beliefs.draw(rng, DRAWS)
     belief = belief_of(logged.beliefs, outcomes, gaps, problem.scaled_tolerance)
-    votes = _votes(belief, min_fair_probability)
+    votes = np.concatenate([belief.none[0, None], belief.best[0]])
     names = (NONE, *problem.arm_names)
-    first, second = np.argsort(-votes, kind="stable")[:2]
+    first = int(np.argmax(np.where(np.append(True, belief.fair[0] >= min_fair_probability), votes, -1.0)))
+    second = int(np.argmax(np.where(np.arange(len(votes)) == first, -1.0, votes)))
     voided = tuple(f.name for f in logged.findings if f.voids)
     certified = None if voided else logged.certified
     status, arm = certified_answer(problem, certified, logged.uncertified_arms)
@@ -179,13 +186,6 @@ def evaluate(
     )
 
 
-def _votes(belief: Belief, min_fair: float) -> FloatArray:
-    """The probability of "none" and of each arm; an arm that is too doubtfully fair comes last."""
-    allowed = np.where(belief.fair[0] >= min_fair, belief.best[0], belief.best[0] - 1.0)
-    votes = np.concatenate([belief.none[0, None], allowed])
-    return votes
-
-
 def certified_answer(
     problem: Problem, certified: Intervals | None, excluded: tuple[int, ...]
 ) -> tuple[Status, str | None]:
@@ -202,7 +202,7 @@ def certified_answer(
     return (Status.NO_FAIR_ARM if unfair.all() else Status.UNDECIDED), None
 
 
-def certified_fairness(problem: Problem, certified: Intervals) -> tuple[Any, Any]:
+def certified_fairness(problem: Problem, certified: Intervals) -> tuple[BoolArray, BoolArray]:
     """Arms whose gap lies within the tolerance throughout, and outside throughout, (K,) each."""
     low, high = certified.gaps[0].T
     tolerance = problem.scaled_tolerance
@@ -220,7 +220,8 @@ def _arms(
     problem = logged.problem
     limits = ((1.0 - confidence) / 2, (1.0 + confidence) / 2)
     usual = [np.quantile(draws, limits, axis=0) for draws in (outcomes, gaps)]
-    fair, unfair = certified_fairness(problem, certified) if certified is not None else (None, None)
+    nothing = np.zeros(len(problem.arms), dtype=bool)
+    fair, unfair = (nothing, nothing) if certified is None else certified_fairness(problem, certified)
     made = []
     for k, arm in enumerate(problem.arms):
         proved = certified is not None and k not in logged.uncertified_arms
@@ -272,7 +273,11 @@ def _observed(problem: Problem, logged: Logged) -> tuple[ObservedGroup, ...]:
 def _next(problem: Problem, beliefs: Beliefs, outcomes: FloatArray, gaps: FloatArray) -> tuple[NextPulls, ...]:
     from fairarm.algorithms.logged_rows import LoggedBeliefs
 
-    shares = _doubt(problem, outcomes, gaps) if isinstance(beliefs, LoggedBeliefs) else _planned(problem, beliefs, outcomes, gaps)
+    shares = (
+        _doubt(problem, outcomes, gaps)
+        if isinstance(beliefs, LoggedBeliefs)
+        else _planned(problem, beliefs, outcomes, gaps)
+    )
     lines = [
         NextPulls(problem.arm_names[k], problem.regimes[r], float(shares[r, k])) for r, k in np.argwhere(shares > 0.005)
     ]
@@ -308,5 +313,3 @@ def _doubt(problem: Problem, outcomes: FloatArray, gaps: FloatArray) -> FloatArr
     out = np.zeros((len(problem.regimes), len(share)))
     out[0] = share / max(share.sum(), 1e-300)
     return out
-
-

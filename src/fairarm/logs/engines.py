@@ -80,16 +80,29 @@ class DuckDB(Engine):
     """A DuckDB relation. ``again`` makes one on a connection of its own: a connection has one open result at a time."""
 
     def __init__(self, native: Any, again: Callable[[], Any] | None = None) -> None:
-        super().__init__(native)
+        super().__init__(_known_types(native))
         self.again = again
 
     def stream(self, columns: Sequence[str], transform: Transform, rows: int) -> Iterator[pa.Table]:
         import pyarrow as pa
 
-        frame = self if self.again is None else Engine(self.again())
+        frame = self if self.again is None else DuckDB(self.again())
         with closing(transform(frame.lazy(columns)).to_native().to_arrow_reader(rows)) as reader:
             for batch in reader:
                 yield pa.Table.from_batches([batch])
+
+
+def _known_types(relation: Any) -> Any:
+    """Times of nanoseconds with a zone, which narwhals does not know, in microseconds."""
+    from duckdb import ColumnExpression
+
+    columns = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    if "TIMESTAMPTZ_NS" not in columns.values():
+        return relation
+    each = {name: ColumnExpression(name) for name in columns}
+    return relation.select(
+        *(c.cast("TIMESTAMPTZ").alias(n) if columns[n] == "TIMESTAMPTZ_NS" else c for n, c in each.items())
+    )
 
 
 class Polars(Engine):
@@ -140,6 +153,9 @@ class Ibis(Engine):
         if backend.name == "sqlite":  # whose to_pyarrow_batches reads everything first
             yield from _sqlite(backend, frame, rows)
             return
+        if _in_memory(frame):
+            yield from _pieces(frame.to_pyarrow(), rows)
+            return
         if backend.name == "duckdb":  # whose to_pyarrow_batches wants a DuckDB before 2.0
             made = backend.con.cursor().sql(backend.compile(frame)).to_arrow_reader(rows)
         else:
@@ -147,6 +163,13 @@ class Ibis(Engine):
         with closing(made) as reader:
             for batch in reader:
                 yield pa.Table.from_batches([batch])
+
+
+def _in_memory(frame: Any) -> bool:
+    """A table made of values here: it exists in the database only while Ibis itself runs a query."""
+    from ibis.expr.operations import InMemoryTable
+
+    return bool(frame.op().find(InMemoryTable))
 
 
 def _sqlite(backend: Any, frame: Any, rows: int) -> Iterator[pa.Table]:

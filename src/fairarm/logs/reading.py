@@ -202,8 +202,8 @@ class LogReader:
             self._leave("undeclared-states", codes == UNDECLARED, usable, count, lambda i: f"{node} = {raw[i]!r}")
             return codes
         values = numbers(raw)
-        variable = self.problem.variables.get(node)
-        low, high = (self.problem.outcome.low, self.problem.outcome.high) if outcome else (variable.low, variable.high)  # type: ignore[union-attr]
+        declared = self.problem.outcome if outcome else self.problem.variables[node]
+        low, high = declared.low or 0.0, declared.high or 0.0
         outside = "outcomes-out-of-range" if outcome else "values-out-of-range"
         self._leave(absent, np.isnan(values), usable, count, lambda i: node)
         with np.errstate(invalid="ignore"):

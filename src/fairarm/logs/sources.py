@@ -11,6 +11,7 @@ Databases are asked through Ibis, which narwhals knows, so that they run the sam
 
 from __future__ import annotations
 
+import weakref
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -210,6 +211,9 @@ def _table(backend: Any, name: str, table: str | None, schema: str | None) -> An
 
 
 def _database(name: str, table: Any) -> LogTable:
+    """The connection is closed with the last use of the log."""
     from fairarm.logs.engines import Ibis
 
-    return LogTable(name, "ibis", Ibis(table))
+    made = LogTable(name, "ibis", Ibis(table))
+    weakref.finalize(made, table.get_backend().disconnect)
+    return made

@@ -63,7 +63,9 @@ class LogMap:
         if self.planned:
             self._check_planned()
         if self.propensity is not None and self.propensities:
-            raise ProblemError("log.propensity is the logged decision's, log.propensities one column a state: give one.")
+            raise ProblemError(
+                "log.propensity is the logged decision's, log.propensities one column a state: give one."
+            )
         if self.outcome_within is not None and (self.time is None or not 0 <= self.outcome_within < math.inf):
             raise ProblemError(
                 f"log.outcome_within is {self.outcome_within}: a number, 0 or more, in the unit of log.time, which must "
