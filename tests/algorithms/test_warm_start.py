@@ -141,27 +141,45 @@ def test_uniform_with_a_log_is_the_means_of_all_rows_by_hand() -> None:
         assert report.gaps["a|b"] == pytest.approx(y[s == 0].mean() - y[s == 1].mean())
 
 
-@pytest.mark.parametrize("options", [{}, {"law": "estimated"}, *SURE])
-def test_together_and_one_by_one_are_the_same(options: dict[str, Any]) -> None:
-    """The state of `replicate`'s way, step by step with counts, and of ask and tell: bit for bit."""
-    source = world(chain(tolerance=0.05))
-    problem, log = source.problem, natural(source, 40)
-    run = algorithm("pool", problem, pulls=70, seed=6, log=log, **options)
-    procedure, evidence = make_procedure("pool", problem, 70, **options), log_evidence(problem, log)
+class Recorded:
+    """A world whose draws are kept, so that another run can be told them."""
+
+    def __init__(self, source: Any) -> None:
+        self.source = source
+        self.drawn: list[IntArray] = []
+
+    def draw(self, counts: IntArray, rng: np.random.Generator) -> IntArray:
+        self.drawn.append(self.source.draw(counts, rng))
+        return self.drawn[-1]
+
+
+def as_batch(problem: Problem, counts: IntArray) -> Batch:
+    """Counts (R, K, G, O) of a problem whose cell is V alone, as lines."""
+    regime, arm, group, row = np.nonzero(counts)
+    states = problem.variables["Y"].size
+    columns = {"S": np.array(problem.group_codes)[group], "V": row // states, "Y": row % states}
+    return Batch(arm, regime, columns, counts[regime, arm, group, row])
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [*((name, {}) for name in NAMES), *(("pool", o) for o in ({"law": "estimated"}, *SURE))]
+)
+def test_together_and_one_by_one_are_the_same(name: str, options: dict[str, Any]) -> None:
+    """`replicate`, and a run told the same rows: the same state bit for bit, the log counted in every stage of both."""
+    source: Any = make_world("chain")
+    problem, log = source.problem, pulled(source, np.full((3, 3), 9))
+    run = algorithm(name, problem, pulls=70, seed=6, log=log, **options)
+    evidence, recorded = log_evidence(problem, log), Recorded(source)
     assert isinstance(evidence, CellEvidence)
-    state = procedure.begin(procedure.start(1).but(log_rows=np.array([40])), evidence, 6)
-    seen = evidence.counts
-    for part in itertools.count():
-        if state.finished:
-            break
-        np.testing.assert_array_equal(run.ask().counts, state.plan[0])
-        drawn = source.draw(state.plan, np.random.default_rng([2, part]))
-        run.tell(source.pull(run.ask(), np.random.default_rng([2, part])), id=str(part))
-        seen = seen + drawn
-        state = procedure.step(state, CellEvidence(problem, drawn), CellEvidence(problem, seen), 6)
-        assert json.dumps(run.state.to_json()) == json.dumps(state.to_json())
-    assert part > 0
+    procedure = make_procedure(name, problem, 70, **options)
+    state, costs, made = replicate(procedure, recorded, 1, np.random.default_rng(2), 6, evidence)
+    for part, counts in enumerate(recorded.drawn):
+        if counts.any():
+            run.tell(as_batch(problem, counts[0]), id=str(part))
     assert run.finished
+    assert json.dumps(run.state.to_json()) == json.dumps(state.to_json())
+    assert made.tolist() == [run.pulls_made().sum()]
+    assert costs[0] == pytest.approx((run.pulls_made() * problem.cost_array).sum())
 
 
 # ---- what is pulled ----

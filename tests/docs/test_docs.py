@@ -30,44 +30,45 @@ class Block(NamedTuple):
     line: int
 
 
-def blocks(page: Path, language: str) -> list[Block]:
+def blocks(page: Path, *languages: str) -> list[Block]:
     text = page.read_text(encoding="utf-8")
     found = (Block(m[1], m[2], text.count("\n", 0, m.start(2)) + 1) for m in _FENCE.finditer(text))
-    return [block for block in found if block.language == language]
+    return [block for block in found if block.language in languages]
 
 
-def pages_with(language: str, start: str = "") -> list[Path]:
-    return [page for page in PAGES if any(start in block.text for block in blocks(page, language))]
+def pages_with(*languages: str, start: str = "") -> list[Path]:
+    return [page for page in PAGES if any(start in block.text for block in blocks(page, *languages))]
 
 
 def name(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
 
-@pytest.mark.parametrize("page", pages_with("python"), ids=name)
-def test_python_blocks_run_in_order(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("page", pages_with("python", "console"), ids=name)
+def test_blocks_run_in_order(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python blocks and commands, as someone would who reads the page in a folder that has the examples."""
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     namespace: dict[str, object] = {"__name__": "page"}
     monkeypatch.setitem(sys.modules, "page", type(sys)("page"))  # dataclasses look their module up
-    for block in blocks(page, "python"):
-        code = "\n" * (block.line - 1) + block.text  # so that a traceback shows the page's own line
-        exec(compile(code, str(page), "exec"), namespace)
-
-
-@pytest.mark.parametrize("page", pages_with("console", "$ fairarm"), ids=name)
-def test_commands_exit_with_0(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    for block in blocks(page, "console"):
+    for block in blocks(page, "python", "console"):
+        if block.language == "python":
+            code = "\n" * (block.line - 1) + block.text  # so that a traceback shows the page's own line
+            exec(compile(code, str(page), "exec"), namespace)
+            continue
         for number, line in enumerate(block.text.splitlines(), start=block.line):
-            if not line.startswith("$ fairarm"):
-                continue
-            monkeypatch.setattr(sys, "argv", shlex.split(line.removeprefix("$ ")))
-            with pytest.raises(SystemExit) as ended:
-                main()
-            assert ended.value.code in (0, None), f"{name(page)}:{number}: {line}"
+            if line.startswith("$ fairarm"):
+                run_command(line.removeprefix("$ "), f"{name(page)}:{number}: {line}", monkeypatch)
 
 
-@pytest.mark.parametrize("page", pages_with("toml", "format = 1"), ids=name)
+def run_command(line: str, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", shlex.split(line, comments=True))
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code in (0, None), where
+
+
+@pytest.mark.parametrize("page", pages_with("toml", start="format = 1"), ids=name)
 def test_problem_files_parse(page: Path, tmp_path: Path) -> None:
     for block in blocks(page, "toml"):
         if block.text.startswith("format = 1"):
@@ -80,3 +81,22 @@ def test_relative_links_exist(page: Path) -> None:
     targets = [first or second for first, second in _LINK.findall(prose)]
     relative = [t.partition("#")[0] for t in targets if not re.match(r"[a-z][a-z0-9+.-]*:|#", t, re.IGNORECASE)]
     assert [t for t in relative if t and not (page.parent / t).exists()] == []
+
+
+def test_every_decision_is_in_the_list() -> None:
+    folder = ROOT / "docs" / "decisions"
+    listed = re.findall(r"\]\((\d{4}-[^)]*)\)", (folder / "README.md").read_text(encoding="utf-8"))
+    assert sorted(listed) == sorted(path.name for path in folder.glob("0*.md"))
+
+
+def test_every_finding_is_in_the_page_about_logs() -> None:
+    """With whether it voids what is certified, as the code has it where rows are left out."""
+    from fairarm.logs.reading import LEFT_OUT
+
+    page = (ROOT / "docs" / "logs.md").read_text(encoding="utf-8")
+    source = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src" / "fairarm").rglob("*.py"))
+    for finding in {*LEFT_OUT, *re.findall(r'Finding\("([a-z-]+)"', source)}:
+        line = next((line for line in page.splitlines() if line.startswith("|") and f"`{finding}`" in line), "")
+        assert line, f"docs/logs.md does not list {finding}"
+        if finding in LEFT_OUT:
+            assert line.split("|")[-2].strip() == ("yes" if LEFT_OUT[finding][0] else "no"), finding

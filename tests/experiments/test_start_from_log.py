@@ -145,6 +145,17 @@ def test_runs_told_rows_start_from_the_log_too() -> None:
     assert found.log_rows == 900
     assert found.results[0].error == 0
     assert [p.mean_pulls for p in found.results] == [6, 6]
+    sure = simulate(
+        source.problem,
+        source,
+        algorithms=["pool"],
+        pulls=[90],
+        runs=3,
+        log=logged(source, 900),
+        confidence=0.9,
+        stop="bayes-stop",
+    )
+    assert sure.results[0].mean_pulls == 0
 
 
 def test_what_a_simulation_cannot_do_with_a_log_is_said_before_the_first_run() -> None:

@@ -102,9 +102,8 @@ def style(svg: Element, id: str) -> str:
 def test_kinds_of_lines_and_arms_differ_without_colour(page: Element, size: str) -> None:
     svg, name = drawing(page, "outcomes", size)
     assert stroke(svg, f"{name}-usual-0") > 3 * stroke(svg, f"{name}-certified-0")
-    best, fair, unfair = (svg.find(f"{name}-mean-{i}").all("use")[0].attributes for i in (0, 2, 4))
-    shapes = [svg.find(use["href"][1:]).attributes["d"] for use in (best, fair, unfair)]
-    assert shapes[0] != shapes[1] == shapes[2]
+    fair, unfair = (svg.find(f"{name}-mean-{i}").all("use")[0].attributes for i in (2, 4))
+    assert shape(svg, f"{name}-mean-0") != shape(svg, f"{name}-mean-2") == shape(svg, f"{name}-mean-4")
     assert "fill: var(--paper)" in style(svg, f"{name}-mean-4") and "fill: var(--paper)" not in style(
         svg, f"{name}-mean-2"
     )
@@ -154,13 +153,22 @@ def test_what_the_log_covers(page: Element, size: str) -> None:
         assert across(svg, f"{name}-overlap-{i}")[0] == pytest.approx(at(overlap), abs=NEAR)
 
 
-def test_a_certified_interval_that_leaves_the_picture_ends_there_in_an_arrow() -> None:
-    far = tuple(replace(arm, outcome=replace(arm.outcome, certified_low=-40.0, certified_high=60.0)) for arm in ARMS)
+def test_a_certified_interval_that_leaves_the_picture_ends_there_in_an_arrow(page: Element) -> None:
+    far = tuple(replace(arm, outcome=replace(arm.outcome, certified_low=-40.0)) for arm in ARMS)
     svg, name = drawing(read_page(page_text(replace(certified(), arms=far))), "outcomes", "")
     (frame,) = [e for e in svg.walk() if e.attributes.get("id") == f"{name}-patch_2"]
-    left, right = min(p[0] for p in points(frame)), max(p[0] for p in points(frame))
-    assert across(svg, f"{name}-certified-0") == pytest.approx((left, right), abs=NEAR)
+    left = min(p[0] for p in points(frame))
+    assert across(svg, f"{name}-certified-0")[0] == pytest.approx(left, abs=NEAR)
+    assert across(svg, f"{name}-certified-0")[1] == pytest.approx(scale(svg, name)(0.63), abs=NEAR)
     assert across(svg, f"{name}-usual-0")[1] - across(svg, f"{name}-usual-0")[0] > 20
+    whole, _ = drawing(page, "outcomes", "")
+    assert shape(whole, f"{name}-low-0") == shape(whole, f"{name}-high-0") == shape(svg, f"{name}-high-0")
+    assert shape(svg, f"{name}-low-0") != shape(svg, f"{name}-high-0")
+
+
+def shape(svg: Element, id: str) -> str:
+    """Of a marker."""
+    return svg.find(svg.find(id).all("use")[0].attributes["href"][1:]).attributes["d"]
 
 
 def test_without_certified_intervals_none_is_drawn() -> None:

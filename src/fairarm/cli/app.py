@@ -109,6 +109,11 @@ def _options(given: list[str] | None, **named: Any) -> dict[str, Any]:
     return found
 
 
+def _certified(options: dict[str, Any]) -> bool:
+    """Whether an answer is to be proved, however that was asked for."""
+    return "confidence" in options and options.get("stop") != "bayes-stop"
+
+
 def _pull_counts(text: str) -> list[int]:
     return [_whole(part, "--pulls") for part in text.split(",")]
 
@@ -230,7 +235,8 @@ def identify(
 
     check_report(report)
     scenario = load(problem)
-    known, rows = start_from(scenario, log, engine, confidence is not None and stop != "bayes-stop")
+    options = _options(option, confidence=confidence, stop=stop, min_fair_probability=min_fair_probability)
+    known, rows = start_from(scenario, log, engine, _certified(options))
     teller = None if as_json else show.Storyteller(known)
     found = find(
         known,
@@ -240,7 +246,7 @@ def identify(
         seed=seed,
         log=rows,
         on_phase=teller.phase if teller else None,
-        **_options(option, confidence=confidence, stop=stop, min_fair_probability=min_fair_probability),
+        **options,
     )
     if teller is None:
         print_json(documents.identification(known, found))
@@ -278,7 +284,8 @@ def simulate(
     check_plot(plot)
     check_report(report)
     scenario = load(problem)
-    known, rows = start_from(scenario, log, engine, confidence is not None and stop != "bayes-stop")
+    options = _options(option, confidence=confidence, stop=stop, min_fair_probability=min_fair_probability)
+    known, rows = start_from(scenario, log, engine, _certified(options))
     names = list(dict.fromkeys(name.strip() for name in algorithms.split(",")))
     counts = list(dict.fromkeys(_pull_counts(pulls)))
     with show.progress(len(names) * len(counts) * runs, "runs") as advance:
@@ -293,7 +300,7 @@ def simulate(
             limit=limit,
             log=rows,
             on_done=advance,
-            **_options(option, confidence=confidence, stop=stop, min_fair_probability=min_fair_probability),
+            **options,
         )
     put_out(found, as_json, documents.simulation, show.simulation)
     save_plot(error_curves, found, plot)

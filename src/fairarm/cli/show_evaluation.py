@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from rich.markup import escape
 
-from fairarm.cli.show import MOST_ARMS, _table, _value, console
+from fairarm.cli.show import MOST_ARMS, _table, console
 from fairarm.experiments.evaluate import NONE, Estimate, Evaluation
-
-SETTLED = 0.999
-METHOD = {
-    "cell means": "Every row informs every arm through the mean outcome of its cell.",
-    "doubly robust": "Rows were weighted to each arm, with a regression for what weights leave open.",
-    "weighted mean": "Rows were weighted to each arm.",
-}
+from fairarm.reports.words import METHODS, SETTLED, value
 
 
 def evaluation(found: Evaluation) -> None:
     console.print(
-        f"[bold]{escape(found.problem.name)}[/]: {found.used:,} of {found.rows:,} rows of {escape(found.log)} used. {METHOD[found.method]}"
+        f"[bold]{escape(found.problem.name)}[/]: {found.used:,} of {found.rows:,} rows of {escape(found.log)} used. {METHODS[found.method]}"
     )
     _findings(found)
     _arms(found)
@@ -40,14 +34,12 @@ def _findings(found: Evaluation) -> None:
 
 
 def _interval(estimate: Estimate) -> str:
-    return f"{_value(estimate.low)} … {_value(estimate.high)}"
+    return f"{value(estimate.low)} … {value(estimate.high)}"
 
 
 def _certified_interval(estimate: Estimate) -> str:
     return (
-        "–"
-        if estimate.certified_low is None
-        else f"{_value(estimate.certified_low)} … {_value(estimate.certified_high)}"
+        "–" if estimate.certified_low is None else f"{value(estimate.certified_low)} … {value(estimate.certified_high)}"
     )
 
 
@@ -59,8 +51,8 @@ def _arms(found: Evaluation) -> None:
         name = f"[bold]{escape(arm.name)}[/]" if arm.name == found.arm else escape(arm.name)
         table.add_row(
             name + (" (fitted)" if arm.fitted else ""),
-            _value(arm.outcome.value), _interval(arm.outcome), _certified_interval(arm.outcome),
-            _value(arm.gap.value), _interval(arm.gap), _certified_interval(arm.gap),
+            value(arm.outcome.value), _interval(arm.outcome), _certified_interval(arm.outcome),
+            value(arm.gap.value), _interval(arm.gap), _certified_interval(arm.gap),
             f"{arm.fair_probability:.3f}", f"{arm.best_probability:.3f}", arm.support, f"{arm.effective_rows:,.0f}",
         )  # fmt: skip
     console.print(table)
@@ -99,8 +91,8 @@ def _plain_gap(found: Evaluation) -> None:
         return
     first, second = found.observed
     console.print(
-        f"In the log as it is: {escape(first.group)} {_value(first.mean)} ({first.rows:,} rows), {escape(second.group)} {_value(second.mean)} "
-        f"({second.rows:,} rows), plain gap {_value(found.plain_gap)}."
+        f"In the log as it is: {escape(first.group)} {value(first.mean)} ({first.rows:,} rows), {escape(second.group)} {value(second.mean)} "
+        f"({second.rows:,} rows), plain gap {value(found.plain_gap)}."
     )
 
 

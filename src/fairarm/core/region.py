@@ -23,6 +23,8 @@ STRENGTH = (1.0, 5.0, 25.0, 125.0)
 """The fixed grid of priors, all of one weight: each θ_c is Beta(εs, (1−ε)s) or its mirror image, by a fair coin."""
 
 HALVINGS = 60
+BLOCK = 1 << 20
+"""Numbers (replicates × arms × cells) worked on at once: 8 MiB an array."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +161,11 @@ def intervals(
 
 
 def _both_ends(n: FloatArray, y: FloatArray, weight: FloatArray, delta: float) -> FloatArray:
-    return np.stack(
-        [-highest_in_region(n, y, -weight, delta), highest_in_region(n, y, weight, delta)],
-        axis=-1,
-    )
+    """Of every arm, some of them at a time."""
+    size = max(1, BLOCK // (len(n) * n.shape[1]))
+    parts = [weight[:, start : start + size] for start in range(0, weight.shape[1], size)]
+    ends = [
+        np.stack([-highest_in_region(n, y, -part, delta), highest_in_region(n, y, part, delta)], axis=-1)
+        for part in parts
+    ]
+    return np.concatenate(ends, axis=1)

@@ -56,7 +56,7 @@ class Logged:
 
     @property
     def fitted_arms(self) -> set[int]:
-        return _fitted_arms(self.problem, self.fitted)
+        return _fitted_arms(self.problem)
 
 
 def read_evidence(
@@ -91,8 +91,9 @@ def counted_batch(reader: LogReader) -> tuple[Problem, LoggedCells, tuple[Fitted
     return problem, cells, fitted
 
 
-def _fitted_arms(problem: Problem, notes: tuple[FittedNote, ...]) -> set[int]:
-    return {problem.arm_index(note.arm) for note in notes if note.arm is not None}
+def _fitted_arms(problem: Problem) -> set[int]:
+    """Arms whose table was fitted, from this log or before."""
+    return {k for k, arm in enumerate(problem.arms) if arm.name in problem.fitted}
 
 
 def _nothing(reader: LogReader) -> str:
@@ -136,7 +137,7 @@ def _from_cells(reader: LogReader, delta: float, estimated: bool, seed: int) -> 
         if cells.sums is None
         else SumEvidence.of(problem, cells.batch, cells.sums)
     )
-    fitted_arms = _fitted_arms(problem, fitted)
+    fitted_arms = _fitted_arms(problem)
     made = cells_by_group(evidence)
     checks = check_decisions(problem, cells.batch, fitted_arms)
     checks += [] if estimated else check_contexts(problem, cells.batch)
@@ -210,10 +211,11 @@ def _certify(
     shared = problem.shared_cells.apart()
     excluded = tuple(sorted(fitted_arms))
     logging = [problem.arm_names[k] for k in excluded if made.by_arm[k].any()]
-    known_law = shared.law is not None and not missing_children(problem) and not (estimated and shared.contexts > 1)
+    declared = not missing_children(problem) and not {*problem.mechanisms} & {*problem.fitted}
+    known_law = shared.law is not None and declared and not (estimated and shared.contexts > 1)
     ways: list[str] = [REGION] * known_law + [BERNSTEIN] * (not logging)
     if not ways:
-        return None, None, (f"the mechanism of '{logging[0]}', which made rows, was fitted from them",), excluded
+        return None, None, (_made_by_a_fitted(logging[0]),), excluded
     found: list[Intervals] = []
     part = delta / len(ways)
     if known_law and shared.law is not None:
@@ -225,6 +227,10 @@ def _certify(
         cut = cut_sums(problem, made, bound_delta(part, len(problem.arms), shares is not None))
         found.append(weighted_intervals(cut, part, shares, rows))
     return narrowed(found), " and ".join(ways), (), excluded
+
+
+def _made_by_a_fitted(arm: str) -> str:
+    return f"the mechanism of '{arm}', which made rows, was fitted from them"
 
 
 def narrowed(found: list[Intervals]) -> Intervals:
@@ -266,6 +272,9 @@ def _from_rows(reader: LogReader, delta: float, estimated: bool) -> Logged:
     if found.impossible:
         reader.leave_out("impossible-rows", found.impossible, [])
     shares = None if known.shares is None else np.array(known.shares)
+    excluded = tuple(sorted(_fitted_arms(problem)))
+    logging = [problem.arm_names[k] for k in excluded if found.made[k].any()]
+    certified = weighted_intervals(found.cut, delta, shares, found.natural.astype(np.float64))
     return Logged(
         problem=problem,
         name=reader.table.name,
@@ -276,10 +285,10 @@ def _from_rows(reader: LogReader, delta: float, estimated: bool) -> Logged:
         made=found.made,
         natural=found.natural,
         natural_sums=found.natural_sums,
-        certified=weighted_intervals(found.cut, delta, shares, found.natural.astype(np.float64)),
-        certified_by=BERNSTEIN,
-        not_certified=(),
-        uncertified_arms=(),
+        certified=None if logging else certified,
+        certified_by=None if logging else BERNSTEIN,
+        not_certified=(_made_by_a_fitted(logging[0]),) if logging else (),
+        uncertified_arms=excluded,
         findings=(*reader.findings(), *check_weights(problem, found.mean_weight)),
         fitted=(),
         assumptions=assumptions(problem, reader, found.made, (), estimated),
@@ -344,9 +353,9 @@ def read_log(problem: Problem, log: Any, *, engine: str | None = None) -> Logged
         )
     reader = LogReader(problem, open_log(log, engine=engine))
     if reader.countable and problem.outcome.values is not None:
-        problem, cells, fitted = counted_batch(reader)
+        problem, cells, _ = counted_batch(reader)
         batch = cells.batch
-        checks = check_decisions(problem, batch, _fitted_arms(problem, fitted))
+        checks = check_decisions(problem, batch, _fitted_arms(problem))
     else:
         batch, checks = _all_rows(reader), []
     made, natural = _by_group(problem, batch)

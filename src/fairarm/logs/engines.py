@@ -129,6 +129,14 @@ class Dask(Engine):
 class Spark(Engine):
     """A Spark frame; its rows come one partition after another."""
 
+    def lazy(self, columns: Sequence[str]) -> Frame:
+        if dotted := [name for name in columns if "." in name]:
+            text = (
+                f"Column '{dotted[0]}': Spark takes a dot for a field of a structure. Rename the column in the frame."
+            )
+            raise DataError(one_line(text))
+        return super().lazy(columns)
+
     def stream(self, columns: Sequence[str], transform: Transform, rows: int) -> Iterator[pa.Table]:
         import pyarrow as pa
         from pyspark.sql.pandas.types import to_arrow_schema

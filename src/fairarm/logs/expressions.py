@@ -148,9 +148,13 @@ def earlier(newest: Any, within: float) -> Any:
     return floor(newest - Fraction(within)) if isinstance(newest, int) else newest - within
 
 
-def due(column: str, dtype: Any, newest: Any, within: float) -> nw.Expr:
+def due(column: str, dtype: Any, newest: Any, within: float, spark: bool = False) -> nw.Expr:
     """1 for rows that are not later than the newest value less ``within``, else 0; ``newest`` says what is compared."""
     if newest is None:
         return nw.lit(0)
-    timely = moment(column, dtype) if isinstance(newest, datetime | str) else place(column, dtype)
-    return flag(timely <= nw.lit(earlier(newest, within)))
+    latest = earlier(newest, within)
+    limit = nw.lit(latest)
+    if spark and isinstance(latest, datetime) and latest.tzinfo is None:
+        # Spark would take the time as one of this machine's zone, and shift it to the session's.
+        limit = nw.lit(latest.isoformat(sep=" ")).cast(nw.Datetime("us"))
+    return flag((moment if isinstance(newest, datetime | str) else place)(column, dtype) <= limit)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+from weakref import finalize
 
 from fairarm.errors import ReadError, one_line
 from fairarm.logs.engines import Dask, DuckDB, Engine
@@ -61,6 +62,11 @@ class Files:
     name: str
     paths: tuple[str, ...]
     format: str
+
+    @property
+    def exact(self) -> list[str]:
+        """The paths for readers that take them as patterns."""
+        return [glob.escape(path) for path in self.paths]
 
     @property
     def packed(self) -> bool:
@@ -158,7 +164,7 @@ def _outside_quotes(line: str) -> str:
 def with_duckdb(files: Files) -> Engine:
     """The files as a DuckDB relation, with bounded memory."""
     connection = _connect()
-    paths = [glob.escape(path) for path in files.paths]
+    paths = files.exact
     with speaking(files.name, ReadError):
         if files.format == "parquet":
             opened = partial(_read, "read_parquet", paths)
@@ -168,7 +174,7 @@ def with_duckdb(files: Files) -> Engine:
             signs = {"sep": header.sign, "quotechar": '"', "escapechar": '"'}
             opened = partial(_read, "read_csv", paths, columns=columns, auto_detect=False, header=True, **signs)
         else:
-            opened = partial(_read, "read_json", paths, columns=_json_types(connection, paths, -1))
+            opened = partial(_read, "read_json", paths, columns=_json_types(connection, files, -1))
         return DuckDB(opened(connection), lambda: opened(connection.cursor()))
 
 
@@ -191,13 +197,13 @@ def _connect() -> Any:
     return duckdb.connect(":memory:", config=settings)
 
 
-def _json_types(connection: Any, paths: Sequence[str], sample: int) -> dict[str, str]:
+def _json_types(connection: Any, files: Files, sample: int) -> dict[str, str]:
     """Columns and types, from so many rows (-1: all). What is written as text stays text, times and all."""
-    found = connection.read_json(list(paths), sample_size=sample, records="true")
+    if not any(os.path.getsize(path) for path in files.paths):
+        raise ReadError(one_line(f'{files.name}: no rows. Lines such as {{"arm": 1}} are needed.'))
+    found = connection.read_json(files.exact, sample_size=sample, records="true")
     kept = {"BIGINT": "BIGINT", "HUGEINT": "BIGINT", "UBIGINT": "UBIGINT", "DOUBLE": "DOUBLE", "BOOLEAN": "BOOLEAN"}
     types = {name: str(kind) for name, kind in zip(found.columns, found.types, strict=True)}
-    if types == {"json": "JSON"} and found.limit(1).fetchone() is None:
-        raise ReadError(f'{paths[0]}: no rows. Lines such as {{"arm": 1}} are needed.')
     return {name: kept.get(kind, "VARCHAR") for name, kind in types.items()}
 
 
@@ -208,10 +214,15 @@ def with_dask(files: Files, address: str | None) -> Engine:
     """The files as a Dask frame: on the cluster at an address, or with the threads of this process."""
     require("dask.dataframe", "dask")
     require("distributed", "dask")
-    scheduler = "threads" if address is None else _client(address)
     opened = {"parquet": _dask_parquet, "csv": _dask_csv, "json": _dask_json}[files.format]
     with speaking(files.name, ReadError):
-        return Dask(opened(files), scheduler=scheduler)
+        frame = opened(files)
+    if address is None:
+        return Dask(frame, scheduler="threads")
+    client = _client(address)
+    held = Dask(frame, scheduler=client)
+    finalize(held, client.close)
+    return held
 
 
 def _client(address: str) -> Any:
@@ -225,14 +236,14 @@ def _client(address: str) -> Any:
 def _dask_parquet(files: Files) -> Any:
     import dask.dataframe as dd
 
-    return dd.read_parquet(list(files.paths), dtype_backend="pyarrow")
+    return dd.read_parquet(files.exact, dtype_backend="pyarrow")
 
 
 def _dask_csv(files: Files) -> Any:
     import dask.dataframe as dd
 
     return dd.read_csv(
-        list(files.paths),
+        files.exact,
         sep=_header(files).sign,
         dtype="string[pyarrow]",
         keep_default_na=False,
@@ -249,10 +260,10 @@ def _dask_json(files: Files) -> Any:
     import dask.dataframe as dd
     from dask.delayed import delayed
 
-    types = _json_types(_connect(), [glob.escape(path) for path in files.paths], SAMPLE)
+    types = _json_types(_connect(), files, SAMPLE)
     names = {"BIGINT": "Int64", "UBIGINT": "UInt64", "DOUBLE": "Float64", "BOOLEAN": "boolean"}
     made = {name: names.get(kind, "string[pyarrow]") for name, kind in types.items()}
-    lines = db.read_text(list(files.paths), blocksize=None if files.packed else BLOCK)
+    lines = db.read_text(files.exact, blocksize=None if files.packed else BLOCK)
     parts = [delayed(_framed)(part, made) for part in lines.to_delayed()]
     return dd.from_delayed(parts, meta=_framed([], made), verify_meta=False)
 

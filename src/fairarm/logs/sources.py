@@ -11,19 +11,17 @@ Databases are asked through Ibis, which narwhals knows, so that they run the sam
 
 from __future__ import annotations
 
-import weakref
 import os
 from collections.abc import Mapping
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
+from weakref import finalize
 
 from fairarm.errors import DataError, OptionError, ReadError, one_line
 from fairarm.logs.table import LogTable
 from fairarm.logs.trouble import require, speaking
-
-if TYPE_CHECKING:
-    pass
 
 SECONDS = 10
 """How long a database may take to answer."""
@@ -66,8 +64,8 @@ def _paths(source: Any) -> list[str | os.PathLike[str]] | None:
 def _from_files(paths: list[str | os.PathLike[str]], engine: str | None) -> LogTable:
     from fairarm.logs.files import find_files, with_dask, with_duckdb
 
-    kind, _, address = (engine or "duckdb").partition("://")
-    if kind not in ("duckdb", "dask") or (kind == "duckdb" and address) or (engine or "").endswith("://"):
+    kind, sign, address = ("duckdb" if engine is None else engine).partition("://")
+    if kind not in ("duckdb", "dask") or (sign and (kind == "duckdb" or not address)):
         known = "duckdb, dask (threads here), dask://host:port"
         raise OptionError(
             one_line(f"There is no engine '{engine}'. Known: {known}. A Spark frame is handed over as it is.")
@@ -86,12 +84,14 @@ def _from_frame(frame: Any) -> LogTable:
     from fairarm.logs.engines import KINDS, Engine
 
     name = f"{type(frame).__module__.partition('.')[0]} {type(frame).__name__}".lstrip("_")
-    try:
-        kind = nw.from_native(frame).implementation.value
-    except TypeError:
-        text = f"A {name} is not a log. Give a path, a database URL, a dictionary of columns, or a frame of pandas, Polars, "
-        raise OptionError(one_line(text + "pyarrow, DuckDB, Dask, PySpark or Ibis.")) from None
     with speaking(name, DataError):
+        known: Any = nw.from_native(frame, pass_through=True)
+        if not isinstance(known, nw.DataFrame | nw.LazyFrame):
+            text = (
+                f"A {name} is not a log. Give a path, a database URL, a dictionary of columns, or a frame of pandas, "
+            )
+            raise OptionError(one_line(text + "Polars, pyarrow, DuckDB, Dask, PySpark or Ibis."))
+        kind = known.implementation.value
         if kind == "pandas" and (odd := [each for each in frame.columns if not isinstance(each, str)]):
             raise DataError(one_line(f"{name}: the column name {odd[0]!r} is not text. Rename it."))
         return LogTable(name, kind.partition("[")[0], KINDS.get(kind, Engine)(frame))
@@ -166,13 +166,12 @@ def _from_sqlite(parts: SplitResult, table: str | None) -> LogTable:
         raise OptionError(f"{name}: write sqlite:///file.db, or sqlite:////folder/file.db from the root.")
     if not path.is_file():
         raise ReadError(one_line(f"{name}: no such file. Check the path and the folder it starts from."))
-    with speaking(name, ReadError):
-        connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
-        backend = ibis.sqlite.from_connection(connection)
-        found = _table(backend, name, table, None)
+    with speaking(name, ReadError), ExitStack() as opened:
+        connection = opened.enter_context(closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)))
+        found = _table(ibis.sqlite.from_connection(connection), name, table, None)
         times = [column for column, kind in found.schema().items() if kind.is_temporal()]
         text = found.mutate(**{column: found[column].cast("string") for column in times})
-        return _database(f"{name}?table={found.get_name()}", text)
+        return _database(f"{name}?table={found.get_name()}", text, opened)
 
 
 def _from_postgresql(parts: SplitResult, table: str | None, options: dict[str, str]) -> LogTable:
@@ -191,11 +190,12 @@ def _from_postgresql(parts: SplitResult, table: str | None, options: dict[str, s
             database=database or None,
             **({"connect_timeout": str(SECONDS)} | options),
         )
-    with speaking(name, ReadError):
+    with speaking(name, ReadError), ExitStack() as opened:
+        opened.callback(backend.con.close)
         backend.con.execute("SET default_transaction_read_only = on")
         schema, _, bare = (table or "").rpartition(".")
         found = _table(backend, name, bare or None, schema or None)
-        return _database(f"{name}?table={table or found.get_name()}", found)
+        return _database(f"{name}?table={table or found.get_name()}", found, opened)
 
 
 def _table(backend: Any, name: str, table: str | None, schema: str | None) -> Any:
@@ -210,10 +210,11 @@ def _table(backend: Any, name: str, table: str | None, schema: str | None) -> An
     return backend.table(chosen, database=schema) if schema else backend.table(chosen)
 
 
-def _database(name: str, table: Any) -> LogTable:
-    """The connection is closed with the last use of the log."""
+def _database(name: str, table: Any, opened: ExitStack) -> LogTable:
+    """The table; its connection is closed when nobody uses it any more."""
     from fairarm.logs.engines import Ibis
 
-    made = LogTable(name, "ibis", Ibis(table))
-    weakref.finalize(made, table.get_backend().disconnect)
-    return made
+    held = Ibis(table)
+    log = LogTable(name, "ibis", held)
+    finalize(held, opened.pop_all().close)
+    return log

@@ -228,7 +228,8 @@ class LogTable:
             what = "both numbers and times" if found else "no number and no time such as 2030-01-31T12:00:00Z"
             text = f"{self.name}: column '{due.column}' holds {what}. Make all of it numbers, or times in UTC."
             raise DataError(one_line(text))
-        return ex.due(due.column, dtype, found[0] if found else None, due.within)
+        spark = frame.implementation.value.startswith("pyspark")
+        return ex.due(due.column, dtype, found[0] if found else None, due.within, spark)
 
     def _too_many(self, named: Sequence[str]) -> str:
         return one_line(

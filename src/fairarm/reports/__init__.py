@@ -1,0 +1,1 @@
+"""Results for people: figures, and pages that open without a network."""

@@ -131,6 +131,6 @@ def _draw_certified(
     """Thin, with ends; where it leaves the picture an arrow in place of the end."""
     drawn = tuple(min(max(x, limits[0]), limits[1]) for x in ends)
     axes.plot(drawn, (y, y), color=colour, lw=THIN, zorder=2, gid=f"certified-{i}")
-    for x, end, arrow in zip(drawn, ends, "<>", strict=True):
+    for x, end, arrow, side in zip(drawn, ends, "<>", ("low", "high"), strict=True):
         cut = x != end
-        axes.plot([x], [y], marker=arrow if cut else "|", ms=7 if cut else 10, mew=THIN, color=colour, ls="", clip_on=False, zorder=2)  # fmt: skip
+        axes.plot([x], [y], marker=arrow if cut else "|", ms=7 if cut else 10, mew=THIN, color=colour, ls="", clip_on=False, zorder=2, gid=f"{side}-{i}")  # fmt: skip

@@ -1,0 +1,292 @@
+"""The commands that read a log: evaluate, init, and --log on identify, simulate and plan."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairarm import Plan, load_problem
+from fairarm.cli import main
+
+ROOT = Path(__file__).parents[2]
+ROWS = 4_000
+HEADER = ("sex", "query", "prediction", "revenue")
+DOCUMENTED = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Natural rows of the deployed rule of the ad marketplace, one a person."""
+    ads = load_problem("ad-marketplace")
+    counts = np.zeros((3, 6), dtype=np.int64)
+    counts[0, 0] = ROWS
+    pulled = ads.world.pull(Plan(ads.problem.arm_names, ads.problem.regimes, counts), np.random.default_rng(1))
+    rows = pulled.labels(ads.problem)
+    lines = [[rows[name][i] for name in HEADER] for i in range(pulled.size) for _ in range(pulled.count[i])]
+    return written(tmp_path_factory.mktemp("logs") / "decisions.csv", lines)
+
+
+@pytest.fixture
+def holes(tmp_path: Path) -> Path:
+    """A log with a row that has no outcome, which voids what is certified."""
+    full = [["female", "fashion", "high", "sale"], ["male", "travel", "low", "none"]]
+    return written(tmp_path / "holes.csv", [*full * 10, ["female", "travel", "low", ""]])
+
+
+def written(path: Path, lines: Sequence[Sequence[str]], header: Sequence[str] = HEADER) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *lines])
+    return path
+
+
+def run(*arguments: str | Path, capsys: Any) -> tuple[int, str, str]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["fairarm", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+    out, err = capsys.readouterr()
+    return int(ended.value.code or 0), out, err
+
+
+def done(*arguments: str | Path, capsys: Any) -> Any:
+    """The document of a command that works."""
+    code, out, err = run(*arguments, "--json", capsys=capsys)
+    assert code == 0, err
+    return strict(out)
+
+
+def strict(text: str) -> Any:
+    def refuse(constant: str) -> None:
+        raise ValueError(constant)
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def keys(document: Any) -> Iterator[str]:
+    """The names of all keys of a document, at any depth."""
+    if isinstance(document, list):
+        for item in document:
+            yield from keys(item)
+    elif isinstance(document, dict):
+        for name, item in document.items():
+            yield name
+            yield from keys(item)
+
+
+def documented(section: str) -> set[str]:
+    """The words in code type of one part of docs/json.md."""
+    part = re.split(r"^## ", DOCUMENTED.partition(f"\n## {section}\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+    return set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]*)`", part))))
+
+
+def refused(*arguments: str | Path, capsys: Any) -> str:
+    """The last line of the error: a command that is refused has exit code 2, says why on one line, and prints nothing."""
+    code, out, err = run(*arguments, capsys=capsys)
+    assert (code, out) == (2, ""), (arguments, out, err)
+    lines = err.strip().splitlines()
+    assert "Traceback" not in err and [line for line in lines if line.startswith("fairarm: ")] == lines[-1:]
+    return lines[-1]
+
+
+# ---- evaluate ----
+
+
+def test_evaluate_shows_every_arm_and_what_it_rests_on(log: Path, capsys: Any) -> None:
+    code, out, err = run("evaluate", "ad-marketplace", log, capsys=capsys)
+    assert (code, err) == (0, "")
+    assert "4,000 of 4,000 rows" in out and "Best fair arm so far: by-query" in out and "It rests on:" in out
+    for arm in load_problem("ad-marketplace").problem.arm_names:
+        assert re.search(rf"^{arm} ", out, re.MULTILINE)
+
+
+def test_the_document_of_evaluate(log: Path, capsys: Any) -> None:
+    found = done("evaluate", "ad-marketplace", log, capsys=capsys)
+    ads = load_problem("ad-marketplace")
+    assert set(keys(found)) <= documented("evaluate")
+    assert (found["problem"], found["rows"], found["used"], found["engine"]) == ("ad-marketplace", ROWS, ROWS, "duckdb")
+    assert found["findings"] == found["fitted"] == found["not_certified"] == []
+    assert found["arm"] == "by-query" and found["status"] == "FOUND"
+    with log.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    worth = {"none": 0.0, "click": 4.0, "sale": 10.0}
+    means = [np.mean([worth[r["revenue"]] for r in rows if r["sex"] == group]) for group in ("female", "male")]
+    assert [group["mean"] for group in found["observed"]] == pytest.approx(means)
+    assert found["plain_gap"] == pytest.approx(means[0] - means[1])
+    truth = ads.world.truth()
+    for arm, outcome, gap in zip(found["arms"], truth.outcomes, truth.gaps, strict=True):
+        for number, true in ((arm["outcome"], outcome), (arm["gap"], gap)):
+            assert number["certified_low"] < number["low"] < number["value"] < number["high"] < number["certified_high"]
+            assert number["certified_low"] <= true <= number["certified_high"]
+    assert {arm["name"]: arm["certified_fair"] for arm in found["arms"]}["by-sex"] is False
+
+
+def test_a_finding_and_a_fitted_arm_are_in_the_document(tmp_path: Path, holes: Path, capsys: Any) -> None:
+    found = done("evaluate", "ad-marketplace", holes, capsys=capsys)
+    assert set(keys(found)) <= documented("evaluate")
+    assert [(f["name"], f["rows"], f["voids"]) for f in found["findings"]][:1] == [("missing-outcomes", 1, True)]
+    assert found["certified_by"] is None and "missing-outcomes" in found["not_certified"][0]
+    assert all(arm["outcome"]["certified_low"] is None for arm in found["arms"])
+    folder = ROOT / "examples" / "berkeley"
+    found = done("evaluate", folder / "problem.toml", folder / "admissions.csv", capsys=capsys)
+    assert set(keys(found)) <= documented("evaluate")
+    assert [(note["arm"], note["rows"]) for note in found["fitted"]] == [("as-it-was", 4526)]
+    assert found["plain_gap"] == pytest.approx(557 / 1835 - 1198 / 2691)  # Bickel, Hammel and O'Connell, table 1
+    assert not (tmp_path / "problem.toml").exists()
+
+
+def test_the_same_seed_gives_the_same_output(log: Path, capsys: Any) -> None:
+    arguments = ("evaluate", "ad-marketplace", log, "--json", "--seed")
+    first, again, other = (run(*arguments, seed, capsys=capsys)[1] for seed in ("3", "3", "4"))
+    assert first == again != other
+
+
+def test_every_engine_gives_the_same_numbers(log: Path, capsys: Any) -> None:
+    here = done("evaluate", "ad-marketplace", log, capsys=capsys)
+    there = done("evaluate", "ad-marketplace", log, "--engine", "dask", capsys=capsys)
+    assert (here.pop("engine"), there.pop("engine")) == ("duckdb", "dask")
+    assert here == there
+
+
+def test_options_of_evaluate(log: Path, capsys: Any) -> None:
+    usual, wide, own = (
+        done("evaluate", "ad-marketplace", log, *more, capsys=capsys)
+        for more in ((), ("--confidence", "0.99"), ("--law", "estimated"))
+    )
+    assert wide["confidence"] == 0.99
+    for a, b in zip(usual["arms"], wide["arms"], strict=True):
+        assert b["gap"]["low"] < a["gap"]["low"] and b["gap"]["certified_high"] > a["gap"]["certified_high"]
+    assert "declared ones" in " ".join(usual["assumptions"]) and "declared ones" not in " ".join(own["assumptions"])
+
+
+def test_row_ids_are_looked_at_unless_told_not_to(log: Path, tmp_path: Path, capsys: Any) -> None:
+    assert run("problems", "--save", "ad-marketplace", "--out", tmp_path / "ads.toml", capsys=capsys)[0] == 0
+    problem = tmp_path / "ads.toml"
+    problem.write_text(problem.read_text() + '\n[log]\nrow_id = "id"\n')
+    with log.open(newline="") as file:
+        rows = [[*row, str(i // 2)] for i, row in enumerate(list(csv.reader(file))[1:])]
+    twice = written(tmp_path / "twice.csv", rows, (*HEADER, "id"))
+    found = done("evaluate", problem, twice, capsys=capsys)
+    assert [(f["name"], f["rows"]) for f in found["findings"]] == [("duplicate-rows", ROWS // 2)]
+    assert done("evaluate", problem, twice, "--no-row-ids", capsys=capsys)["findings"] == []
+
+
+def test_reports(log: Path, tmp_path: Path, capsys: Any) -> None:
+    code, out, err = run("evaluate", "ad-marketplace", log, "--report", tmp_path / "log.html", "--json", capsys=capsys)
+    assert code == 0 and strict(out)["arm"] == "by-query" and err == f"saved {tmp_path / 'log.html'}\n"
+    page = (tmp_path / "log.html").read_text(encoding="utf-8")
+    assert "by-query is the best fair arm by this log" in page and "default-src 'none'" in page
+    more = ("identify", "coin", "--pulls", "100", "--report", tmp_path / "run.html")
+    assert run(*more, capsys=capsys)[0] == 0 and (tmp_path / "run.html").stat().st_size > 1000
+    said = refused("evaluate", "ad-marketplace", log, "--report", tmp_path / "log.pdf", capsys=capsys)
+    assert ".html" in said and not (tmp_path / "log.pdf").exists()
+
+
+# ---- init ----
+
+
+def test_init_writes_a_file_that_loads_and_evaluates(log: Path, tmp_path: Path, capsys: Any) -> None:
+    out = tmp_path / "draft.toml"
+    found = done("init", log, "--out", out, "--decision", "prediction", "--outcome", "revenue", capsys=capsys)
+    assert set(keys(found)) <= documented("init")
+    assert found["saved"] == str(out) and "sensitive = sex" in found["to_confirm"]
+    problem = load_problem(out).problem
+    assert (problem.sensitive, problem.decision, problem.outcome.node) == ("sex", "prediction", "revenue")
+    evaluated = done("evaluate", out, log, capsys=capsys)
+    assert (evaluated["used"], evaluated["arms"][0]["fitted"]) == (ROWS, True)
+
+
+def test_init_says_what_it_guessed_and_overwrites_nothing(log: Path, tmp_path: Path, capsys: Any) -> None:
+    out = tmp_path / "draft.toml"
+    code, said, _ = run("init", log, "--out", out, capsys=capsys)
+    assert code == 0 and said.startswith(f"saved {out}\n") and "to confirm: the tolerance" in said
+    before = out.read_text()
+    assert "TO CONFIRM" in before
+    assert "exists" in refused("init", log, "--out", out, capsys=capsys) and out.read_text() == before
+    assert "'sexe'" in refused("init", log, "--out", tmp_path / "b.toml", "--sensitive", "sexe", capsys=capsys)
+    assert not (tmp_path / "b.toml").exists()
+
+
+# ---- a log as the start ----
+
+
+def test_identify_starts_from_a_log(log: Path, capsys: Any) -> None:
+    arguments = ("identify", "ad-marketplace", "--pulls", "200", "--seed", "3")
+    cold, warm = (done(*arguments, *more, capsys=capsys) for more in ((), ("--log", log)))
+    assert (cold["log_rows"], warm["log_rows"], warm["pulls"]) == (0, ROWS, 200)
+    assert "log_rows" in documented("identify") & documented("simulate") & documented("plan")
+    assert warm["arms"][2]["effective_rows"] > 5 * cold["arms"][2]["effective_rows"]
+    assert warm == done(*arguments, "--log", log, capsys=capsys)
+    sure = done(*arguments, "--log", log, "--confidence", "0.95", "--stop", "bayes-stop", capsys=capsys)
+    assert (sure["status"], sure["arm"], sure["pulls"]) == ("FOUND", "by-query", 0)
+
+
+def test_simulate_and_plan_start_from_a_log(log: Path, capsys: Any) -> None:
+    arguments = ("simulate", "ad-marketplace", "--algorithms", "pool", "--pulls", "50", "--runs", "20")
+    cold, warm = (done(*arguments, *more, capsys=capsys) for more in ((), ("--log", log)))
+    assert (cold["log_rows"], warm["log_rows"]) == (0, ROWS)
+    assert warm["results"][0]["errors"] == 0 < cold["results"][0]["errors"]
+    planned = done("plan", "ad-marketplace", "--truths", "20", "--log", log, capsys=capsys)
+    assert (planned["log_rows"], planned["options"][planned["cheapest"]]["pulls"]) == (ROWS, 0)
+    assert planned["prior_mean"] is None
+
+
+@pytest.mark.parametrize("asked", [("--confidence", "0.9"), ("-o", "confidence=0.9")])
+@pytest.mark.parametrize("command", [("identify",), ("simulate", "--runs", "2", "--algorithms", "pool")])
+def test_nothing_is_certified_from_a_log_with_a_fault(
+    command: tuple[str, ...], asked: tuple[str, ...], holes: Path, capsys: Any
+) -> None:
+    arguments = (*command, "ad-marketplace", "--log", holes, "--pulls", "60", *asked)
+    assert "missing-outcomes" in refused(*arguments, capsys=capsys)
+    code, out, err = run(*arguments, "--stop", "bayes-stop", "--json", capsys=capsys)
+    assert code == 0 and strict(out)["log_rows"] == 20 and "missing-outcomes: 1 of 21 rows" in err
+
+
+def test_algorithms_for_which_a_log_counts_nothing_refuse_it(log: Path, capsys: Any) -> None:
+    said = refused("identify", "ad-marketplace", "--algorithm", "csr-v1", "--log", log, capsys=capsys)
+    assert "cannot start from a log" in said and "pool" in said
+
+
+# ---- errors ----
+
+
+@pytest.mark.parametrize("command", ["evaluate", "identify", "simulate", "plan"])
+def test_a_log_that_cannot_be_read(command: str, log: Path, tmp_path: Path, capsys: Any) -> None:
+    def said(path: Path, *more: str) -> str:
+        given = (path,) if command == "evaluate" else ("--log", path)
+        return refused(command, "ad-marketplace", *given, *more, capsys=capsys)
+
+    assert "no such file" in said(tmp_path / "nowhere.csv")
+    lacking = written(tmp_path / "lacking.csv", [["female", "travel", "low"]], HEADER[:3])
+    assert "no column 'revenue'" in said(lacking)
+    assert "no rows" in said(written(tmp_path / "empty.csv", []))
+    assert "no engine 'spark'" in said(log, "--engine", "spark")
+    (tmp_path / "torn.parquet").write_bytes(b"PAR1 is not enough")
+    assert "torn.parquet" in said(tmp_path / "torn.parquet")
+
+
+@pytest.mark.parametrize("command", ["identify", "simulate", "plan"])
+def test_an_engine_needs_a_log(command: str, capsys: Any) -> None:
+    assert "--log" in refused(command, "coin", "--engine", "duckdb", capsys=capsys)
+
+
+@pytest.mark.parametrize(
+    ("given", "part"),
+    [(("--law", "guessed"), "--law"), (("--confidence", "1"), "confidence"), (("--min-fair-probability", "2"), "min_fair")],
+)
+def test_options_that_are_wrong(given: tuple[str, ...], part: str, log: Path, capsys: Any) -> None:
+    assert part in refused("evaluate", "ad-marketplace", log, *given, capsys=capsys)
+
+
+def test_init_of_nothing(tmp_path: Path, capsys: Any) -> None:
+    out = tmp_path / "draft.toml"
+    assert "no such file" in refused("init", tmp_path / "nowhere.csv", "--out", out, capsys=capsys)
+    assert "no rows" in refused("init", written(tmp_path / "empty.csv", []), "--out", out, capsys=capsys)
+    assert not out.exists()
