@@ -61,6 +61,7 @@ log-benchmarks: $(STAMP)
 docs-figures: $(STAMP)
 	$(BIN)/fairarm simulate ad-marketplace --algorithms pool,csr-v2,two-stage-v2,uniform --pulls 100,300,1000,3000,10000,30000 \
 		--runs 400 --seed 7 --jobs $(JOBS) --plot docs/figures/ad-marketplace.svg
+	$(BIN)/python docs/figures/from_log.py
 
 # Pin anew after a change of dependencies: installs into a scratch environment and freezes it.
 constraints:

@@ -54,7 +54,7 @@ def dask_cluster() -> Iterator[str]:
     """``dask://host:port`` of a Dask cluster of two worker processes."""
     from distributed import LocalCluster
 
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster:
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
         yield cluster.scheduler_address.replace("tcp://", "dask://")
 
 

@@ -865,4 +865,5 @@ def test_odd_column_names(framed: Any) -> None:
     log = framed({name: [1, 1, 2] for name in names})
     found = log.counts(names, weight="select", real=RealColumn('quo"te', 0, 2))
     assert found.rows.tolist() == [2, 2]
-    assert [list(part) for part in log.batches(names)][0] == names
+    assert next(list(part) for part in log.batches(names)) == names
+    assert log.duplicates("a.b").ids == log.profile("a.b", 0).low == 1

@@ -17,7 +17,7 @@ from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import DataError
 from fairarm.problem.likelihood import Likelihood, likelihood
 from fairarm.problem.model import Problem
-from fairarm.problem.pulls import Batch, check_batch
+from fairarm.problem.pulls import Batch, check_batch, groups_of, scaled_outcomes
 from fairarm.problem.shared_cells import SharedCells
 from fairarm.problem.space import CellSpace
 
@@ -125,7 +125,7 @@ class CellEvidence(Evidence):
 
     def add(self, batch: Batch) -> CellEvidence:
         """The evidence with a checked batch added to its only replicate."""
-        group, cell = _group_of(self.problem, batch), self.problem.row_space.number(batch.columns)
+        group, cell = groups_of(self.problem, batch), self.problem.row_space.number(batch.columns)
         _require_possible(self.problem, batch, self.likelihood.own(batch.arm, group, self._at(cell)))
         counts = self.counts.copy()
         np.add.at(counts[0], (batch.regime, batch.arm, group, cell), batch.count)
@@ -220,7 +220,7 @@ class RowEvidence(Evidence):
     def add(self, batch: Batch) -> RowEvidence:
         """The evidence with the rows of a checked batch at its end."""
         fresh = likelihood(self.problem, batch.columns, batch.size)
-        group = _group_of(self.problem, batch)
+        group = groups_of(self.problem, batch)
         _require_possible(self.problem, batch, fresh.own(batch.arm, group, np.arange(batch.size)))
         joined = Batch(
             np.append(self.batch.arm, batch.arm),
@@ -267,15 +267,15 @@ class RowEvidence(Evidence):
 
     def observations(self, regimes: tuple[int, ...]) -> Observations:
         rows = np.flatnonzero(np.isin(self.batch.regime, regimes))
-        sums = (_scaled_outcomes(self.problem, self.batch) * self.batch.count)[None, rows]
-        return Observations(self.batch.arm[rows], _group_of(self.problem, self.batch)[rows], rows, sums)
+        sums = (scaled_outcomes(self.problem, self.batch) * self.batch.count)[None, rows]
+        return Observations(self.batch.arm[rows], groups_of(self.problem, self.batch)[rows], rows, sums)
 
     def of_replicates(self, which: BoolArray) -> RowEvidence:
         return self
 
     def summary(self, cells: SharedCells) -> Summary:
         problem, batch = self.problem, self.batch
-        group, outcome = _group_of(problem, batch), _scaled_outcomes(problem, batch)
+        group, outcome = groups_of(problem, batch), scaled_outcomes(problem, batch)
         x = CellSpace.of(problem.cell_columns, problem.variables).number(batch.columns)
         cell = cells.cell_of[group, x]
         rows, sums, squares = (
@@ -310,7 +310,7 @@ class SumEvidence(Evidence):
     def of(cls, problem: Problem, batch: Batch, sums: FloatArray) -> SumEvidence:
         """From lines without an outcome and their Σ Y' and Σ Y'², (I, 2)."""
         space = CellSpace.of(problem.cell_columns, problem.variables)
-        at = (batch.regime, batch.arm, _group_of(problem, batch), space.number(batch.columns))
+        at = (batch.regime, batch.arm, groups_of(problem, batch), space.number(batch.columns))
         shape = (len(problem.regimes), len(problem.arms), len(problem.groups), space.count)
         made = cls(problem, np.zeros(shape, dtype=np.int64), np.zeros(shape), np.zeros(shape))
         np.add.at(made.counts, at, batch.count)
@@ -368,20 +368,6 @@ def _typed_column(problem: Problem, name: str, values: Any) -> NDArray[Any]:
     if any(type(v) is not int and (finite or type(v) is not float) for v in values):
         raise TypeError(f"column '{name}' does not hold numbers")
     return np.array(values, dtype=np.int64 if finite else np.float64)
-
-
-def _scaled_outcomes(problem: Problem, batch: Batch) -> FloatArray:
-    """Y' of each line."""
-    raw = batch.columns[problem.outcome.node]
-    if problem.outcome.values is not None:
-        return np.asarray(problem.outcome.scaled_values[raw])
-    return problem.outcome.scale(np.asarray(raw, dtype=np.float64))
-
-
-def _group_of(problem: Problem, batch: Batch) -> IntArray:
-    """The position among the groups of each line's S."""
-    position = np.argsort(np.array(problem.group_codes))
-    return np.asarray(position[batch.columns[problem.sensitive]])
 
 
 def _require_possible(problem: Problem, batch: Batch, own: FloatArray) -> None:

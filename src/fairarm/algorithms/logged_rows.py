@@ -27,7 +27,7 @@ from fairarm.core.regression import Regression, cross_fit
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import DataError
 from fairarm.problem.model import Problem
-from fairarm.problem.pulls import Batch, LoggedRows
+from fairarm.problem.pulls import LoggedRows, groups_of, scaled_outcomes
 
 SAMPLE = 1 << 15
 """Distinct rows kept for the regression."""
@@ -146,7 +146,7 @@ def _sampled(problem: Problem, chunks: Iterable[LoggedRows]) -> Sample:
     names = (problem.sensitive, *problem.cell_columns)
     nothing = np.zeros(0, dtype=np.int64)
     sample = Sample(
-        np.zeros(0, dtype=np.uint64), {name: nothing for name in names}, np.zeros(0), nothing,
+        np.zeros(0, dtype=np.uint64), dict.fromkeys(names, nothing), np.zeros(0), nothing,
         np.zeros((K, G), dtype=np.int64), np.zeros(G, dtype=np.int64), np.zeros(G), np.zeros(G),
     )  # fmt: skip
     for part in chunks:
@@ -155,7 +155,7 @@ def _sampled(problem: Problem, chunks: Iterable[LoggedRows]) -> Sample:
             np.add.at(sample.made, (batch.arm, group), batch.count)
         natural = np.where(batch.regime == 0, batch.count, 0)
         np.add.at(sample.natural, group, natural)
-        np.add.at(sample.natural_sums, group, natural * outcomes_of(problem, batch))
+        np.add.at(sample.natural_sums, group, natural * scaled_outcomes(problem, batch))
         np.add.at(sample.rows, group, batch.count.astype(np.float64))
         _keep(problem, sample, part, names)
     return sample
@@ -174,20 +174,8 @@ def _keep(problem: Problem, sample: Sample, part: LoggedRows, names: tuple[str, 
     for name in names:
         values = np.concatenate([sample.columns[name], np.asarray(part.batch.columns[name])[low]])
         sample.columns[name] = values[first]
-    sample.outcome = np.concatenate([sample.outcome, outcomes_of(problem, part.batch)[low]])[first]
+    sample.outcome = np.concatenate([sample.outcome, scaled_outcomes(problem, part.batch)[low]])[first]
     sample.print, sample.count = unique[kept], count[kept]
-
-
-def groups_of(problem: Problem, batch: Batch) -> IntArray:
-    return np.asarray(np.argsort(np.array(problem.group_codes))[batch.columns[problem.sensitive]])
-
-
-def outcomes_of(problem: Problem, batch: Batch) -> FloatArray:
-    """Y' of each row."""
-    raw = batch.columns[problem.outcome.node]
-    if problem.outcome.values is not None:
-        return np.asarray(problem.outcome.scaled_values[raw])
-    return problem.outcome.scale(np.asarray(raw, dtype=np.float64))
 
 
 def fingerprints(problem: Problem, part: LoggedRows) -> NDArray[np.uint64]:
@@ -268,7 +256,7 @@ class _Weighing:
 
     def add(self, part: LoggedRows) -> None:
         batch = part.batch
-        group, outcome = groups_of(self.problem, batch), outcomes_of(self.problem, batch)
+        group, outcome = groups_of(self.problem, batch), scaled_outcomes(self.problem, batch)
         shares = self.sample.half_of(fingerprints(self.problem, part)) if self.regression is not None else None
         for t in range(len(self.problem.groups)):
             rows = np.flatnonzero(group == t)

@@ -5,8 +5,13 @@ from __future__ import annotations
 from rich.markup import escape
 
 from fairarm.cli.show import MOST_ARMS, _table, console
-from fairarm.experiments.evaluate import NONE, Estimate, Evaluation
+from fairarm.experiments.evaluate import NONE, ArmEvaluation, Estimate, Evaluation
 from fairarm.reports.words import METHODS, SETTLED, value
+
+ROOM = 150
+"""Columns of text that all of a table's columns need."""
+OUTCOMES, GAPS = (0, 1, 2, 3, 8, 10), (0, 4, 5, 6, 7, 9)
+"""Which columns stand in which table where there is less room."""
 
 
 def evaluation(found: Evaluation) -> None:
@@ -44,20 +49,28 @@ def _certified_interval(estimate: Estimate) -> str:
 
 
 def _arms(found: Evaluation) -> None:
+    """One table where there is room for all columns, else one for outcomes and one for gaps."""
     percent = f"{100 * found.confidence:g} %"
-    table = _table("arm", "outcome", f"usual {percent}", f"certified {percent}", "gap", f"usual gap {percent}", f"certified gap {percent}", "P(fair)", "P(best)", "log speaks", "effective rows")  # fmt: skip
+    heads = ("arm", "outcome", f"usual {percent}", f"certified {percent}", "gap", f"usual gap {percent}", f"certified gap {percent}", "P(fair)", "P(best)", "log speaks", "effective rows")  # fmt: skip
     shown = sorted(found.arms, key=lambda arm: (-arm.best_probability, -arm.fair_probability, -arm.outcome.value))
-    for arm in shown[:MOST_ARMS]:
-        name = f"[bold]{escape(arm.name)}[/]" if arm.name == found.arm else escape(arm.name)
-        table.add_row(
-            name + (" (fitted)" if arm.fitted else ""),
-            value(arm.outcome.value), _interval(arm.outcome), _certified_interval(arm.outcome),
-            value(arm.gap.value), _interval(arm.gap), _certified_interval(arm.gap),
-            f"{arm.fair_probability:.3f}", f"{arm.best_probability:.3f}", arm.support, f"{arm.effective_rows:,.0f}",
-        )  # fmt: skip
-    console.print(table)
+    lines = [_line(found, arm) for arm in shown[:MOST_ARMS]]
+    for part in [tuple(range(len(heads)))] if console.width >= ROOM else [OUTCOMES, GAPS]:
+        table = _table(*(heads[i] for i in part))
+        for line in lines:
+            table.add_row(*(line[i] for i in part))
+        console.print(table)
     if len(shown) > MOST_ARMS:
         console.print(f"… and {len(shown) - MOST_ARMS} more; --json lists all.")
+
+
+def _line(found: Evaluation, arm: ArmEvaluation) -> tuple[str, ...]:
+    name = f"[bold]{escape(arm.name)}[/]" if arm.name == found.arm else escape(arm.name)
+    return (
+        name + (" (fitted)" if arm.fitted else ""),
+        value(arm.outcome.value), _interval(arm.outcome), _certified_interval(arm.outcome),
+        value(arm.gap.value), _interval(arm.gap), _certified_interval(arm.gap),
+        f"{arm.fair_probability:.3f}", f"{arm.best_probability:.3f}", arm.support, f"{arm.effective_rows:,.0f}",
+    )  # fmt: skip
 
 
 def _answer(found: Evaluation) -> None:

@@ -23,7 +23,7 @@ from fairarm.problem.fitting import FittedNote, fit_mechanisms
 from fairarm.problem.likelihood import likelihood
 from fairarm.problem.mechanism import Unknown
 from fairarm.problem.model import Problem
-from fairarm.problem.pulls import Batch
+from fairarm.problem.pulls import Batch, groups_of
 from fairarm.problem.shared_cells import missing_children
 from fairarm.problem.space import CellSpace
 
@@ -96,6 +96,11 @@ def _fitted_arms(problem: Problem) -> set[int]:
     return {k for k, arm in enumerate(problem.arms) if arm.name in problem.fitted}
 
 
+def _source(reader: LogReader) -> dict[str, Any]:
+    """What was read."""
+    return {"name": reader.table.name, "engine": reader.table.engine, "rows": reader.rows, "used": reader.used}
+
+
 def _nothing(reader: LogReader) -> str:
     why = "; ".join(f"{finding.name}: {finding.message}" for finding in reader.findings()) or "it has no rows"
     return f"No row of the log {reader.table.name} can be used: {why}"
@@ -146,10 +151,7 @@ def _from_cells(reader: LogReader, delta: float, estimated: bool, seed: int) -> 
     rows, sums = evidence.group_sums()
     return Logged(
         problem=problem,
-        name=reader.table.name,
-        engine=reader.table.engine,
-        rows=reader.rows,
-        used=reader.used,
+        **_source(reader),
         beliefs=believe(evidence, estimated, seed),
         made=made.by_arm,
         natural=rows[0].sum(axis=0),
@@ -277,10 +279,7 @@ def _from_rows(reader: LogReader, delta: float, estimated: bool) -> Logged:
     certified = weighted_intervals(found.cut, delta, shares, found.natural.astype(np.float64))
     return Logged(
         problem=problem,
-        name=reader.table.name,
-        engine=reader.table.engine,
-        rows=reader.rows,
-        used=reader.used,
+        **_source(reader),
         beliefs=found,
         made=found.made,
         natural=found.natural,
@@ -387,7 +386,7 @@ def _all_rows(reader: LogReader) -> Batch:
 
 def _by_group(problem: Problem, batch: Batch) -> tuple[IntArray, IntArray]:
     """Rows by arm and group (K, G), and natural rows by group (G,)."""
-    group = np.argsort(np.array(problem.group_codes))[batch.columns[problem.sensitive]]
+    group = groups_of(problem, batch)
     made = np.zeros((len(problem.arms), len(problem.groups)), dtype=np.int64)
     natural = np.zeros(len(problem.groups), dtype=np.int64)
     np.add.at(made, (batch.arm, group), batch.count)

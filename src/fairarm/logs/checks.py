@@ -8,7 +8,7 @@ from fairarm.core.types import FloatArray, IntArray
 from fairarm.logs.findings import MISMATCH, Finding, mismatch
 from fairarm.logs.table import LogTable
 from fairarm.problem.model import Problem
-from fairarm.problem.pulls import Batch
+from fairarm.problem.pulls import Batch, groups_of
 from fairarm.problem.space import CellSpace
 
 WEIGHT_ERRORS = 5.0
@@ -68,7 +68,7 @@ def check_contexts(problem: Problem, batch: Batch) -> list[Finding]:
     cells = problem.shared_cells
     if cells.law is None or cells.contexts == 1:
         return []
-    group = np.argsort(np.array(problem.group_codes))[batch.columns[problem.sensitive]]
+    group = groups_of(problem, batch)
     context = cells.context_of[group, CellSpace.of(problem.cell_columns, problem.variables).number(batch.columns)]
     made = np.zeros((len(problem.arms), len(problem.groups)))
     np.add.at(made, (batch.arm, group), batch.count)

@@ -30,9 +30,10 @@ def grouped(
     frame: Frame, keys: Sequence[str], weight: str | None, real: tuple[str, float, float] | None, due: nw.Expr | None
 ) -> Frame:
     """Rows by key, and sums of a real column's parts. Nothing is made that is not needed."""
-    types = frame.collect_schema()
-    by = [*keys, *([STATUS] if real else []), *([DUE] if due is not None else [])]
-    made = [ex.not_nan(nw.col(key)).alias(key) for key in keys if types[key].is_float()]
+    # A name with a dot cannot be grouped by in DuckDB.
+    safe = {key: f"fairarm_key{k}" if "." in key else key for k, key in enumerate(keys)}
+    by = [*safe.values(), *([STATUS] if real else []), *([DUE] if due is not None else [])]
+    made = _made_keys(frame, safe)
     made += [] if due is None else [due.alias(DUE)]
     made += [] if by else [nw.lit(1).alias(VALUE)]
     totals = {ROWS: nw.len()}
@@ -46,7 +47,15 @@ def grouped(
     found = frame.group_by(*(by or [VALUE])).agg(*(total.alias(name) for name, total in totals.items()))
     # DuckDB sums into 128 bits and PostgreSQL into decimals; Polars counts in 32.
     added = [*by[len(keys) :], *totals]
-    return found.select(*keys, *(nw.col(name).cast(nw.Int64) for name in added))
+    named = (nw.col(name).alias(key) for key, name in safe.items())
+    return found.select(*named, *(nw.col(name).cast(nw.Int64) for name in added))
+
+
+def _made_keys(frame: Frame, safe: dict[str, str]) -> list[nw.Expr]:
+    """The keys that cannot be used as they are: numbers that may be NaN, and odd names."""
+    real = {key for key, dtype in frame.collect_schema().items() if dtype.is_float()}
+    made = {key: ex.not_nan(nw.col(key)) if key in real else nw.col(key) for key in safe}
+    return [value.alias(safe[key]) for key, value in made.items() if key in real or safe[key] != key]
 
 
 def _with_weight(frame: Frame, weight: str) -> Frame:

@@ -96,6 +96,19 @@ class Batch:
         return {**out, "count": self.count.tolist()}
 
 
+def groups_of(problem: Problem, batch: Batch) -> IntArray:
+    """The position among the groups of each line's S."""
+    return np.asarray(np.argsort(np.array(problem.group_codes))[batch.columns[problem.sensitive]])
+
+
+def scaled_outcomes(problem: Problem, batch: Batch) -> FloatArray:
+    """Y' of each line."""
+    raw = batch.columns[problem.outcome.node]
+    if problem.outcome.values is not None:
+        return np.asarray(problem.outcome.scaled_values[raw])
+    return problem.outcome.scale(np.asarray(raw, dtype=np.float64))
+
+
 UNKNOWN_ARM = -1
 """The position of an arm that is not named, in rows of a log that has propensities instead."""
 

@@ -102,17 +102,24 @@ class SharedCells:
         return np.asarray(np.divide(by_cell, total, out=np.zeros_like(by_cell), where=total > 0))
 
 
-def free_columns(problem: Problem) -> tuple[str, ...]:
-    """The columns that h can depend on: the cell without V and the children where nothing observed descends from them,
-    without V alone where that holds of V, else the whole cell."""
-    children = tuple(x for x in problem.relevant_children if x != problem.outcome.node)
+def summable(problem: Problem) -> list[tuple[str, ...]]:
+    """What may be summed out of a cell, most first: V with the children, V alone; only where nothing observed that is left
+    descends from it."""
+    children = tuple(x for x in problem.relevant_children if x not in (problem.outcome.node, problem.decision))
+    alone = missing_children(problem) or not children
+    tries = [(problem.decision,)] if alone else [(*children, problem.decision), (problem.decision,)]
     graph = problem.roles.graph
-    tries = [(problem.decision,)] if missing_children(problem) else [(problem.decision, *children), (problem.decision,)]
-    for summed in tries:
-        rest = tuple(name for name in problem.cell_columns if name not in summed)
-        if not any(set(rest) & graph.descendants(name) for name in summed):
-            return rest
-    return problem.cell_columns
+    return [
+        summed
+        for summed in tries
+        if not any(({*problem.cell_columns} - {*summed}) & graph.descendants(name) for name in summed)
+    ]
+
+
+def free_columns(problem: Problem) -> tuple[str, ...]:
+    """The columns that h can depend on: the cell without what may be summed out of it."""
+    summed = next(iter(summable(problem)), ())
+    return tuple(name for name in problem.cell_columns if name not in summed)
 
 
 def shared_cells(problem: Problem) -> SharedCells:

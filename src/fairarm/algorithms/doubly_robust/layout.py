@@ -20,7 +20,7 @@ from fairarm.core.types import FloatArray, IntArray
 from fairarm.problem.context import ContextLaw
 from fairarm.problem.likelihood import likelihood
 from fairarm.problem.model import Problem
-from fairarm.problem.shared_cells import missing_children
+from fairarm.problem.shared_cells import missing_children, summable
 from fairarm.problem.space import CellSpace
 
 MAX_VALUES = 1 << 26
@@ -86,7 +86,7 @@ class Layout:
             made = cls._summing(problem, summed, PANELS[-1], context.weights.ravel(), context.variables)
             if made is not None:
                 return made
-        for summed in _summable(problem):
+        for summed in summable(problem):
             rest = _others(problem, summed)
             sample = {name: lines.columns[name][_spaced(len(lines.group), CHECKED_CONTEXTS)] for name in rest}
             made = cls._integrating(problem, summed, sample)
@@ -187,22 +187,6 @@ class Layout:
 
 def _others(problem: Problem, names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in problem.cell_columns if name not in names)
-
-
-def _summable(problem: Problem) -> list[tuple[str, ...]]:
-    """What may be summed out, most first: V with the children, V alone; empty where something observed is below V."""
-    children = tuple(x for x in problem.relevant_children if x != problem.outcome.node)
-    tries = (
-        [(problem.decision,)]
-        if missing_children(problem) or not children
-        else [(*children, problem.decision), (problem.decision,)]
-    )
-    graph = problem.roles.graph
-    return [
-        summed
-        for summed in tries
-        if not any(set(_others(problem, summed)) & graph.descendants(name) for name in summed)
-    ]
 
 
 def _nodes(problem: Problem, name: str, panels: int) -> tuple[NDArray[Any], FloatArray]:
