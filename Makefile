@@ -41,7 +41,7 @@ layers: $(STAMP)
 	$(BIN)/lint-imports
 
 unit: $(STAMP)
-	$(BIN)/pytest -n $(JOBS)
+	$(BIN)/pytest -n $(JOBS) --dist loadgroup
 
 benchmarks: $(STAMP)
 	$(BIN)/python benchmarks/run.py

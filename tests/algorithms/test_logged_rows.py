@@ -250,7 +250,7 @@ def test_impossible_rows_are_counted_and_a_missing_group_is_an_error() -> None:
         believe_rows(sure, logged(columns, None), 0.05)
     columns["V"][:10] = 1
     assert believe_rows(sure, logged(columns, None), 0.05).impossible == 40
-    with pytest.raises(DataError, match="group 'b'|group '1'"):
+    with pytest.raises(DataError, match=r"group 'b'|group '1'"):
         believe_rows(sure, logged({**columns, "S": np.zeros(50, dtype=np.int64)}, None), 0.05)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from examples.berkeley import __main__ as berkeley
 from examples.classifiers import __main__ as classifiers
 from examples.hepar2_log import __main__ as hepar2_log

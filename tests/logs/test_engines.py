@@ -104,9 +104,7 @@ def opened(rows: dict[str, Any], tmp_path: Path, request: pytest.FixtureRequest)
 def _in_postgres(server: Any, rows: dict[str, Any]) -> str:
     with server.connect() as connection, connection.cursor() as cursor:
         cursor.execute("DROP TABLE IF EXISTS evaluated")
-        cursor.execute(
-            'CREATE TABLE evaluated ("S" text, "X" int, "Z" float8, "V" text, "Y" float8, p float8)'
-        )
+        cursor.execute('CREATE TABLE evaluated ("S" text, "X" int, "Z" float8, "V" text, "Y" float8, p float8)')
         with cursor.copy('COPY evaluated ("S", "X", "Z", "V", "Y", p) FROM STDIN') as copy:
             for line in zip(*rows.values(), strict=True):
                 copy.write_row(line)
@@ -148,9 +146,7 @@ def test_obps_dictionary_is_a_log() -> None:
         groups=("0", "1"),
         outcome=Outcome("Y", low=0, high=1),
         constraints=[Constraint.gap("0", "1", 0.1)],
-        log=LogMap(
-            columns={"S": "context_0", "Z": "context_1", "V": "action", "Y": "reward"}, propensity="pscore"
-        ),
+        log=LogMap(columns={"S": "context_0", "Z": "context_1", "V": "action", "Y": "reward"}, propensity="pscore"),
     )
     found = evaluate(problem, feedback)
     assert found.used == n

@@ -340,11 +340,15 @@ class SumEvidence(Evidence):
             sum_by_group(part.sum(axis=(0, 1)).reshape(1, -1), at, cells.cells)
             for part in (self.counts, self.sums, self.squares)
         )
-        contexts = sum_by_group(
-            self.counts.sum(axis=(0, 1)).reshape(1, -1), cells.context_of.ravel(), cells.contexts
-        )
+        contexts = sum_by_group(self.counts.sum(axis=(0, 1)).reshape(1, -1), cells.context_of.ravel(), cells.contexts)
         return Summary(
-            rows, sums, squares, None, self.counts.sum(axis=(0, 3))[None], contexts, self.counts[0].sum(axis=(0, 2))[None]
+            rows,
+            sums,
+            squares,
+            None,
+            self.counts.sum(axis=(0, 3))[None],
+            contexts,
+            self.counts[0].sum(axis=(0, 2))[None],
         )
 
     def group_sums(self) -> tuple[IntArray, FloatArray]:

@@ -34,7 +34,12 @@ WORDS = {
 ROLES = tuple(WORDS)
 ALONE = {"s": "sensitive", "v": "decision", "y": "outcome"}
 """Columns called by one letter, as in the docs."""
-ARM, REGIME, PROPENSITY, COUNT = ("arm", "policy", "variant"), ("regime",), ("propensity", "pscore"), ("count",)
+ARM, REGIME, PROPENSITY, COUNT = (
+    ("arm", "policy", "variant"),
+    ("regime",),
+    ("propensity", "pscore"),
+    ("count", "n", "applicants", "people"),
+)
 GOOD = ("1", "yes", "true", "success", "won", "win", "paid", "approved", "admitted", "present")
 
 
