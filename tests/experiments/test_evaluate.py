@@ -83,7 +83,7 @@ def test_a_long_log_finds_every_truth() -> None:
 
 def test_no_arm_is_fair_when_none_is() -> None:
     found = evaluate(problem(tolerance=0.001), rows_of(100_000, 2))
-    outcomes, gaps = truths()
+    _, gaps = truths()
     assert np.all(np.abs(gaps) > 0.02)
     assert found.status == found.certified_status == "NO_FAIR_ARM" and found.arm is None
 
@@ -274,9 +274,9 @@ def test_options_and_empty_logs_are_refused() -> None:
         evaluate(problem(), rows_of(10, 1), confidence=1.0)
     with pytest.raises(DataError, match="No row of the log"):
         evaluate(problem(), {**rows_of(10, 1), "Y": [None] * 10})
+    unknown = problem(arms=[Arm("old", Unknown("V", ("X",)))], log=LogMap(propensity="p"))
     with pytest.raises(DataError, match="every input is finite"):
-        arms = [Arm("old", Unknown("V", ("X",)))]
-        evaluate(problem(arms=arms, log=LogMap(propensity="p")), {**rows_of(10, 1), "p": [0.5] * 10})
+        evaluate(unknown, {**rows_of(10, 1), "p": [0.5] * 10})
 
 
 def test_law_estimated_ignores_what_is_declared() -> None:
