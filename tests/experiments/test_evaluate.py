@@ -190,6 +190,17 @@ def test_support_says_whether_the_log_can_speak() -> None:
     kept = rows["V"] < 2
     found = evaluate(never, {name: values[kept] for name, values in rows.items()})
     assert found.arms[1].support == "no" and found.arms[1].unseen == 1.0 and found.arms[0].support == "yes"
+    assert found.arm == "old" and found.arms[1].outcome.high - found.arms[1].outcome.low > 0.9
+    alone = replace(
+        never,
+        arms=[Arm("old", table("V", [], [0.0, 0.5, 0.5])), never.arms[1]],
+        deployed=None,
+        log=LogMap(propensity="p"),
+    )
+    last = evaluate(
+        alone, {**{name: values[kept] for name, values in rows.items()}, "p": np.full(int(kept.sum()), 0.5)}
+    )
+    assert last.arm != "last"
 
 
 def test_what_to_pull_next_keeps_the_budget() -> None:
@@ -240,11 +251,11 @@ def test_certified_answers_by_hand() -> None:
     assert answer([[0.5, 0.6]] * 3, [unfair, unfair, unfair], (1,)) == ("UNDECIDED", None)
 
 
-def test_intervals_that_do_not_meet_stay_the_first() -> None:
+def test_bounds_are_intersected_and_a_contradiction_shows() -> None:
     first = Intervals(np.array([[[0.1, 0.5]]]), np.array([[[0.0, 0.2]]]))
     second = Intervals(np.array([[[0.3, 0.9]]]), np.array([[[0.4, 0.5]]]))
     both = narrowed([first, second])
-    assert both.outcomes.tolist() == [[[0.3, 0.5]]] and both.gaps.tolist() == [[[0.0, 0.2]]]
+    assert both.outcomes.tolist() == [[[0.3, 0.5]]] and both.gaps.tolist() == [[[0.4, 0.2]]]
 
 
 def test_sums_are_evidence_like_any_other() -> None:
@@ -358,3 +369,41 @@ def test_sparse_cells_with_a_fitted_rule_are_noted() -> None:
     }
     found = evaluate(asked, rows)
     assert [(f.name, f.voids) for f in found.findings] == [("sparse-cells", False)] and found.method == "cell means"
+
+
+def test_a_wrong_declaration_that_the_log_shows_is_never_certified() -> None:
+    """The child's mechanism is off by 0.25: bounds and intervals contradict each other, and each check says so."""
+    wrong = problem(mechanisms=[table("X", ["S"], CONTEXTS + np.array([[0.0, 0.0], [0.25, -0.25]]))])
+    found = evaluate(wrong, rows_of(200_000, 17))
+    assert {"children-do-not-fit", "bounds-contradict"} <= {f.name for f in found.findings}
+    assert found.certified_by is None and found.certified_status == "UNDECIDED"
+
+
+@pytest.mark.parametrize("how", ["mechanism", "propensities"])
+def test_a_logging_rule_that_did_not_run_is_noticed_row_by_row(how: str) -> None:
+    """Declared 0.5 for everyone; really 0.3 and 0.7 by a real input."""
+    rng = np.random.default_rng(18)
+    n = 20_000
+    x = rng.normal(size=n).clip(-4, 4)
+    chance = np.where(x > 0, 0.7, 0.3)
+    arms = [
+        Arm.from_callable("flat", lambda c: np.full((len(c["X"]), 2), 0.5), decision="V", inputs=["X"]),
+        Arm.from_callable("steep", lambda c: np.stack([0.2 + 0.6 * (c["X"] < 0), 0.2 + 0.6 * (c["X"] >= 0)], 1), decision="V", inputs=["X"]),
+    ]  # fmt: skip
+    asked = Problem(
+        name="real",
+        variables=[Variable("S", ("a", "b")), Variable("X", low=-4, high=4), Variable("V", ("0", "1")), Variable("Y", ("0", "1"))],
+        graph=[("S", "X"), ("X", "V"), ("X", "Y"), ("V", "Y")],
+        sensitive="S",
+        decision="V",
+        outcome=Outcome("Y", values=(0, 1)),
+        tolerance=0.1,
+        arms=arms,
+        deployed="flat",
+        log=LogMap(propensity="p") if how == "propensities" else LogMap(),
+    )  # fmt: skip
+    rows = {"S": rng.choice(["a", "b"], n), "X": x, "Y": rng.integers(0, 2, n), "p": np.full(n, 0.5)}
+    sound = evaluate(asked, {**rows, "V": rng.integers(0, 2, n)})
+    assert sound.findings == ()
+    found = evaluate(asked, {**rows, "V": (rng.random(n) < chance).astype(np.int64)})
+    assert "decisions-do-not-fit" in [f.name for f in found.findings] and found.certified_by is None

@@ -6,11 +6,20 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import chisquare
+from scipy.stats import chi2, chi2_contingency, chisquare
 
-from fairarm import Arm, ContextLaw, LogMap, Outcome, Problem, Variable, table
-from fairarm.logs.checks import check_contexts, check_counts, check_decisions, check_duplicates, check_weights
-from fairarm.logs.findings import MISMATCH, mismatch
+from fairarm import Arm, ContextLaw, LogMap, Outcome, Problem, Table, Variable, table
+from fairarm.logs.checks import (
+    WeightCheck,
+    check_children,
+    check_contexts,
+    check_counts,
+    check_decisions,
+    check_duplicates,
+    check_served,
+    check_weights,
+)
+from fairarm.logs.findings import MISMATCH, contingency, mismatch
 from fairarm.logs.sources import open_log
 from fairarm.problem.pulls import Batch
 
@@ -43,7 +52,7 @@ def test_mismatch_is_pearsons_test_where_nothing_is_merged() -> None:
 def test_groups_add_up_and_small_expectations_are_merged() -> None:
     counts = np.array([[50, 50], [30, 70]])
     shares = np.array([[0.5, 0.5], [0.5, 0.5]])
-    assert mismatch(counts, shares) == pytest.approx(float(__import__("scipy.stats").stats.chi2.sf(16.0, 2)))
+    assert mismatch(counts, shares) == pytest.approx(float(chi2.sf(16.0, 2)))
     # expected 1, 1, 98: the first two are merged with the third until each has 5
     assert mismatch(np.array([[4, 3, 93]]), np.array([[0.01, 0.01, 0.98]])) == 1.0
     assert mismatch(np.array([[1, 99]]), np.array([[0.0, 1.0]])) == 0.0
@@ -68,11 +77,13 @@ def drawn(n: int, law: np.ndarray, contexts: tuple[float, float], seed: int) -> 
 
 
 def test_decisions_are_held_against_the_declared_mechanism() -> None:
-    assert not check_decisions(PROBLEM, drawn(5000, LAW, (0.25, 0.75), 3), set())
+    assert not check_decisions(PROBLEM, drawn(5000, LAW, (0.25, 0.75), 3))
     other = drawn(5000, LAW[::-1], (0.25, 0.75), 3)
-    (finding,) = check_decisions(PROBLEM, other, set())
+    (finding,) = check_decisions(PROBLEM, other)
     assert finding.name == "decisions-do-not-fit" and finding.voids and "'old'" in finding.message
-    assert not check_decisions(PROBLEM, other, {0})
+    counts = np.array([[30, 10], [5, 5]])
+    fitted = replace(PROBLEM, arms=[Arm("old", Table.fitted("V", ("X",), counts)), PROBLEM.arms[1]])
+    assert not check_decisions(fitted, other)
 
 
 def test_contexts_are_held_against_the_declared_law() -> None:
@@ -95,9 +106,13 @@ def test_planned_shares_groups_and_p_of_s() -> None:
 
 def test_weights_above_one_on_average_are_a_finding() -> None:
     mean, error = np.array([[1.0, 1.02], [0.8, 1.3]]), np.full((2, 2), 0.01)
-    (finding,) = check_weights(PROBLEM, np.stack([mean, error]))
-    assert finding.examples == ("new, 1: mean weight 1.300",)
-    assert not check_weights(PROBLEM, np.stack([np.ones((2, 2)), np.zeros((2, 2))]))
+    (finding,) = check_weights(PROBLEM, WeightCheck(mean, error, np.zeros((2, 2)), 0.0))
+    assert finding.examples == ("new, 1: mean 1.300",)
+    (finding,) = check_weights(PROBLEM, WeightCheck(mean, error, np.array([[1.0, 1.0], [1.0, 1.0]]), 0.0))
+    assert finding.examples == ("new, 0: mean 0.800", "new, 1: mean 1.300")
+    assert not check_weights(PROBLEM, WeightCheck(np.ones((2, 2)), np.zeros((2, 2)), np.ones((2, 2)), 4.9))
+    (finding,) = check_weights(PROBLEM, WeightCheck(np.ones((2, 2)), np.zeros((2, 2)), np.ones((2, 2)), 5.1))
+    assert finding.name == "decisions-do-not-fit"
 
 
 def test_duplicates_are_looked_for_by_the_row_id() -> None:
@@ -106,3 +121,57 @@ def test_duplicates_are_looked_for_by_the_row_id() -> None:
     (finding,) = check_duplicates(replace(PROBLEM, log=LogMap(row_id="id")), table_of_ids)
     assert (finding.name, finding.rows) == ("duplicate-rows", 3) and {"2", "3"} >= set(finding.examples)
     assert MISMATCH < 1e-3
+
+
+def test_contingency_is_scipys_where_nothing_is_merged() -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(20):
+        seen = rng.multinomial(3000, rng.dirichlet(np.full(8, 9.0))).reshape(2, 4)
+        assert contingency(seen) == pytest.approx(chi2_contingency(seen, correction=False).pvalue, rel=1e-9, abs=1e-300)
+    assert contingency(np.array([[3, 2], [1, 4]])) == 1.0
+
+
+def test_children_are_held_against_their_mechanisms() -> None:
+    child = np.array([[0.3, 0.7], [0.6, 0.4]])
+    problem = Problem(
+        name="child",
+        variables=[Variable(n, ("0", "1")) for n in ("S", "X", "V", "Y")],
+        graph=[("S", "X"), ("X", "V"), ("X", "Y"), ("V", "Y")],
+        sensitive="S",
+        decision="V",
+        outcome=Outcome("Y", values=(0, 1)),
+        tolerance=0.1,
+        arms=[Arm("old", table("V", [], [0.5, 0.5]))],
+        mechanisms=[table("X", ["S"], child)],
+    )
+
+    def rows(law: np.ndarray) -> Batch:
+        rng = np.random.default_rng(8)
+        s, v, zero = rng.integers(0, 2, 4000), rng.integers(0, 2, 4000), np.zeros(4000, dtype=np.int64)
+        x = (rng.random(4000) < law[s, 1]).astype(np.int64)
+        return Batch(zero, zero, {"S": s, "X": x, "V": v, "Y": zero}, np.ones(4000, dtype=np.int64))
+
+    assert not check_children(problem, rows(child))
+    (finding,) = check_children(problem, rows(child + np.array([[0.0, 0.0], [-0.1, 0.1]])))
+    assert finding.name == "children-do-not-fit" and finding.voids and "'X'" in finding.message
+    fitted = replace(problem, mechanisms=[Table.fitted("X", ("S",), np.array([[3, 1], [1, 3]]))])
+    assert not check_children(fitted, rows(child))
+
+
+def test_arms_that_served_different_people_are_noticed() -> None:
+    rng = np.random.default_rng(9)
+    mixed = drawn(6000, np.full((2, 2), 0.5), (0.5, 0.5), 9)
+    x, s, zero = mixed.columns["X"], mixed.columns["S"], np.zeros(6000, dtype=np.int64)
+
+    def served(arm: np.ndarray) -> list[str]:
+        return [f.name for f in check_served(PROBLEM, Batch(arm, zero, mixed.columns, mixed.count))]
+
+    assert served((rng.random(6000) < 0.2 + 0.5 * s).astype(np.int64)) == []  # by group is allowed
+    assert served((rng.random(6000) < 0.4 + 0.2 * x).astype(np.int64)) == ["arms-served-different-people"]
+    assert served(zero) == []
+
+
+def test_forced_rows_alone_leave_the_shares_unknown() -> None:
+    free = replace(PROBLEM, shares=None)
+    (finding,) = check_counts(free, np.array([[100, 100], [0, 0]]), np.array([0, 0]))
+    assert (finding.name, finding.voids) == ("shares-unknown", False)

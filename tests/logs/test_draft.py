@@ -75,3 +75,24 @@ def test_what_cannot_be_drafted_says_so() -> None:
         draft_problem(open_log(columns()), sensitive="gender")
     with pytest.raises(DataError, match="no rows"):
         draft_problem(open_log({"sex": [], "offer": [], "outcome": []}))
+
+
+def test_the_drafted_candidate_loads_and_regimes_and_ids_are_found() -> None:
+    n = 300
+    rng = np.random.default_rng(2)
+    log = {
+        "row_id": [*range(n - 2), 0, 1],
+        "sex": rng.choice(["f", "m"], n).tolist(),
+        "recruited": rng.choice(["natural", "f", "m"], n).tolist(),
+        "offer": rng.choice(["none", "small", "large"], n).tolist(),
+        "income": rng.choice(["low", "high"], n).tolist(),
+        "repaid": rng.integers(0, 2, n).tolist(),
+    }
+    draft = draft_problem(open_log(log))
+    problem = parsed(draft.text)
+    assert (problem.outcome.node, problem.log.regime, problem.log.row_id) == ("repaid", "recruited", "row_id")
+    uncommented = draft.text.replace("# [[problem.arms]]", "[[problem.arms]]").replace(
+        '# name = "even"', 'name = "even"'
+    )
+    uncommented = uncommented.replace("# parents = []", "parents = []").replace("# table = ", "table = ")
+    assert parsed(uncommented).arm_names == ("deployed", "even")

@@ -188,8 +188,8 @@ def test_a_map_that_does_not_fit_the_problem_is_refused(log: dict[str, Any]) -> 
 
 def test_values_are_matched_to_states_as_they_are_written() -> None:
     coder = Coder(("1", "0.5", "true", "x"), {"one": "1"})
-    assert [coder.code(v) for v in (1, 1.0, "1", "one", 0.5, True, "x ", None, float("nan"), "y", 2)] == [
-        0, 0, 0, 0, 1, 2, 3, ABSENT, ABSENT, UNDECLARED, UNDECLARED,
+    assert [coder.code(v) for v in (1, 1.0, "1", "one", 0.5, True, "x ", None, float("nan"), "NA", "", "y", 2)] == [
+        0, 0, 0, 0, 1, 2, 3, ABSENT, ABSENT, ABSENT, ABSENT, UNDECLARED, UNDECLARED,
     ]  # fmt: skip
     for values in ([1, 7, 1], [1.0, np.nan, 0.5], [True, False, True], ["1", None, "z"]):
         array = np.array(values, dtype=object if isinstance(values[0], str) else None)

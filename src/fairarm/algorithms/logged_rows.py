@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -60,7 +60,9 @@ class LoggedBeliefs:
     seen: Diagnostics
     impossible: int
     mean_weight: FloatArray
-    """Mean weight and its standard error, (2, K, G): 1 where the propensities are right and nothing is unseen."""
+    """Mean weight, its standard error, and the least it should be, (3, K, G): what a logging arm can decide."""
+    misfit: float
+    """How far decisions are from the law that made them, among rows alike in one column, in standard errors."""
     method: str = "doubly robust"
 
     @property
@@ -212,6 +214,19 @@ class _Sums:
     largest: FloatArray = field(init=False)
     cut: FloatArray = field(init=False)
     unseen: FloatArray = field(init=False)
+    surprise: FloatArray | float = 0.0
+    """By stratum and decision: how many more rows than the law says, and the variance of that, (2, strata, states)."""
+    two_sided: bool = True
+    """False for propensities: a decision that is never made in a stratum is no surprise."""
+
+    def misfit(self) -> float:
+        """The largest surprise in standard errors, where some 20 rows or more are expected to vary."""
+        if isinstance(self.surprise, float):
+            return 0.0
+        more, variance = self.surprise
+        enough = variance > 20.0
+        size = np.where(enough, more / np.sqrt(np.where(enough, variance, 1.0)), 0.0)
+        return float((np.abs(size) if self.two_sided else size).max(initial=0.0))
 
     def __post_init__(self) -> None:
         self.psi, self.psi_psi, self.unseen = np.zeros(self.K), np.zeros((self.K, self.K)), np.zeros(self.K)
@@ -294,9 +309,38 @@ class _Weighing:
         sums.cut += np.stack(
             [c @ count, c @ (count * outcome), cut @ count, cut @ (count * outcome), cut @ (count * outcome**2)]
         )
-        if law is not None and propensity is None:
-            reached = np.tensordot(made, law, axes=1) > 0
-            sums.unseen += (law * ~reached).sum(axis=2) @ count
+        if law is None:
+            return
+        if propensity is None:
+            mixed = np.tensordot(made, law, axes=1)
+            sums.unseen += (law * (mixed == 0)).sum(axis=2) @ count
+        sums.two_sided = propensity is None
+        sums.surprise = sums.surprise + self._surprise(columns, count, None if propensity is not None else mixed, q)
+
+    def _surprise(
+        self, columns: dict[str, NDArray[Any]], count: IntArray, law: FloatArray | None, q: FloatArray
+    ) -> FloatArray:
+        """1{V = v} − P(v | x), or 1{V = v}/p − 1, and its variance, summed over strata of rows: (2, strata, states)."""
+        chosen = np.eye(self.states or 0)[columns[self.problem.decision]]
+        more = chosen / np.where(q > 0, q, 1.0)[:, None] - 1.0 if law is None else chosen - law
+        variance = more**2 if law is None else law * (1.0 - law)
+        strata = np.stack([np.ones(len(q)), *(part(columns) for part in self.strata)]) * count
+        return np.stack([strata @ more, strata @ variance])
+
+    @cached_property
+    def strata(self) -> list[Callable[[dict[str, NDArray[Any]]], NDArray[Any]]]:
+        """Halves of the rows by each column that came before the decision: above the sample's median, or the commonest state."""
+        below = self.problem.roles.graph.descendants(self.problem.decision) | {self.problem.decision}
+        parts: list[Callable[[dict[str, NDArray[Any]]], NDArray[Any]]] = []
+        for name in self.problem.cell_columns:
+            if name in below:
+                continue
+            values = self.sample.columns[name]
+            if self.problem.variables[name].finite:
+                parts.append(partial(_is, name, int(np.argmax(np.bincount(values)))))
+            else:
+                parts.append(partial(_above, name, float(np.median(values))))
+        return parts
 
     def _probabilities(self, columns: dict[str, NDArray[Any]], length: int) -> tuple[FloatArray, FloatArray | None]:
         """P_k of each row's decision, (K, I), and of every decision, (K, I, states), where V is summed out."""
@@ -326,7 +370,10 @@ class _Weighing:
         mean = weight[0] / n
         error = np.sqrt(np.maximum(weight[1] / n - mean**2, 0.0) / n)
         # what the weights lack to 1 beyond chance, what is cut off, and what no arm of the log can decide
-        lost = np.stack([sums.unseen for sums in self.sums], axis=1) / n + weight[3] / n
+        unseen = np.stack([sums.unseen for sums in self.sums], axis=1) / n
+        known = self.states is not None and self.sample.made.any()
+        least = 1.0 - unseen if known else np.zeros_like(unseen)
+        lost = unseen + weight[3] / n
         lost = np.clip(np.maximum(lost, 1.0 - mean - 3.0 * error), 0.0, 1.0)
         cut = np.stack([sums.cut for sums in self.sums], axis=2)
         return LoggedBeliefs(
@@ -341,7 +388,8 @@ class _Weighing:
             cut=CutSums(n, cut, np.broadcast_to(self.level, mean.shape)),
             seen=self._diagnostics(weight, n, lost),
             impossible=self.impossible,
-            mean_weight=np.stack([mean, error]),
+            mean_weight=np.stack([mean, error, least]),
+            misfit=max(sums.misfit() for sums in self.sums),
             method="weighted mean" if self.regression is None else "doubly robust",
         )
 
@@ -355,6 +403,14 @@ class _Weighing:
             overlap=(weight[2] / n @ total)[None],
             unseen=(lost @ total)[None],
         )
+
+
+def _is(name: str, state: int, columns: dict[str, NDArray[Any]]) -> NDArray[Any]:
+    return np.asarray(columns[name] == state)
+
+
+def _above(name: str, value: float, columns: dict[str, NDArray[Any]]) -> NDArray[Any]:
+    return np.asarray(columns[name] > value)
 
 
 def _root(sums: _Sums) -> FloatArray:

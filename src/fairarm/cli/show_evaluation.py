@@ -6,7 +6,7 @@ from rich.markup import escape
 
 from fairarm.cli.show import MOST_ARMS, _table, console
 from fairarm.experiments.evaluate import NONE, ArmEvaluation, Estimate, Evaluation
-from fairarm.reports.words import METHODS, SETTLED, value
+from fairarm.reports.words import METHODS, SETTLED, no_arm, not_named, value
 
 ROOM = 150
 """Columns of text that all of a table's columns need."""
@@ -77,9 +77,11 @@ def _answer(found: Evaluation) -> None:
     second = "no fair arm" if found.runner_up == NONE else escape(found.runner_up)
     chance = f"(probability {found.probability:.3f}; next {second}, {found.runner_up_probability:.3f})"
     if found.arm is None:
-        console.print(f"No arm is probably fair enough {chance}.")
+        console.print(f"{no_arm(found)} {chance}.")
     else:
         console.print(f"Best fair arm so far: [bold]{escape(found.arm)}[/] {chance}.")
+    if why := not_named(found):
+        console.print(escape(why))
 
 
 def _certified(found: Evaluation) -> None:
@@ -87,10 +89,12 @@ def _certified(found: Evaluation) -> None:
         console.print(f"Not certified: {escape('; '.join(found.not_certified))}.")
     elif found.certified_arm is not None:
         console.print(
-            f"Certified: [bold]{escape(found.certified_arm)}[/] is the best fair arm, wrong with probability at most {1 - found.confidence:.3g}."
+            f"Certified: [bold]{escape(found.certified_arm)}[/] is the best fair arm, wrong with probability at most {1 - found.confidence:.3g} if what it rests on (below) holds."
         )
     elif found.certified_status == "NO_FAIR_ARM":
-        console.print(f"Certified: no arm is fair, wrong with probability at most {1 - found.confidence:.3g}.")
+        console.print(
+            f"Certified: no arm is fair, wrong with probability at most {1 - found.confidence:.3g} if what it rests on (below) holds."
+        )
     else:
         fair = [arm.name for arm in found.arms if arm.certified_fair]
         unfair = [arm.name for arm in found.arms if arm.certified_fair is False]

@@ -66,11 +66,10 @@ def mean_intervals(seen: CutSums, delta: float) -> FloatArray:
 def weighted_intervals(seen: CutSums, delta: float, shares: FloatArray | None, natural: FloatArray) -> Intervals:
     """Intervals for every μ_k and ζ_k, all at once with probability ≥ 1 − δ: (1, K, 2) each.
 
-    ``shares`` P(S) (G,), or None and ``natural`` (G,) the natural rows by group. An interval that crosses itself,
-    which a true one does with probability at most δ, is given as [0, 1].
+    ``shares`` P(S) (G,), or None and ``natural`` (G,) the natural rows by group. Ends may cross, which those of a true
+    interval do with probability at most δ.
     """
     ends = mean_intervals(seen, bound_delta(delta, seen.sums.shape[1], shares is not None))
-    ends = np.where((ends[..., :1] > ends[..., 1:]), np.array([0.0, 1.0]), ends)
     if shares is None:
         share = share_interval(natural[None, 0], natural[None, 1], SHARE_OF_DELTA * delta)[0]
     else:

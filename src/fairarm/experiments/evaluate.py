@@ -8,8 +8,10 @@ from typing import Any, Literal
 import numpy as np
 
 from fairarm.algorithms.beliefs import Beliefs
+from fairarm.algorithms.logged_rows import LoggedBeliefs
 from fairarm.algorithms.pool import belief_of
 from fairarm.algorithms.state import Belief, Status
+from fairarm.core.doubly_robust import PRIOR_SD
 from fairarm.core.region import Intervals
 from fairarm.core.types import BoolArray, FloatArray
 from fairarm.errors import OptionError
@@ -81,7 +83,10 @@ class NextPulls:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The answer from a log. ``status`` and ``arm`` go by the posterior, ``certified_*`` by what is proved."""
+    """The answer from a log. ``status`` and ``arm`` go by the posterior, ``certified_*`` by what is proved.
+
+    An arm for which the log does not speak is never named; where one of those is likeliest, ``status`` is UNDECIDED.
+    """
 
     problem: Problem
     log: str
@@ -149,14 +154,16 @@ def evaluate(
         duplicates=duplicates,
         seed=seed,
     )
-    rng = np.random.default_rng(seed)
-    outcomes, gaps = logged.beliefs.draw(rng, DRAWS)
+    outcomes, gaps = _drawn(logged.beliefs, seed)
     belief = belief_of(logged.beliefs, outcomes, gaps, problem.scaled_tolerance)
     votes = np.concatenate([belief.none[0, None], belief.best[0]])
     names = (NONE, *problem.arm_names)
-    first = int(np.argmax(np.where(np.append(True, belief.fair[0] >= min_fair_probability), votes, -1.0)))
+    heard = np.array([support_of(u, n) != "no" for u, n in zip(belief.unseen[0], belief.effective[0], strict=True)])
+    first = int(np.argmax(np.where(np.append(True, heard & (belief.fair[0] >= min_fair_probability)), votes, -1.0)))
     second = int(np.argmax(np.where(np.arange(len(votes)) == first, -1.0, votes)))
-    voided = tuple(f.name for f in logged.findings if f.voids)
+    unheard = first == 0 and votes[0] < belief.best[0][~heard].max(initial=0.0)
+    findings = (*logged.findings, *_disagreements(logged, outcomes[0], gaps[0], confidence))
+    voided = tuple(f.name for f in findings if f.voids)
     certified = None if voided else logged.certified
     status, arm = certified_answer(problem, certified, logged.uncertified_arms)
     return Evaluation(
@@ -169,7 +176,7 @@ def evaluate(
         confidence=confidence,
         seed=seed,
         arms=_arms(logged, certified, outcomes[0], gaps[0], belief, confidence),
-        status=Status.FOUND if first else Status.NO_FAIR_ARM,
+        status=Status.FOUND if first else Status.UNDECIDED if unheard else Status.NO_FAIR_ARM,
         arm=names[first] if first else None,
         probability=float(votes[first]),
         runner_up=names[second],
@@ -180,10 +187,38 @@ def evaluate(
         certified_by=None if certified is None else logged.certified_by,
         observed=_observed(problem, logged),
         next_pulls=_next(problem, logged.beliefs, outcomes, gaps),
-        findings=tuple(logged.findings),
+        findings=findings,
         fitted=logged.fitted,
         assumptions=logged.assumptions,
     )
+
+
+def _drawn(beliefs: Beliefs, seed: int) -> tuple[FloatArray, FloatArray]:
+    """Draws of outcomes and gaps, (1, DRAWS, K). Where much of an arm is unseen, cells without a row are not taken as
+    independent of each other: all of it may be high, or low."""
+    outcomes, gaps = beliefs.draw(np.random.default_rng(seed), DRAWS)
+    unseen = beliefs.diagnostics().unseen[0]
+    much = np.where(unseen > WEAKLY[0], unseen, 0.0)
+    if isinstance(beliefs, LoggedBeliefs) or not much.any():
+        return outcomes, gaps
+    shared, apart = PRIOR_SD * much * np.random.default_rng([seed, DRAWS]).standard_normal((2, 1, DRAWS, len(much)))
+    return np.clip(outcomes + shared, 0.0, 1.0), np.clip(gaps + np.sqrt(2.0) * apart, -1.0, 1.0)
+
+
+def _disagreements(logged: Logged, outcomes: FloatArray, gaps: FloatArray, confidence: float) -> tuple[Finding, ...]:
+    """Arms whose usual interval lies outside the certified one: one of the two rests on something that is wrong."""
+    if logged.certified is None:
+        return ()
+    limits = ((1.0 - confidence) / 2, (1.0 + confidence) / 2)
+    found = []
+    for what, draws, proved in (("outcome", outcomes, logged.certified.outcomes), ("gap", gaps, logged.certified.gaps)):
+        low, high = np.quantile(draws, limits, axis=0)
+        apart = (low > proved[0, :, 1]) | (high < proved[0, :, 0])
+        found += [f"{what} of {logged.problem.arm_names[k]}" for k in np.flatnonzero(apart) if k not in logged.uncertified_arms]  # fmt: skip
+    if not found:
+        return ()
+    text = "Usual and certified intervals do not meet: something that was declared, or that they rest on, is wrong."
+    return (Finding("intervals-disagree", text, 0, tuple(found[:5])),)
 
 
 def certified_answer(
@@ -271,8 +306,6 @@ def _observed(problem: Problem, logged: Logged) -> tuple[ObservedGroup, ...]:
 
 
 def _next(problem: Problem, beliefs: Beliefs, outcomes: FloatArray, gaps: FloatArray) -> tuple[NextPulls, ...]:
-    from fairarm.algorithms.logged_rows import LoggedBeliefs
-
     shares = (
         _doubt(problem, outcomes, gaps)
         if isinstance(beliefs, LoggedBeliefs)

@@ -15,7 +15,7 @@ from fairarm.core.bernstein import CutSums, bound_delta, cut_level, weighted_int
 from fairarm.core.region import Intervals, intervals
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import DataError
-from fairarm.logs.checks import check_contexts, check_counts, check_decisions, check_duplicates, check_weights
+from fairarm.logs.checks import WeightCheck, check_cells, check_counts, check_duplicates, check_weights
 from fairarm.logs.findings import Finding
 from fairarm.logs.reading import LoggedCells, LogReader
 from fairarm.logs.sources import open_log
@@ -102,7 +102,7 @@ def _source(reader: LogReader) -> dict[str, Any]:
 
 
 def _nothing(reader: LogReader) -> str:
-    why = "; ".join(f"{finding.name}: {finding.message}" for finding in reader.findings()) or "it has no rows"
+    why = "; ".join(f"{f.name}: {f.message} {', '.join(f.examples)}" for f in reader.findings()) or "it has no rows"
     return f"No row of the log {reader.table.name} can be used: {why}"
 
 
@@ -144,10 +144,12 @@ def _from_cells(reader: LogReader, delta: float, estimated: bool, seed: int) -> 
     )
     fitted_arms = _fitted_arms(problem)
     made = cells_by_group(evidence)
-    checks = check_decisions(problem, cells.batch, fitted_arms)
-    checks += [] if estimated else check_contexts(problem, cells.batch)
-    checks += _too_sparse(problem, evidence)
     certified, by, why, excluded = _certify(problem, evidence, made, fitted_arms, delta, estimated)
+    checks = [
+        *check_cells(problem, cells.batch, estimated),
+        *_too_sparse(problem, evidence),
+        *_contradiction(certified),
+    ]
     rows, sums = evidence.group_sums()
     return Logged(
         problem=problem,
@@ -236,13 +238,24 @@ def _made_by_a_fitted(arm: str) -> str:
 
 
 def narrowed(found: list[Intervals]) -> Intervals:
-    """What lies in all of them; intervals that do not meet, which true ones seldom do, are left as the first."""
+    """What lies in all of them; where nothing does, the ends come out in the wrong order."""
 
     def both(parts: list[FloatArray]) -> FloatArray:
-        low, high = np.max([p[..., 0] for p in parts], axis=0), np.min([p[..., 1] for p in parts], axis=0)
-        return np.where((low <= high)[..., None], np.stack([low, high], axis=-1), parts[0])
+        return np.stack(
+            [np.max([p[..., 0] for p in parts], axis=0), np.min([p[..., 1] for p in parts], axis=0)], axis=-1
+        )
 
     return Intervals(both([i.outcomes for i in found]), both([i.gaps for i in found]))
+
+
+def _contradiction(certified: Intervals | None) -> list[Finding]:
+    """Bounds that no truth meets: under the declared mechanisms that happens with probability at most δ."""
+    if certified is None or not any(
+        np.any(part[..., 0] > part[..., 1]) for part in (certified.outcomes, certified.gaps)
+    ):
+        return []
+    text = "No truth lies within all certified bounds: something that was declared, or that it rests on, is wrong."
+    return [Finding("bounds-contradict", text)]
 
 
 def cut_sums(problem: Problem, made: GroupCells, delta: float) -> CutSums:
@@ -274,6 +287,8 @@ def _from_rows(reader: LogReader, delta: float, estimated: bool) -> Logged:
     if found.impossible:
         reader.leave_out("impossible-rows", found.impossible, [])
     shares = None if known.shares is None else np.array(known.shares)
+    mean, error, least = found.mean_weight
+    seen = WeightCheck(mean, error, least, found.misfit)
     excluded = tuple(sorted(_fitted_arms(problem)))
     logging = [problem.arm_names[k] for k in excluded if found.made[k].any()]
     certified = weighted_intervals(found.cut, delta, shares, found.natural.astype(np.float64))
@@ -288,7 +303,7 @@ def _from_rows(reader: LogReader, delta: float, estimated: bool) -> Logged:
         certified_by=None if logging else BERNSTEIN,
         not_certified=(_made_by_a_fitted(logging[0]),) if logging else (),
         uncertified_arms=excluded,
-        findings=(*reader.findings(), *check_weights(problem, found.mean_weight)),
+        findings=(*reader.findings(), *check_weights(problem, seen), *_contradiction(certified)),
         fitted=(),
         assumptions=assumptions(problem, reader, found.made, (), estimated),
     )
@@ -316,6 +331,11 @@ def assumptions(
         )
     if (made.sum(axis=1) > 0).sum() > 1:
         said.append("Which arm served a person did not depend on who the person was.")
+    declared = [x for x in problem.relevant_children if x in problem.mechanisms and x not in problem.fitted]
+    if declared:
+        said.append(f"The declared mechanisms of {', '.join(declared)} are right.")
+    if problem.context is not None and not estimated:
+        said.append("The declared law of what arms see is right.")
     for note in fitted:
         who = f"arm '{note.arm}'" if note.arm else f"'{note.node}'"
         said.append(
@@ -354,7 +374,7 @@ def read_log(problem: Problem, log: Any, *, engine: str | None = None) -> Logged
     if reader.countable and problem.outcome.values is not None:
         problem, cells, _ = counted_batch(reader)
         batch = cells.batch
-        checks = check_decisions(problem, batch, _fitted_arms(problem))
+        checks = check_cells(problem, batch, estimated=False)
     else:
         batch, checks = _all_rows(reader), []
     made, natural = _by_group(problem, batch)

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from fairarm.core.types import FloatArray, IntArray
-from fairarm.logs.findings import MISMATCH, Finding, mismatch
+from fairarm.logs.findings import MISMATCH, Finding, contingency, mismatch
 from fairarm.logs.table import LogTable
+from fairarm.problem.mechanism import Mechanism
 from fairarm.problem.model import Problem
 from fairarm.problem.pulls import Batch, groups_of
 from fairarm.problem.space import CellSpace
 
 WEIGHT_ERRORS = 5.0
 """Weights whose mean is above 1 by more than so many standard errors cannot be right."""
+
+
+@dataclass(frozen=True)
+class WeightCheck:
+    """Mean weights, their errors and the least they may be, (K, G); the largest misfit of decisions, in errors."""
+
+    mean: FloatArray
+    error: FloatArray
+    least: FloatArray
+    misfit: float
 
 
 def check_counts(problem: Problem, made: IntArray, natural: IntArray) -> list[Finding]:
@@ -32,6 +45,9 @@ def check_counts(problem: Problem, made: IntArray, natural: IntArray) -> list[Fi
             each = [f"{g}: {n} rows, declared {s:.4g}" for g, n, s in zip(problem.groups, natural, problem.shares, strict=True)]  # fmt: skip
             text = f"The groups' shares of the natural rows are not the declared ones (p = {p:.1g}). Correct problem.shares, or evaluate with law = estimated."  # fmt: skip
             found.append(Finding("group-shares-mismatch", text, int(natural.sum()), tuple(each)))
+    if problem.shares is None and by_arm.sum() and not natural.sum():
+        text = "No row is natural and P(S) is not declared: how the groups mix, and so every outcome, is not known. Gaps are."
+        found.append(Finding("shares-unknown", text, int(by_arm.sum()), voids=False))
     for group, rows in zip(problem.groups, made.sum(axis=0), strict=True):
         if by_arm.sum() and not rows:
             text = f"No row is of the group '{group}': what is said of it rests on the declared mechanisms alone."
@@ -39,21 +55,20 @@ def check_counts(problem: Problem, made: IntArray, natural: IntArray) -> list[Fi
     return found
 
 
-def check_decisions(problem: Problem, batch: Batch, skipped: set[int]) -> list[Finding]:
-    """The logged decisions of each arm against its declared mechanism, given what it saw; cells only."""
+def check_cells(problem: Problem, batch: Batch, estimated: bool) -> list[Finding]:
+    """Counted rows against everything that is declared and not fitted from them; ``estimated``: not the law of contexts."""
+    found = [*check_decisions(problem, batch), *check_children(problem, batch), *check_served(problem, batch)]
+    return found if estimated else [*found, *check_contexts(problem, batch)]
+
+
+def check_decisions(problem: Problem, batch: Batch) -> list[Finding]:
+    """The logged decisions of each arm against its declared mechanism, given what it saw."""
     found = []
-    states = problem.variables[problem.decision].size
     for k, arm in enumerate(problem.arms):
         lines = np.flatnonzero(batch.arm == k)
-        if k in skipped or not len(lines):
+        if arm.name in problem.fitted or not len(lines):
             continue
-        space = CellSpace.of(arm.parents, problem.variables)
-        columns = {name: batch.columns[name][lines] for name in (*arm.parents, problem.decision)}
-        at = space.number(columns) if arm.parents else np.zeros(len(lines), dtype=np.int64)
-        seen = np.zeros((space.count, states), dtype=np.int64)
-        np.add.at(seen, (at, columns[problem.decision]), batch.count[lines])
-        used = np.flatnonzero(seen.sum(axis=1))
-        p = mismatch(seen[used], arm.mechanism.distribution(space.codes(used), states, len(used)))
+        p = _misfit(problem, arm.mechanism, batch, lines)
         if p < MISMATCH:
             text = (
                 f"The decisions in the rows of arm '{arm.name}' do not follow its declared mechanism (p = {p:.1g}): "
@@ -61,6 +76,54 @@ def check_decisions(problem: Problem, batch: Batch, skipped: set[int]) -> list[F
             )
             found.append(Finding("decisions-do-not-fit", text, int(batch.count[lines].sum())))
     return found
+
+
+def check_children(problem: Problem, batch: Batch) -> list[Finding]:
+    """Each child of S against its declared mechanism, given its parents."""
+    found = []
+    for x in problem.relevant_children:
+        if x not in problem.mechanisms or x in problem.fitted or x == problem.outcome.node:
+            continue
+        p = _misfit(problem, problem.mechanisms[x], batch, np.arange(batch.size))
+        if p < MISMATCH:
+            text = (
+                f"'{x}' does not follow its declared mechanism (p = {p:.1g}). Correct it, or leave it out: each group's rows then "
+                f"speak for that group alone."
+            )
+            found.append(Finding("children-do-not-fit", text, int(batch.count.sum())))
+    return found
+
+
+def _misfit(problem: Problem, mechanism: Mechanism, batch: Batch, lines: IntArray) -> float:
+    """The p-value of the node's values in these lines, given its parents'."""
+    states = problem.variables[mechanism.node].size
+    space = CellSpace.of(mechanism.parents, problem.variables)
+    columns = {name: batch.columns[name][lines] for name in (*mechanism.parents, mechanism.node)}
+    at = space.number(columns) if mechanism.parents else np.zeros(len(lines), dtype=np.int64)
+    seen = np.zeros((space.count, states), dtype=np.int64)
+    np.add.at(seen, (at, columns[mechanism.node]), batch.count[lines])
+    used = np.flatnonzero(seen.sum(axis=1))
+    return mismatch(seen[used], mechanism.distribution(space.codes(used), states, len(used)))
+
+
+def check_served(problem: Problem, batch: Batch) -> list[Finding]:
+    """Whether which arm served a person depended on who it was: contexts by arm within each group."""
+    below = {problem.decision, *problem.roles.graph.descendants(problem.decision)}
+    columns = tuple(name for name in problem.cell_columns if name not in below)
+    if not columns or len(np.unique(batch.arm)) < 2:
+        return []
+    space, group = CellSpace.of(columns, problem.variables), groups_of(problem, batch)
+    seen = np.zeros((len(problem.groups), len(problem.arms), space.count), dtype=np.int64)
+    np.add.at(seen, (group, batch.arm, space.number(batch.columns)), batch.count)
+    by_group = [table[table.sum(axis=1) > 0] for table in seen]
+    worst = min((contingency(table) for table in by_group), default=1.0)
+    if worst >= MISMATCH / len(by_group):
+        return []
+    text = (
+        f"Which arm served a person depended on {', '.join(columns)} (p = {worst:.1g}): the arms' rows are of different people. "
+        f"Log the probability of each decision (log.propensity), or evaluate the arms' logs apart."
+    )
+    return [Finding("arms-served-different-people", text, int(batch.count.sum()))]
 
 
 def check_contexts(problem: Problem, batch: Batch) -> list[Finding]:
@@ -85,18 +148,27 @@ def check_contexts(problem: Problem, batch: Batch) -> list[Finding]:
     return [Finding("contexts-do-not-fit", text, int(batch.count.sum()))]
 
 
-def check_weights(problem: Problem, mean_weight: FloatArray) -> list[Finding]:
-    """Mean weights and their errors, (2, K, G): they cannot be above 1 by more than chance."""
-    mean, error = mean_weight
-    high = np.argwhere(mean > 1.0 + WEIGHT_ERRORS * np.maximum(error, 1e-12))
-    if not len(high):
-        return []
-    each = tuple(f"{problem.arm_names[k]}, {problem.groups[t]}: mean weight {mean[k, t]:.3f}" for k, t in high[:5])
-    text = (
-        "Weights that must average to 1 are larger: the propensities, or the declared mechanism of the logging arm, are "
-        "not those with which the decisions were made."
-    )
-    return [Finding("weights-do-not-average-to-one", text, 0, each)]
+def check_weights(problem: Problem, weights: WeightCheck) -> list[Finding]:
+    """Weights must average to 1, less what no logging arm can decide, and decisions follow the logging arms' law."""
+    mean, error, least = weights.mean, np.maximum(weights.error, 1e-12), weights.least
+    off = (mean > 1.0 + WEIGHT_ERRORS * error) | (mean < least - WEIGHT_ERRORS * error)
+    found = []
+    if off.any():
+        each = tuple(
+            f"{problem.arm_names[k]}, {problem.groups[t]}: mean {mean[k, t]:.3f}" for k, t in np.argwhere(off)[:5]
+        )
+        text = (
+            "Weights that must average to 1 do not: the propensities, or the declared mechanism of the logging arm, are "
+            "not those with which the decisions were made."
+        )
+        found.append(Finding("weights-do-not-average-to-one", text, 0, each))
+    if weights.misfit > WEIGHT_ERRORS:
+        text = (
+            f"Among some rows the decisions do not follow the propensities, or the declared mechanisms of the logging arms: off "
+            f"by {weights.misfit:.1f} standard errors."
+        )
+        found.append(Finding("decisions-do-not-fit", text))
+    return found
 
 
 def check_duplicates(problem: Problem, table: LogTable) -> list[Finding]:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairarm.core.types import FloatArray, IntArray
+from fairarm.logs.values import MISSING_WORDS
 
 UNDECLARED, ABSENT = -1, -2
 """Codes of a value that is no declared state, and of a missing one."""
@@ -47,7 +48,7 @@ class Coder:
             state = self.labels.get(text, text)
             if state in self.states:
                 return self.states.index(state)
-        return UNDECLARED
+        return ABSENT if isinstance(value, str) and value.strip().lower() in MISSING_WORDS else UNDECLARED
 
     def codes(self, values: NDArray[Any]) -> IntArray:
         """Of a column, (I,)."""

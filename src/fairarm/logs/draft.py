@@ -29,7 +29,7 @@ WORDS = {
         "age_group",
     ),
     "decision": ("decision", "action", "treat", "offer", "approve", "admit", "shown", "price", "rank", "choice"),
-    "outcome": ("outcome", "reward", "success", "click", "conver", "default", "repaid", "income", "label", "target"),
+    "outcome": ("outcome", "reward", "success", "click", "conver", "repaid", "default", "target", "label", "income"),
 }
 ROLES = tuple(WORDS)
 ALONE = {"s": "sensitive", "v": "decision", "y": "outcome"}
@@ -78,6 +78,7 @@ class _Drafting:
             raise DataError(f"The log {self.table.name} has no rows to draft a problem from.")
         special = self._special(rows)
         roles = self._roles({name for names in special.values() for name in names})
+        special["regime"] += self._regimes(roles, special)
         inputs = self._inputs({*roles.values(), *(name for names in special.values() for name in names)})
         text = _text(self, rows, roles, inputs, special)
         confirm = [f"{role} = {roles[role]}" for role in ROLES if self.given[role] is None]
@@ -113,9 +114,26 @@ class _Drafting:
                 found["propensity"].append(name)
             elif low in COUNT and profile.kind == "integer":
                 found["count"].append(name)
-            elif profile.distinct == rows > MOST_STATES and profile.kind in ("integer", "text"):
+            elif self._identifies(low, profile, rows):
                 found["row_id"].append(name)
         return found
+
+    def _identifies(self, name: str, profile: Profile, rows: int) -> bool:
+        """A row id: different in every row, or in most where the name says so; duplicates are what it is for."""
+        if profile.kind not in ("integer", "text") or rows <= MOST_STATES or profile.distinct is None:
+            return False
+        named = name in ("id", "uuid") or name.endswith(("_id", "-id", "_uuid"))
+        return profile.distinct == rows or (named and profile.distinct > 0.9 * rows)
+
+    def _regimes(self, roles: dict[str, str], special: dict[str, list[str]]) -> list[str]:
+        """Columns that hold "natural" and groups, whatever they are called."""
+        groups, taken = set(self.states(roles["sensitive"]) or ()), {*roles.values(), *special["regime"]}
+        values = {name: set(self.states(name) or ()) for name in self.profiles if name not in taken}
+        return [
+            name
+            for name, held in values.items()
+            if "natural" in held and held & groups and held <= groups | {"natural"}
+        ]
 
     def _roles(self, special: set[str]) -> dict[str, str]:
         roles = {role: name for role, name in self.given.items() if name is not None}
@@ -136,7 +154,8 @@ class _Drafting:
             raise OptionError(
                 f"No column looks like the {role}. Name it with --{role}. Columns: {', '.join(self.profiles)}."
             )
-        return (named or rest)[0]
+        ranked = sorted(named, key=lambda name: next((i for i, w in enumerate(WORDS[role]) if w in name.lower()), -1))
+        return (ranked or rest)[0]
 
     def _fits(self, name: str, role: str) -> bool:
         states = self.states(name)
@@ -184,7 +203,7 @@ def _text(made: _Drafting, rows: int, roles: dict[str, str], inputs: list[str], 
         'name = "draft"',
         f"sensitive = {_quoted(S)}{_mark(made.given, 'sensitive')}",
         f"decision = {_quoted(V)}{_mark(made.given, 'decision')}",
-        f'deployed = "{_deployed(made, special)}"  # the rule whose decisions the log holds',
+        f'deployed = "{_deployed(made, special)}"  # TO CONFIRM: the rule that runs today',
         *_outcome(made, Y),
         "",
         "# Which arrows exist? TO CONFIRM. This draft is the cautious one: the sensitive attribute may act on everything.",
@@ -194,7 +213,7 @@ def _text(made: _Drafting, rows: int, roles: dict[str, str], inputs: list[str], 
         *(f"  {_listed((x, V))},\n  {_listed((x, Y))}," for x in inputs),
         f"  {_listed((V, Y))},",
         "]",
-        *([f"# Not used: {', '.join(unused)} (too many values for a table, or only one)."] if unused else []),
+        *_unused(unused),
         "",
         "[problem.states]",
         *(f"{_quoted(name)} = {_listed(values)}" for name, values in states.items()),
@@ -204,6 +223,15 @@ def _text(made: _Drafting, rows: int, roles: dict[str, str], inputs: list[str], 
         *_log(special),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _unused(names: list[str]) -> list[str]:
+    if not names:
+        return []
+    return [
+        f"# Not used: {', '.join(names)} (too many values for a table, or only one). If the rule saw one of them and it acts on",
+        "# the outcome, answers without it are wrong: give it a few states in the log (bins), or use Python (docs/logs.md).",
+    ]
 
 
 def _mark(given: dict[str, str | None], role: str) -> str:
@@ -259,7 +287,8 @@ def _outcome_states(made: _Drafting, Y: str) -> list[str]:
 
 def _arms(made: _Drafting, S: str, V: str, inputs: list[str], special: dict[str, list[str]]) -> list[str]:
     states = made.states(V) or []
-    even = ", ".join(f"{1 / len(states):.6g}" for _ in states)
+    shares = [f"{1 / len(states):.6f}" for _ in states[1:]]
+    even = ", ".join([*shares, f"{1 - sum(map(float, shares)):.6f}"])
     names = (made.states(special["arm"][0]) or []) if special["arm"] else ["deployed"]
     lines = ["# The rules. One without a table is fitted from its rows. TO CONFIRM: what each of them sees."]
     for name in names:

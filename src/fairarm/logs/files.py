@@ -167,7 +167,8 @@ def with_duckdb(files: Files) -> Engine:
     paths = files.exact
     with speaking(files.name, ReadError):
         if files.format == "parquet":
-            opened = partial(_read, "read_parquet", paths)
+            named = all("=" in str(Path(path).parent) for path in files.paths)  # folders such as day=1 are columns
+            opened = partial(_read, "read_parquet", paths, hive_partitioning=named)
         elif files.format == "csv":
             header = _header(files)
             columns = dict.fromkeys(header.names, "VARCHAR")

@@ -62,6 +62,28 @@ def mismatch(observed: IntArray, expected: FloatArray) -> float:
     return float(chi2.sf(statistic, freedom)) if freedom else 1.0
 
 
+def contingency(seen: IntArray) -> float:
+    """The p-value of independence of rows and columns of a table; columns with few expected are merged, rarest first."""
+    if len(seen) < 2:
+        return 1.0
+    columns = seen[:, np.argsort(seen.sum(axis=0), kind="stable")]
+    share = seen.sum(axis=1).min() / max(int(seen.sum()), 1)
+    kept: list[IntArray] = []
+    waiting = np.zeros(len(seen), dtype=np.int64)
+    for column in columns.T:
+        waiting = waiting + column
+        if waiting.sum() * share >= FEW_EXPECTED:
+            kept.append(waiting)
+            waiting = np.zeros(len(seen), dtype=np.int64)
+    if kept:
+        kept[-1] = kept[-1] + waiting
+    if len(kept) < 2:
+        return 1.0
+    table = np.stack(kept, axis=1)
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
+    return float(chi2.sf(((table - expected) ** 2 / expected).sum(), (table.shape[0] - 1) * (table.shape[1] - 1)))
+
+
 def _merged(counts: IntArray, expected: FloatArray) -> list[tuple[float, float]]:
     """Neighbours joined, smallest first, until each has enough expected; what is left over joins the last."""
     out: list[tuple[float, float]] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
@@ -186,7 +186,15 @@ class LogReader:
         regime = self._named("regime", self.map.regime, 0, raw, usable, count)
         forced = np.array((-1, *self.problem.group_codes))[np.maximum(regime, 0)]
         other = (regime > 0) & (columns[self.problem.sensitive] != forced)
-        self._leave("forced-rows-of-another-group", other, usable, count, lambda i: self.problem.regimes[regime[i]])
+        self._leave(
+            "forced-rows-of-another-group",
+            other,
+            usable,
+            count,
+            lambda i: (
+                f"forced to {self.problem.regimes[regime[i]]}, holds {raw[self.map.column(self.problem.sensitive)][i]}"
+            ),
+        )
         propensity = self._propensity(raw, columns, usable, count)
         self.used += int(count[usable].sum())
         kept = {name: values[usable] for name, values in columns.items()}
@@ -269,10 +277,22 @@ class LogReader:
         return found
 
 
+def _naive(value: Any) -> Any:
+    """A time without its zone, in UTC."""
+    if isinstance(value, str):
+        value = datetime.fromisoformat(value)
+    return value.astimezone(UTC).replace(tzinfo=None) if isinstance(value, datetime) and value.tzinfo else value
+
+
 def seconds(values: NDArray[Any]) -> FloatArray:
     """Times as numbers: seconds where they are timestamps."""
-    if values.dtype.kind == "O" and len(values) and isinstance(values[0], datetime):
-        values = values.astype("datetime64[us]")
+    if values.dtype.kind == "O" and len(values) and not np.isfinite(numbers(values)).any():
+        try:
+            values = np.array([_naive(value) for value in values.tolist()], dtype="datetime64[us]")
+        except ValueError:
+            raise DataError(
+                f"A time is a number or like 2026-01-31T12:00:00; got {values[0]!r}. Convert the column."
+            ) from None
     if values.dtype.kind == "M":
         return values.astype("datetime64[us]").astype(np.int64) / 1e6
     return numbers(values)

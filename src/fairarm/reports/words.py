@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from fairarm.algorithms import BestMixture, Verdict
 from fairarm.core.limit import Limit
+from fairarm.experiments import Evaluation
 from fairarm.problem.model import Problem
 from fairarm.problem.pulls import Pulls
 
@@ -104,6 +105,25 @@ def passed_over(name: str, fair_probability: float) -> str:
         f"{name} is more probable to be the best fair arm, but it is fair with probability {fair_probability:.2f} only: "
         f"less than an answer must have (--min-fair-probability)."
     )
+
+
+def not_named(found: Evaluation) -> str | None:
+    """Why the arm that is likelier than the answer of a log is not the answer; None where there is none."""
+    arm = max(found.arms, key=lambda each: each.best_probability)
+    if arm.name == found.arm or arm.best_probability <= found.probability:
+        return None
+    if arm.support == "no":
+        return (
+            f"{arm.name} would be more probable, but the log does not speak for it: what it would do was hardly tried."
+        )
+    return passed_over(arm.name, arm.fair_probability)
+
+
+def no_arm(found: Evaluation) -> str:
+    """The answer of a log that names no arm."""
+    if found.status == "UNDECIDED":
+        return "This log does not say which arm is best: it does not speak for the likeliest one"
+    return "No arm is probably fair enough by this log"
 
 
 def answer_of(verdict: Verdict) -> str:

@@ -16,8 +16,9 @@ from fairarm.reports.words import (
     SETTLED,
     between,
     names,
+    no_arm,
     not_fair_means,
-    passed_over,
+    not_named,
     percent,
     posterior,
     proved,
@@ -75,17 +76,14 @@ def _answer(found: Evaluation) -> Box:
             f"{value(arm.gap.value, SIGNED)} ({between(arm.gap.low, arm.gap.high, SIGNED)})."
         )
     else:
-        headline = f"No arm is probably fair enough by this log (probability of no fair arm {found.probability:.3f})."
-    next_probability = max(found.runner_up_probability, 0.0)
+        headline = f"{no_arm(found)} (probability of no fair arm {found.probability:.3f})."
     lines = [
-        posterior(found.arm or NONE, found.probability, found.runner_up, next_probability),
+        posterior(found.arm or NONE, found.probability, found.runner_up, found.runner_up_probability),
         f"The probability goes by the posterior: what the rows and the assumptions below say together, not a proof. {METHODS.get(found.method, '')}",
     ]
     if arm is not None and arm.support != "yes":
         lines.append(f'Beware of {arm.name}: {SUPPORT[arm.support]} (see "Can the log speak for the arms?").')
-    likelier = max(found.arms, key=lambda a: a.best_probability)
-    if likelier.name != found.arm and likelier.best_probability > found.probability:
-        lines.append(passed_over(likelier.name, likelier.fair_probability))
+    lines += [text for text in [not_named(found)] if text]
     return Box("Answer, by probability", headline, lines, "good" if arm is not None else "warn")
 
 
@@ -111,7 +109,7 @@ def _certified(found: Evaluation) -> Box:
     if found.certified_status == "FOUND":
         return Box(
             "Certified",
-            f"Certified: {found.certified_arm} is the best fair arm; {proved(found.confidence)}",
+            f"Certified: {found.certified_arm} is the best fair arm; {proved(found.confidence)} It rests on what is listed below.",
             lines,
             "good",
         )
