@@ -148,11 +148,18 @@ def test_other_certified_answers(status: Status, said: str) -> None:
 
 def test_no_fair_arm_and_an_arm_that_was_passed_over() -> None:
     doubtful = replace(ARMS[1], best_probability=0.6, fair_probability=0.6)
-    found = evaluation((ARMS[0], doubtful), status=Status.NO_FAIR_ARM, arm=None, probability=0.4, runner_up="by-need", runner_up_probability=-0.4)  # fmt: skip
+    found = evaluation((ARMS[0], doubtful), status=Status.NO_FAIR_ARM, arm=None, probability=0.4, runner_up="by-need", runner_up_probability=0.6)  # fmt: skip
     answer = section(page_of(found), ORDER[0]).text
     assert "No arm is probably fair enough by this log (probability of no fair arm 0.400)." in answer
     assert "by-need is more probable to be the best fair arm, but it is fair with probability 0.60 only" in answer
-    assert "-0.4" not in answer
+
+
+def test_a_likelier_arm_that_the_log_does_not_speak_for_is_not_the_answer() -> None:
+    unheard = replace(ARMS[1], best_probability=0.6, support="no")
+    found = evaluation((ARMS[0], unheard), status=Status.UNDECIDED, arm=None, probability=0.4, runner_up="by-need", runner_up_probability=0.6)  # fmt: skip
+    answer = section(page_of(found), ORDER[0]).text
+    assert "This log does not say which arm is best: it does not speak for the likeliest one" in answer
+    assert "by-need would be more probable, but the log does not speak for it" in answer
 
 
 def test_an_answer_that_the_log_does_not_speak_for_is_marked() -> None:
