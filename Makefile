@@ -20,6 +20,7 @@ $(STAMP): pyproject.toml constraints.txt
 
 demo: $(STAMP)
 	@mkdir -p out
+	$(BIN)/fairarm evaluate examples/berkeley/problem.toml examples/berkeley/admissions.csv --report out/berkeley.html
 	$(BIN)/fairarm inspect ad-marketplace --limit
 	$(BIN)/fairarm plan ad-marketplace --truths 50 --seed 7 --jobs $(JOBS) --plot out/ad-marketplace-plan.png
 	$(BIN)/fairarm identify ad-marketplace --pulls 1000 --seed 7

@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fairarm.algorithms.beliefs import Beliefs, believe
+from fairarm.algorithms.beliefs import Beliefs, DesignBasis, believe
 from fairarm.algorithms.certificates import Certified
 from fairarm.algorithms.evidence import CellEvidence, Evidence, RowEvidence
 from fairarm.algorithms.procedure import BaseProcedure
@@ -30,6 +30,7 @@ from fairarm.core.design import alternatives, best_fair_arm, plan_pulls
 from fairarm.core.rounding import round_pulls
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import OptionError
+from fairarm.problem.model import Problem
 
 PHASES = 4
 """Phases after the first, which pulls only the cheapest arms."""
@@ -138,8 +139,7 @@ class Pool(BaseProcedure):
         average = np.full(len(running), np.inf)
         if budget is not None:
             average = (budget * (made + ahead) - spent) / np.maximum(ahead, 1)
-        events = alternatives(outcomes[:, :DESIGN_DRAWS], gaps[:, :DESIGN_DRAWS], self.problem.scaled_tolerance)
-        x = plan_pulls(basis.counts, basis.noise, basis.laws, events, ahead.astype(np.float64), costs, average)
+        x = planned_pulls(self.problem, basis, outcomes, gaps, ahead.astype(np.float64), average)
         given, target, shares = state.given.copy(), state.target.copy(), state.shares.copy()
         for i, replicate in enumerate(running):
             total = self._next_total(int(made[i]), state.phase)
@@ -226,6 +226,15 @@ class Pool(BaseProcedure):
             return np.where(over, answer, Answer.PENDING)
         sure = votes.max(axis=1) >= self.confidence
         return np.where(sure, answer, np.where(over, Answer.UNDECIDED, Answer.PENDING))
+
+
+def planned_pulls(
+    problem: Problem, basis: DesignBasis, outcomes: FloatArray, gaps: FloatArray, ahead: FloatArray, average: FloatArray
+) -> FloatArray:
+    """The next ``ahead`` (N,) pulls, (N, R, K), within the ``average`` cost: those that soonest tell apart what would
+    overturn the answer in the first few of the drawn truths (N, D, K)."""
+    events = alternatives(outcomes[:, :DESIGN_DRAWS], gaps[:, :DESIGN_DRAWS], problem.scaled_tolerance)
+    return plan_pulls(basis.counts, basis.noise, basis.laws, events, ahead, problem.cost_array, average)
 
 
 def belief_of(beliefs: Beliefs, outcomes: FloatArray, gaps: FloatArray, tolerance: float) -> Belief:

@@ -9,8 +9,9 @@ import numpy as np
 
 from fairarm.algorithms.beliefs import Beliefs
 from fairarm.algorithms.logged_rows import LoggedBeliefs
-from fairarm.algorithms.pool import belief_of
+from fairarm.algorithms.pool import belief_of, planned_pulls
 from fairarm.algorithms.state import Belief, Status
+from fairarm.core.design import best_fair_arm
 from fairarm.core.doubly_robust import PRIOR_SD
 from fairarm.core.region import Intervals
 from fairarm.core.types import BoolArray, FloatArray
@@ -319,23 +320,15 @@ def _next(problem: Problem, beliefs: Beliefs, outcomes: FloatArray, gaps: FloatA
 
 def _planned(problem: Problem, beliefs: Beliefs, outcomes: FloatArray, gaps: FloatArray) -> FloatArray:
     """The shares of the next pulls by what would overturn the answer, (R, K)."""
-    from fairarm.algorithms.pool import DESIGN_DRAWS
-    from fairarm.core.design import alternatives, plan_pulls
-
-    events = alternatives(outcomes[:, :DESIGN_DRAWS], gaps[:, :DESIGN_DRAWS], problem.scaled_tolerance)
-    basis = beliefs.design()
     budget = problem.average_cost_budget(NEXT_PULLS)
     average = np.array([np.inf if budget is None else budget])
     ahead = np.array([float(NEXT_PULLS)])
-    x = plan_pulls(basis.counts, basis.noise, basis.laws, events, ahead, problem.cost_array, average)
-    return np.asarray(x[0] / NEXT_PULLS)
+    return np.asarray(planned_pulls(problem, beliefs.design(), outcomes, gaps, ahead, average)[0] / NEXT_PULLS)
 
 
 def _doubt(problem: Problem, outcomes: FloatArray, gaps: FloatArray) -> FloatArray:
     """Natural pulls of the arms that are, or might be, the answer: how often each is the answer of a draw, with the
     likeliest answer's share cut to one half."""
-    from fairarm.core.design import best_fair_arm
-
     best = best_fair_arm(outcomes[0], gaps[0], problem.scaled_tolerance)
     share = (best[:, None] == np.arange(len(problem.arms))).mean(axis=0)
     top = int(np.argmax(share))
