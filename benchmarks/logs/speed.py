@@ -87,15 +87,19 @@ def with_pandas(path: Path) -> Evaluation:
     return evaluate(replace(counted_problem(), log=LogMap(count="n")), counts)
 
 
-def counted_lines(sizes: list[int], folder: Path) -> list[str]:
+def _fetched(query: str) -> Any:
     import duckdb
 
+    return duckdb.execute(query).fetchall()
+
+
+def counted_lines(sizes: list[int], folder: Path) -> list[str]:
     lines = []
     for rows in sizes:
         path = folder / f"{rows}.parquet"
         write_rows(path, rows)
         sums = ", ".join(f"sum({name})" for name in COLUMNS)
-        bare = partial(duckdb.execute, f"SELECT {sums} FROM read_parquet('{path}')")
+        bare = partial(_fetched, f"SELECT {sums} FROM read_parquet('{path}')")
         calls: dict[str, Callable[[], Any]] = {"bare": bare, "ours": partial(evaluate, counted_problem(), path)}
         if rows <= 10**7:
             calls["pandas"] = partial(with_pandas, path)

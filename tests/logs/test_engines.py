@@ -89,7 +89,9 @@ def opened(rows: dict[str, Any], tmp_path: Path, request: pytest.FixtureRequest)
         if kind == "spark":
             return request.getfixturevalue("spark").read.parquet(str(path)), None
         if kind == "postgresql":
-            return _in_postgres(request.getfixturevalue("postgres"), rows), None
+            server = request.getfixturevalue("postgres")
+            request.addfinalizer(lambda: _dropped(server))
+            return _in_postgres(server, rows), None
         if kind == "ibis":
             import ibis
 
@@ -101,9 +103,14 @@ def opened(rows: dict[str, Any], tmp_path: Path, request: pytest.FixtureRequest)
     return make
 
 
+def _dropped(server: Any) -> None:
+    """The server is shared, and one test wants a single table in it."""
+    with server.connect() as connection, connection.cursor() as cursor:
+        cursor.execute("DROP TABLE evaluated")
+
+
 def _in_postgres(server: Any, rows: dict[str, Any]) -> str:
     with server.connect() as connection, connection.cursor() as cursor:
-        cursor.execute("DROP TABLE IF EXISTS evaluated")
         cursor.execute('CREATE TABLE evaluated ("S" text, "X" int, "Z" float8, "V" text, "Y" float8, p float8)')
         with cursor.copy('COPY evaluated ("S", "X", "Z", "V", "Y", p) FROM STDIN') as copy:
             for line in zip(*rows.values(), strict=True):

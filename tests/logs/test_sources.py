@@ -465,6 +465,8 @@ def test_weights_of_text_and_those_too_large_to_sum(framed: Any) -> None:
     assert framed({"w": ["2", " 3 ", "0"]}).counts([], weight="w").rows.tolist() == [5]
     with pytest.raises(DataError, match=r"such as 'x'"):
         framed({"w": ["2", "x"]}).counts([], weight="w")
+    exact = framed({"w": [2**42 - 1] * 3001}).counts([], weight="w").rows.tolist()
+    assert exact == [3001 * (2**42 - 1)]  # beyond what a double holds
     heavy = framed({"w": [2**42] * 3, "y": [1.0, 0.5, 1.0]})
     assert heavy.counts([], weight="w").rows.tolist() == [3 * 2**42]
     with pytest.raises(DataError, match=r"its sums would not fit|out of range"):
@@ -480,6 +482,7 @@ def test_categories_negative_zero_and_empty_tables(framed: Any) -> None:
     log = framed({"c": pa.array(["x", None, "y", "x"]).dictionary_encode(), "z": [0.0, -0.0, 1.0, math.nan]})
     assert dict(zip(*_pairs(log.counts(["c"]), "c"), strict=True)) == {"x": 2, "y": 1, None: 1}
     assert dict(zip(*_pairs(log.counts(["z"]), "z"), strict=True)) == {0.0: 2, 1.0: 1, None: 1}
+    assert str(log.counts(["z"]).keys["z"][0]) == "0.0"
     assert _joined(log.batches(["c"]))["c"].tolist().count("x") == 2
     empty = framed({"a": pa.array([], pa.int64()), "y": pa.array([], pa.float64())})
     found = empty.counts(["a"], real=RealColumn("y", 0.0, 1.0))
@@ -882,3 +885,18 @@ def test_odd_column_names(framed: Any) -> None:
     assert found.rows.tolist() == [2, 2]
     assert next(list(part) for part in log.batches(names)) == names
     assert log.duplicates("a.b").ids == log.profile("a.b", 0).low == 1
+
+
+def test_a_row_is_off_by_at_most_two_to_the_minus_41(framed: Any) -> None:
+    y = np.random.default_rng(2).random(3000)
+    found = framed({"k": np.arange(3000), "y": y}).counts(["k"], real=RealColumn("y", 0.0, 1.0))
+    off = np.abs(found.sums - np.stack([y, y * y], axis=1))
+    assert 2.0**-42 < off.max() <= 2.0**-41
+
+
+def test_due_across_the_start_of_summer_time(framed: Any) -> None:
+    """Seconds, not hours of the clock: of the last 24 hours one was skipped in New York."""
+    newest = datetime(2030, 3, 10, 18, tzinfo=UTC)  # 14:00 there, in summer time
+    times = [newest - timedelta(hours=k) for k in range(30)]
+    log = framed({"z": pa.array(times, pa.timestamp("us", "America/New_York"))})
+    assert log.counts([], due=Due("z", 24 * 3600.0)).rows.tolist() == [24, 6]
