@@ -803,6 +803,11 @@ def test_missing_packages_say_how_to_install_them(
 # ---- databases ----
 
 
+def connected(log: LogTable) -> Any:
+    """The connection that a log of a database has, to see that it can only read."""
+    return log._held.native.get_backend().con
+
+
 def test_sqlite_tables_and_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with sqlite3.connect("my shop.db") as connection:
@@ -812,6 +817,8 @@ def test_sqlite_tables_and_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     log = open_log("sqlite:///my%20shop.db")
     assert log.counts(["a"]).keys["a"].tolist() == [1, None]
     assert (log.engine, log.name) == ("ibis", "sqlite:///my shop.db?table=one")
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        connected(log).execute("DELETE FROM one")
     with sqlite3.connect("my shop.db") as connection:
         connection.execute("CREATE TABLE two (a TEXT)")
     connection.close()
@@ -842,6 +849,8 @@ def test_postgresql_says_what_is_wrong_and_keeps_the_password(postgres: Any) -> 
         connection.execute('INSERT INTO "Odd Name" VALUES (1), (1)')
     log = open_log(postgres.url())  # the only table of the schema that is searched
     assert log.rows() == 2
+    with pytest.raises(Exception, match="read-only transaction"):
+        connected(log).execute('DELETE FROM "Odd Name"')
     assert log.name == f"postgresql://fairarm@127.0.0.1:{postgres.port}/postgres?table=Odd Name"
     assert open_log(postgres.url("Odd%20Name")).rows() == 2
     assert open_log(postgres.url().replace("postgresql:", "postgres:") + "?connect_timeout=3").rows() == 2
@@ -876,6 +885,13 @@ def test_spark_times_without_zone_are_compared_as_they_are_written(spark: Any) -
         assert log.counts([], due=Due("t", 3600.0 * 3)).rows.tolist() == [3, 7]
     with pytest.raises(DataError, match=r"Column 'a.b': Spark takes a dot .* Rename the column"):
         log.counts(["a.b"])
+
+
+def test_categories_numbered_anew_in_each_part() -> None:
+    """The same category has another number in another part of a pyarrow table."""
+    parts = [pa.array(each).dictionary_encode() for each in (["x", "y"], ["y", "x", "x"])]
+    log = open_log(pa.table({"c": pa.chunked_array(parts)}))
+    assert dict(zip(*_pairs(log.counts(["c"]), "c"), strict=True)) == {"x": 3, "y": 2}
 
 
 def test_odd_column_names(framed: Any) -> None:
