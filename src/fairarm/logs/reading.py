@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +16,7 @@ from fairarm.errors import DataError
 from fairarm.logs.coding import ABSENT, UNDECLARED, Coder, numbers
 from fairarm.logs.findings import EXAMPLES, Finding, Tally
 from fairarm.logs.table import Due, LogTable, RealColumn
+from fairarm.logs.values import DUE
 from fairarm.problem.log_map import LogMap
 from fairarm.problem.model import Problem
 from fairarm.problem.pulls import UNKNOWN_ARM, Batch, LoggedRows
@@ -116,9 +116,7 @@ class LogReader:
 
     def cells(self) -> LoggedCells:
         """All usable rows, counted in the log's own engine."""
-        outcome, within = self.problem.outcome, self.map.outcome_within
-        due = Due(self.map.time, within) if self.map.time is not None and within is not None else None
-        real = None
+        outcome, due, real = self.problem.outcome, self._due, None
         if outcome.values is None:
             real = RealColumn(self.map.column(outcome.node), outcome.low or 0.0, outcome.high or 0.0)
         apart = {self.map.count, self.map.time if due else None, real.column if real else None}
@@ -137,19 +135,14 @@ class LogReader:
     def chunks(self, size: int = 1 << 16) -> Iterator[LoggedRows]:
         """Usable rows in parts of at most ``size``. Reading again counts nothing twice."""
         self.tallies, self.rows, self.used = {}, 0, 0
-        newest = self._newest()
-        for raw in self.table.batches(self._columns, size):
-            young = None
-            if newest is not None and self.map.time is not None:
-                young = seconds(raw[self.map.time]) > newest - (self.map.outcome_within or 0.0)
-            count = self._counts(raw)
-            yield self._taken(raw, count, young)[0]
+        due = self._due
+        for raw in self.table.batches(self._columns, size, due=due):
+            yield self._taken(raw, self._counts(raw), None if due is None else ~raw[DUE])[0]
 
-    def _newest(self) -> float | None:
-        if self.map.time is None or self.map.outcome_within is None:
-            return None
-        highest = self.table.profile(self.map.time, 0).high
-        return None if highest is None else float(seconds(np.array([highest]))[0])
+    @property
+    def _due(self) -> Due | None:
+        within = self.map.outcome_within
+        return None if self.map.time is None or within is None else Due(self.map.time, within)
 
     def _counts(self, raw: dict[str, NDArray[Any]]) -> IntArray:
         if self.map.count is None:
@@ -275,24 +268,3 @@ class LogReader:
             message = f"{tally.rows} of {self.rows} rows {text}."
             found.append(Finding(name, message, tally.rows, tuple(tally.examples), voids))
         return found
-
-
-def _naive(value: Any) -> Any:
-    """A time without its zone, in UTC."""
-    if isinstance(value, str):
-        value = datetime.fromisoformat(value)
-    return value.astimezone(UTC).replace(tzinfo=None) if isinstance(value, datetime) and value.tzinfo else value
-
-
-def seconds(values: NDArray[Any]) -> FloatArray:
-    """Times as numbers: seconds where they are timestamps."""
-    if values.dtype.kind == "O" and len(values) and not np.isfinite(numbers(values)).any():
-        try:
-            values = np.array([_naive(value) for value in values.tolist()], dtype="datetime64[us]")
-        except ValueError:
-            raise DataError(
-                f"A time is a number or like 2026-01-31T12:00:00; got {values[0]!r}. Convert the column."
-            ) from None
-    if values.dtype.kind == "M":
-        return values.astype("datetime64[us]").astype(np.int64) / 1e6
-    return numbers(values)
