@@ -690,7 +690,7 @@ SPILL = """
 import sys
 from pathlib import Path
 from fairarm.logs import files
-files.MEMORY, files.CORE_MEMORY = 80, 40
+files.MEMORY, files.CORE_MEMORY = 110, 55
 from fairarm.logs.sources import open_log
 log = open_log(sys.argv[1])
 found = log.duplicates("id")
@@ -701,7 +701,7 @@ print(found.ids, found.extra_rows, int(peak.split()[1]) // 1024)
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
 def test_duplicates_of_more_ids_than_memory_holds_go_to_disk(tmp_path: Path) -> None:
-    """1.5 million ids of 40 letters need some 150 MB; DuckDB is given 80."""
+    """1.5 million ids of 40 letters need some 150 MB; DuckDB is given 110."""
     path = tmp_path / "ids.parquet"
     source = (
         "SELECT 'a row id of some length ' || (i % 1499000)::VARCHAR || repeat('x', 12) AS id FROM range(1500000) t(i)"

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
@@ -216,5 +216,11 @@ def _database(name: str, table: Any, opened: ExitStack) -> LogTable:
 
     held = Ibis(table)
     log = LogTable(name, "ibis", held)
-    finalize(held, opened.pop_all().close)
+    finalize(held, _closed, opened.pop_all())
     return log
+
+
+def _closed(opened: ExitStack) -> None:
+    """A connection that is gone already, or belongs to another thread, is no one's trouble."""
+    with suppress(Exception):
+        opened.close()
