@@ -228,7 +228,10 @@ def test_the_plain_gap_is_the_logs_own() -> None:
 
 
 def test_every_frame_gives_the_same_numbers() -> None:
-    pandas, polars, pyarrow = (pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow"))
+    import pandas
+    import polars
+    import pyarrow
+
     rows = {name: values.tolist() for name, values in rows_of(400, 11).items()}
     expected = asdict(evaluate(problem(), rows).arms[1])
     for frame in (pandas.DataFrame(rows), polars.DataFrame(rows), polars.LazyFrame(rows), pyarrow.table(rows)):

@@ -234,13 +234,7 @@ class RowEvidence(Evidence):
         return self._only(np.arange(earlier.batch.size, self.batch.size))
 
     def _only(self, rows: IntArray) -> RowEvidence:
-        kept = Batch(
-            self.batch.arm[rows],
-            self.batch.regime[rows],
-            {name: values[rows] for name, values in self.batch.columns.items()},
-            self.batch.count[rows],
-        )
-        return RowEvidence(self.problem, kept, self.rows.of(rows))
+        return RowEvidence(self.problem, self.batch.take(rows), self.rows.of(rows))
 
     def to_json(self) -> Any:
         """The rows, by column."""

@@ -83,11 +83,11 @@ def counted_batch(reader: LogReader) -> tuple[Problem, LoggedCells, tuple[Fitted
     if not possible.all():
         wrong = np.flatnonzero(~possible)
         names = (problem.decision, *(x for x in problem.relevant_children if x in cells.batch.columns))
-        labels = _lines(cells.batch, wrong[:5]).labels(problem)
+        labels = cells.batch.take(wrong[:5]).labels(problem)
         texts = [", ".join(f"{n} = {labels[n][i]}" for n in ("arm", *names)) for i in range(len(labels["arm"]))]
         reader.leave_out("impossible-rows", int(cells.batch.count[wrong].sum()), texts)
         kept = np.flatnonzero(possible)
-        cells = LoggedCells(_lines(cells.batch, kept), None if cells.sums is None else cells.sums[kept])
+        cells = LoggedCells(cells.batch.take(kept), None if cells.sums is None else cells.sums[kept])
     return problem, cells, fitted
 
 
@@ -104,11 +104,6 @@ def _source(reader: LogReader) -> dict[str, Any]:
 def _nothing(reader: LogReader) -> str:
     why = "; ".join(f"{f.name}: {f.message} {', '.join(f.examples)}" for f in reader.findings()) or "it has no rows"
     return f"No row of the log {reader.table.name} can be used: {why}"
-
-
-def _lines(batch: Batch, lines: IntArray) -> Batch:
-    columns = {name: values[lines] for name, values in batch.columns.items()}
-    return Batch(batch.arm[lines], batch.regime[lines], columns, batch.count[lines])
 
 
 def _fitted(problem: Problem, batch: Batch) -> tuple[Problem, tuple[FittedNote, ...]]:

@@ -72,6 +72,11 @@ class Batch:
     def total(self) -> int:
         return int(self.count.sum())
 
+    def take(self, lines: IntArray) -> Batch:
+        """Some of the lines."""
+        columns = {name: values[lines] for name, values in self.columns.items()}
+        return Batch(self.arm[lines], self.regime[lines], columns, self.count[lines])
+
     def digest(self) -> str:
         """A fingerprint of the content, to tell a repeated part from a conflicting one."""
         hasher = hashlib.sha256()
