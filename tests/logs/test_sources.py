@@ -717,6 +717,32 @@ def test_duplicates_of_more_ids_than_memory_holds_go_to_disk(tmp_path: Path) -> 
     assert [each.name for each in tmp_path.iterdir()] == ["ids.parquet"]  # nothing is left behind
 
 
+QUIET = """
+import sys
+import duckdb
+made, connect = [], duckdb.connect
+duckdb.connect = lambda *given, **options: made.append(connect(*given, **options)) or made[-1]
+from fairarm.logs.sources import open_log
+for path in sys.argv[1:]:
+    assert open_log(path).rows() == 2 and open_log(path, engine="dask").rows() == 2
+for each in [connect(), *made, *(opened.cursor() for opened in made)]:
+    print(each.execute("SELECT current_setting('enable_progress_bar')").fetchone()[0])
+"""
+
+
+def test_no_connection_draws_its_progress_on_standard_output(tmp_path: Path) -> None:
+    """DuckDB does so by itself where Python runs without a script, as it does with ``-c``, once a query takes two seconds."""
+    (tmp_path / "log.csv").write_text("arm\na\nb\n")
+    (tmp_path / "log.jsonl").write_text('{"arm": "a"}\n{"arm": "b"}\n')
+    paths = [str(tmp_path / "log.csv"), str(tmp_path / "log.jsonl")]
+    run = subprocess.run([sys.executable, "-c", QUIET, *paths], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    plain, *ours = run.stdout.split()
+    assert (
+        plain == "True" and len(ours) == 6 and set(ours) == {"False"}
+    )  # of DuckDB itself; three of ours and their cursors
+
+
 # ---- frames, dictionaries, engines ----
 
 

@@ -195,7 +195,10 @@ def _connect() -> Any:
         "autoinstall_known_extensions": "false",
         "TimeZone": "UTC",
     }
-    return duckdb.connect(":memory:", config=settings)
+    connection = duckdb.connect(":memory:", config=settings)
+    # In a notebook, and in any Python without a script, it would draw its progress on standard output after two seconds.
+    connection.execute("SET enable_progress_bar = false")
+    return connection
 
 
 def _json_types(connection: Any, files: Files, sample: int) -> dict[str, str]:
