@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from statistics import median
 
 from fairarm.algorithms import BestMixture, Verdict
 from fairarm.core.limit import Limit
 from fairarm.experiments import Evaluation
 from fairarm.problem.model import Problem
+from fairarm.problem.outcome import Outcome
 from fairarm.problem.pulls import Pulls
 
 LARGE = 1000.0
+MOST_DECIMALS = 10
+"""Numbers that need more are written with a power of ten."""
 UNKNOWN = "?"
 SETTLED = 0.999
 """With this probability of the answer nothing is left to learn about which arm it is."""
@@ -35,7 +39,30 @@ def value(x: float | None, digits: str = ".4f") -> str:
         return UNKNOWN
     if math.isinf(x):
         return "inf" if x > 0 else "-inf"
-    return format(x, digits if abs(x) < LARGE else digits.replace(".4f", ".6g"))
+    return format(x, digits.replace(".4f", ".6g") if digits in (".4f", "+.4f") and abs(x) >= LARGE else digits)
+
+
+def digits_of(outcome: Outcome | None, lengths: Iterable[float | None] = (), signed: bool = False) -> str:
+    """How `value` writes a column of numbers in the outcome's units: the same decimals for all its rows.
+
+    They tell apart a ten-thousandth of the outcome's range, and two digits of the median of ``lengths``, the widths of the
+    intervals or whatever else must be told from 0: 0.5076 for a share, 48,214 for money up to 100,000, 0.00431 for a rate
+    known to 0.0002.
+    """
+    known = [x for x in lengths if x is not None and math.isfinite(x) and x > 0]
+    steps = [*([1e-4 * outcome.width] if outcome else []), *([0.1 * median(known)] if known else [])]
+    decimals = max(0, -math.floor(math.log10(min(steps, default=1e-4)) + 1e-9))
+    shape = f"z,.{decimals}f" if decimals <= MOST_DECIMALS else ".6g"
+    return f"+{shape}" if signed else shape
+
+
+def unit_of(outcome: Outcome) -> str:
+    """What the numbers of an outcome are: click, from 0 to 1."""
+    return f"{outcome.node}, from {_plain(outcome.low)} to {_plain(outcome.high)}"
+
+
+def _plain(x: float | None) -> str:
+    return value(x, ",.10g")
 
 
 def between(low: float | None, high: float | None, digits: str = ".4f") -> str:
