@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import networkx as nx
@@ -10,7 +11,21 @@ import numpy as np
 import pandas
 import pytest
 
-from fairarm import Arm, Code, Constraint, ContextLaw, Outcome, Problem, Variable, batch, load_problem, table
+from fairarm import (
+    Arm,
+    Code,
+    Constraint,
+    ContextLaw,
+    ContextSample,
+    LogMap,
+    Outcome,
+    Problem,
+    Table,
+    Variable,
+    batch,
+    load_problem,
+    table,
+)
 from fairarm.errors import DataError, ProblemError
 
 BITS = {name: Variable(name, ("0", "1")) for name in "SXZVYWU"}
@@ -213,3 +228,107 @@ def test_batch_refuses(change: dict[str, Any], expected: str) -> None:
     del rows["side"]
     with pytest.raises(DataError, match="no column 'side'"):
         batch(coin, rows)
+
+
+# ---- the same problem, but for one thing ----
+
+
+def full(**changes: Any) -> Problem:
+    """With everything that a change could lose: costs, shares, a fitted mechanism, a log map, what is deployed."""
+    fitted = Table.fitted("X", ("S", "Z"), np.array([[[3, 1], [5, 2]], [[0, 4], [7, 7]]]))
+    known: dict[str, Any] = {
+        "mechanisms": [fitted],
+        "costs": [(0, 0, 0), (1, 2, 3)],
+        "budget": 0.5,
+        "deployed": "one",
+        "groups": ("1", "0"),
+        "log": LogMap(columns={"Y": "paid"}, arm="rule", planned={"one": 1.0}),
+        "description": "kept",
+    }
+    return problem(**{**known, **changes})
+
+
+def same(left: Problem, right: Problem) -> bool:
+    """Equal, and the counts of fitted tables too, which equality leaves out."""
+
+    def counts(made: Problem) -> list[Any]:
+        tables = [*(arm.mechanism for arm in made.arms), *made.mechanisms.values()]
+        return [None if t.counts is None else t.counts.tolist() for t in tables]  # type: ignore[attr-defined]
+
+    return left == right and counts(left) == counts(right)
+
+
+def test_with_tolerance_is_the_problem_made_anew() -> None:
+    made = full()
+    _ = made.tables, made.scaled_tolerance  # what was worked out before must not be carried along
+    changed = made.with_tolerance(0.25)
+    assert same(changed, full(tolerance=0.25))
+    assert changed.scaled_tolerance == 0.25 and made.gap_tolerance == 0.1
+    weighed = {"tolerance": None, "constraints": [Constraint((("0", -1.0), ("1", 1.0)), 0.1)]}
+    again = full(**weighed).with_tolerance(0.3)
+    assert again.constraints == (Constraint((("0", -1.0), ("1", 1.0)), 0.3),)
+    for wrong in (0, -0.1, math.nan, math.inf, "0.1", None):
+        with pytest.raises(ProblemError, match="The tolerance is"):
+            made.with_tolerance(wrong)  # type: ignore[arg-type]
+    with pytest.raises(ProblemError, match=r"with_tolerance"):
+        dataclasses.replace(made, tolerance=0.2)
+
+
+NEW = Arm("new", table("V", ["Z"], [[0.9, 0.1], [0.4, 0.6]]))
+
+
+def test_with_arms_is_the_problem_made_anew() -> None:
+    made = full()
+    one, two = made.arms
+    _ = made.tables, made.arm_names, made.roles
+    assert same(made.with_arms(made.arms), full())
+    assert same(made.with_arms(["one"]), full(arms=[one], costs=[(0, 0, 0)]))
+    assert same(made.with_arms(["two", one]), full(arms=[two, one], costs=[(1, 2, 3), (0, 0, 0)]))
+    added = made.with_arms([*made.arms, NEW], costs={"new": (4, 5, 6), "two": (1, 1, 1)})
+    assert same(added, full(arms=[one, two, NEW], costs=[(0, 0, 0), (1, 1, 1), (4, 5, 6)]))
+    other = Arm("two", NEW.mechanism)  # another rule of the same name
+    assert same(made.with_arms([one, other]), full(arms=[one, other]))
+    plain = problem(costs=[(2, 2, 1)] * 2)
+    assert plain.with_arms(["one", NEW]) == problem(arms=[one, NEW], costs=[(2, 2, 1)] * 2)
+
+
+def test_with_arms_that_need_other_columns() -> None:
+    """Which columns must be observed follows from the arms."""
+    made = problem(context=None).with_arms([Arm("w", table("V", ["W"], EVEN))])
+    assert "W" in made.observed and "W" not in problem().observed
+
+
+@pytest.mark.parametrize(
+    ("arms", "costs", "expected"),
+    [
+        (["two"], None, r"Arm 'one' leaves, but it is the deployed one\. Keep it"),
+        (["one", "three"], None, "no arm 'three'"),
+        (["one", "one"], None, "Two arms are called 'one'"),
+        ("one", None, "takes a list of arms"),
+        ([], None, "at least one arm"),
+        (["one", NEW], None, r"Arm 'new' is new, .*differ in their costs\. Say .*natural, 1, 0.*costs=\{'new'"),
+        (["one"], {"two": (1, 1, 1)}, "Costs are given for 'two', which is not one of the arms: one"),
+        (["one"], {"one": (1, 1)}, "one number"),
+        (["one", Arm("w", table("V", ["Q"], EVEN))], {"w": (1, 1, 1)}, "Problem 'test' with these arms: .*'w'.*'Q'"),
+    ],
+)
+def test_with_arms_refuses(arms: Any, costs: Any, expected: str) -> None:
+    with pytest.raises(ProblemError, match=expected):
+        full(deployed=None if arms == [] else "one", log=LogMap()).with_arms(arms, costs=costs)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"log": LogMap(made_by="one")}, "it made the log"),
+        ({"log": LogMap(arm="rule", planned={"one": 0.5, "two": 0.5})}, "the log has rows of it"),
+        ({"log": LogMap(arm="rule", labels={"arm": {"A": "one"}})}, "the log has rows of it"),
+        (
+            {"context": ContextSample("one", {name: np.array([0, 1]) for name in "SXZV"}), "log": LogMap()},
+            "it made the context sample",
+        ),
+    ],
+)
+def test_an_arm_that_something_rests_on_cannot_leave(changes: dict[str, Any], expected: str) -> None:
+    with pytest.raises(ProblemError, match=f"Arm 'one' leaves, but {expected}"):
+        full(**{"deployed": None, **changes}).with_arms(["two"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Literal
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from fairarm.core.types import FloatArray
 from fairarm.errors import ProblemError
+from fairarm.problem.changes import with_arms
 from fairarm.problem.context import ContextLaw, ContextSample
 from fairarm.problem.graph import Graph, Roles, find_roles
 from fairarm.problem.log_map import LogMap
@@ -121,6 +122,24 @@ class Problem:
         elif context is not None:
             self._check_sample(context)
         self.log.check(self)
+
+    # ---- the same problem, but for one thing ----
+
+    def with_tolerance(self, tolerance: float) -> Problem:
+        """The same problem with another tolerance, in the outcome's units."""
+        return replace(self, constraints=tuple(replace(known, tolerance=tolerance) for known in self.constraints))
+
+    def with_arms(self, arms: Iterable[Arm | str], *, costs: Mapping[str, Iterable[float]] | None = None) -> Problem:
+        """The same problem with these arms, in this order; a name stands for an arm that it has.
+
+        An arm keeps its costs by its name, also where its rule is another one. A new arm costs what all arms cost; where
+        they differ, ``costs`` says what (natural, forced s, forced s'). An arm that something rests on cannot leave: the
+        deployed one, one that made rows of the log or of the context sample.
+
+            problem.with_arms([*problem.arms, Arm("new", rule)])
+            problem.with_arms(["text all", "text far"])
+        """
+        return with_arms(self, arms, costs)
 
     # ---- what follows from the graph ----
 
@@ -256,7 +275,10 @@ class Problem:
         self, constraints: tuple[Constraint, ...], tolerance: float | None
     ) -> tuple[Constraint, ...]:
         if (tolerance is None) == (not constraints):
-            raise ProblemError("Give the tolerance, or a list of constraints, not both and not neither.")
+            raise ProblemError(
+                "Give the tolerance, or a list of constraints, not both and not neither. To change the tolerance of a "
+                "problem: problem.with_tolerance(...)."
+            )
         if tolerance is not None:
             constraints = (Constraint.gap(self.groups[0], self.groups[1], tolerance),)
         first, second = self.groups
