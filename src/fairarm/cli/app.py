@@ -180,10 +180,7 @@ def _saved(name: str, out: Path | None) -> Path:
     if path.exists():
         raise OptionError(f"{path} exists. Choose another name with --out; nothing was written.")
     network = scenario.world.network if isinstance(scenario.world, NetworkWorld) else None
-    try:
-        write_problem(scenario.problem, path, network)
-    except OSError as error:
-        raise OptionError(f"{path} cannot be written: {error.strerror}.") from None
+    write_problem(scenario.problem, path, network)
     return path
 
 

@@ -21,6 +21,7 @@ from fairarm.cli.shared import (
     write_report,
 )
 from fairarm.errors import OptionError
+from fairarm.files import write_whole
 
 LogName = Annotated[
     str,
@@ -89,10 +90,7 @@ def init(
     if out.exists():
         raise OptionError(f"{out} exists. Choose another name with --out; nothing was written.")
     draft = draft_problem(open_log(log, engine=engine), sensitive=sensitive, decision=decision, outcome=outcome)
-    try:
-        out.write_text(draft.text, encoding="utf-8")
-    except OSError as error:
-        raise OptionError(f"{out} cannot be written: {error.strerror}.") from None
+    write_whole(out, draft.text, "draft")
     if as_json:
         print_json({"saved": str(out), "to_confirm": list(draft.to_confirm)})
         return

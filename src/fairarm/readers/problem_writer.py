@@ -9,6 +9,7 @@ from typing import Any
 import tomli_w
 
 from fairarm.errors import ProblemError
+from fairarm.files import write_whole
 from fairarm.problem.context import ContextLaw
 from fairarm.problem.mechanism import Mechanism, Table, Unknown
 from fairarm.problem.model import Problem
@@ -17,7 +18,7 @@ from fairarm.problem.network import Network
 
 def write_problem(problem: Problem, path: Path, network: Network | None = None) -> None:
     """Save a problem, with its world's network inline if given. Arms made of code cannot be saved."""
-    path.write_text(problem_text(problem, network), encoding="utf-8")
+    write_whole(path, problem_text(problem, network), "problem file")
 
 
 def problem_text(problem: Problem, network: Network | None = None) -> str:

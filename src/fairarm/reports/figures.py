@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from fairarm.errors import OptionError
 from fairarm.experiments.planning import ExperimentPlan, PlanPoint
 from fairarm.experiments.simulate import Point, Simulation
-from fairarm.reports.files import check_path
+from fairarm.files import check_path, write_whole
 
 FORMATS = (".svg", ".png", ".pdf")
 SALT = "fairarm"
@@ -68,10 +68,14 @@ def _drawn(path: Path, title: str) -> Iterator[Any]:
         axes.set_title(title, fontsize=11)
         axes.legend(frameon=False)
         metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower(), {})
-        try:
-            figure.savefig(path, metadata=metadata, dpi=150)
-        except OSError as error:
-            raise OptionError(f"The figure {path} cannot be written: {error.strerror}.") from None
+        save_figure(figure, path, metadata=metadata, dpi=150)
+
+
+def save_figure(figure: Any, path: Path, **how: Any) -> None:
+    """Drawn first, then written whole, in the format of the path's extension."""
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format=path.suffix[1:].lower(), **how)
+    write_whole(path, drawn.getvalue(), "figure")
 
 
 def dress_errors(axes: Any) -> None:

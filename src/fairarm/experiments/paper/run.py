@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -22,6 +21,7 @@ from fairarm.core.statistics import wilson_interval
 from fairarm.errors import OptionError
 from fairarm.experiments.paper.plan import PaperPoint
 from fairarm.experiments.simulate import replicate
+from fairarm.files import write_whole
 from fairarm.worlds.network import NetworkWorld
 
 Backend = Literal["loky", "dask"]
@@ -205,11 +205,8 @@ def _path(folder: Path, point: PaperPoint, seed: int) -> Path:
 
 
 def _write(path: Path, evidence: Evidence) -> None:
-    """Whole or not at all."""
     numbers = {key: value for key, value in asdict(evidence).items() if key != "point"}
-    half = path.with_suffix(".part")
-    half.write_text(json.dumps(numbers, allow_nan=False), encoding="utf-8")
-    os.replace(half, path)
+    write_whole(path, json.dumps(numbers, allow_nan=False), "kept point")
 
 
 def _read(path: Path, point: PaperPoint) -> Evidence | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairarm.errors import OptionError
-from fairarm.reports.files import check_path, write_whole
+from fairarm.files import check_path, write_whole
 from fairarm.reports.rendering import render
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def report(
     """
     target = Path(path)
     check_report_path(target)
-    write_whole(target, page_text(result, problem), "report")
+    write_whole(target, page_text(result, problem).encode("utf-8", "replace"), "report")
     return target
 
 

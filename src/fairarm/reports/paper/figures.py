@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairarm.experiments.paper.plan import ABLATION, DEFAULT_READING, FOUR, READINGS, SRIS, SYNTHETIC
-from fairarm.reports.figures import COLOURS, ERROR, MARKERS, SALT
+from fairarm.reports.figures import COLOURS, ERROR, MARKERS, SALT, save_figure
 from fairarm.reports.paper.beyond import DEFAULTS, simulated
 from fairarm.reports.paper.judging import Material
 from fairarm.reports.paper.rules import NAMES, Count, Curve, NotMeasuredError
@@ -46,9 +46,9 @@ def draw_figures(m: Material, folder: Path) -> list[str]:
                 figure = draw(m)
             except NotMeasuredError:
                 continue
-            figure.savefig(folder / f"{name}.svg", metadata=NO_METADATA)
+            save_figure(figure, folder / f"{name}.svg", metadata=NO_METADATA)
             figure.set_layout_engine("none")  # keep what was laid out: half the time
-            figure.savefig(folder / f"{name}.png", metadata={"Software": None}, dpi=110)
+            save_figure(figure, folder / f"{name}.png", metadata={"Software": None}, dpi=110)
             drawn.append(name)
     return drawn
 

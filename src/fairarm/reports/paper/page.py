@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fairarm.experiments.paper.instances import PROGRAMME_PULLS, Instance
-from fairarm.reports.files import write_whole
+from fairarm.files import write_whole
 from fairarm.reports.paper.claims import INTRODUCTION, QUICK_NOTE
 from fairarm.reports.paper.judging import FAILS, HOLDS, UNKNOWN, Section
 from fairarm.reports.paper.rules import HINDSIGHT, RULES

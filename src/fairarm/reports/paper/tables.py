@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from fairarm.experiments.paper.instances import Instance
 from fairarm.experiments.paper.run import Evidence
+from fairarm.files import write_whole
 
 COMPRESSION = "zstd"
 TEXT = ("experiment", "setting", "algorithm", "reading")
@@ -29,10 +31,11 @@ def write_instances(instances: Sequence[Instance], folder: Path) -> None:
 
 def write_csv(rows: Sequence[dict[str, Any]], path: Path) -> None:
     """Floats in the shortest form that reads back as the same number; nothing where there is no value."""
-    with path.open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.DictWriter(stream, fieldnames=list(rows[0]) if rows else [], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]) if rows else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_whole(path, text.getvalue(), "table")
 
 
 def _write_parquet(rows: Sequence[dict[str, Any]], path: Path) -> None:
@@ -42,4 +45,6 @@ def _write_parquet(rows: Sequence[dict[str, Any]], path: Path) -> None:
     names = list(rows[0]) if rows else []
     kinds = {**dict.fromkeys(TEXT, pa.string()), **dict.fromkeys(WHOLE, pa.int64())}
     schema = pa.schema([pa.field(name, kinds.get(name, pa.float64()), nullable=False) for name in names])
-    pq.write_table(pa.Table.from_pylist(list(rows), schema=schema), path, compression=COMPRESSION, version="2.6")
+    data = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(list(rows), schema=schema), data, compression=COMPRESSION, version="2.6")
+    write_whole(path, data.getvalue(), "table")

@@ -9,6 +9,7 @@ from pathlib import Path
 from fairarm.experiments.paper.bounds import bound_curves
 from fairarm.experiments.paper.instances import describe_instances, save_instances
 from fairarm.experiments.paper.run import Evidence
+from fairarm.files import write_whole
 from fairarm.reports.paper.claims import claim_sections, claims_text
 from fairarm.reports.paper.figures import draw_figures
 from fairarm.reports.paper.judging import Material, Section
@@ -29,6 +30,6 @@ def write_report(evidence: Sequence[Evidence], out: Path, *, seed: int, quick: b
     draw_figures(material, out / "figures")
     sections = claim_sections(material)
     facts = Facts(seed, version("fairarm"), quick, len(points))
-    (out / "claims.md").write_text(claims_text(sections, seed, facts.version, quick), encoding="utf-8")
+    write_whole(out / "claims.md", claims_text(sections, seed, facts.version, quick), "list of claims")
     write_page(out / "report.html", facts, sections, instances, out / "figures")
     return sections
