@@ -114,7 +114,7 @@ def test_a_link_stays_a_link(tmp_path: Path) -> None:
     assert link.is_symlink() and target.read_text() == "new"
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
-    with pytest.raises(OptionError, match="The text .*loop cannot be written"):
+    with pytest.raises(OptionError, match=r"The text .*loop cannot be written"):
         write_whole(loop, "new", "text")
 
 
