@@ -1,0 +1,93 @@
+"""The runs whose saved documents are kept: which algorithm, on which problem, saved when. See `make.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from fairarm.algorithms import DESCRIPTIONS, Algorithm, Verdict, algorithm
+from fairarm.catalog import load_problem
+from fairarm.problem.pulls import Batch, Plan
+from fairarm.worlds import World
+
+PULLS, SEED, LOG_ROWS = 60, 3, 25
+
+CERTIFIED = {"confidence": 0.6}
+BAYES_STOP = {"confidence": 0.75, "stop": "bayes-stop", "law": "estimated", "min_fair_probability": 0.6}
+READINGS = {"phases": "product", "clip_base": "e", "programme": "reciprocal", "outcome_pulls": "all", "final_arm": "random"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run of ``algorithm``, from a log or not, saved in the middle of a phase or at its end."""
+
+    problem: str
+    algorithm: str
+    options: dict[str, Any] = field(default_factory=dict)
+    log: bool = False
+    finished: bool = False
+
+
+def cases() -> Iterator[Case]:
+    for name in DESCRIPTIONS:
+        for problem in ("chain", "context", "real"):
+            yield Case(problem, name)
+        yield Case("chain", name, finished=True)
+        if not name.endswith("-v1"):  # those take no log
+            yield Case("chain", name, log=True)
+            yield Case("real", name, log=True)
+    for options in (CERTIFIED, BAYES_STOP):
+        for problem in ("chain", "context"):
+            for log in (False, True):
+                yield Case(problem, "pool", options, log)
+        yield Case("chain", "pool", options, finished=True)
+    yield Case("real", "pool", BAYES_STOP)
+    yield Case("chain", "csr-v2", READINGS)
+    for name in ("pool", "csr-v2", "uniform"):
+        yield Case("ad-marketplace", name)
+        yield Case("beta-mixtures:K=3", name)
+    yield Case("beta-mixtures:K=3", "pool", finished=True)
+
+
+@cache
+def world_of(problem: str) -> World:
+    """Of a bundled problem, or of one of the contract suite's."""
+    if problem in ("chain", "context", "real"):
+        from test_contract import make_world
+
+        return make_world(problem)
+    world = load_problem(problem).world
+    if world is None:
+        raise ValueError(problem)
+    return world
+
+
+def started(case: Case) -> Algorithm:
+    world = world_of(case.problem)
+    log = world.pull(_natural(world), np.random.default_rng(7)) if case.log else None
+    return algorithm(case.algorithm, world.problem, pulls=PULLS, seed=SEED, log=log, **case.options)
+
+
+def _natural(world: World) -> Plan:
+    """Natural pulls of every arm, the log."""
+    problem = world.problem
+    counts = np.zeros((len(problem.regimes), len(problem.arms)), dtype=np.int64)
+    counts[0] = LOG_ROWS
+    return Plan(problem.arm_names, problem.regimes, counts)
+
+
+def units(part: Batch) -> Batch:
+    """One line for each row."""
+    at = np.repeat(np.arange(part.size), part.count)
+    columns = {name: values[at] for name, values in part.columns.items()}
+    return Batch(part.arm[at], part.regime[at], columns, np.ones(len(at), dtype=np.int64))
+
+
+def said(verdict: Verdict) -> dict[str, Any]:
+    """What a verdict says but for the words of its reasons, which may be put better."""
+    plain = asdict(verdict)
+    return {**plain, "arms": [{k: v for k, v in arm.items() if k != "reason"} for arm in plain["arms"]]}

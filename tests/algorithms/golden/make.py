@@ -1,0 +1,72 @@
+"""Saved runs as version 0.1.0 wrote them, before documents had a check sum (schemas 2 and 3).
+
+The files beside this script were made by the code of commit 1f8e3c7:
+
+    git worktree add ../before 1f8e3c7 && cp -r tests/algorithms/golden ../before/tests/algorithms
+    cd ../before && PYTHONPATH=src:tests/algorithms:tests/algorithms/golden python tests/algorithms/golden/make.py
+
+They are not made anew: that they open in every later version is what they are for. Each holds one problem's runs: the
+document, what was out then, the parts that were told afterwards, and what the run said of each and at its end.
+`first-format.json.gz` has documents of schema 1, which commit e02fc60 wrote after half of a first phase on "chain".
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from cases import Case, cases, said, started, units, world_of
+
+from fairarm.algorithms import Algorithm
+from fairarm.problem.pulls import Batch
+
+
+def recorded(case: Case) -> dict[str, Any]:
+    run = started(case)
+    told = 0
+
+    def next_part() -> Batch:
+        return units(world_of(case.problem).pull(run.ask(), np.random.default_rng([11, told])))
+
+    while not run.finished and (case.finished or run.phase < 2):
+        if case.algorithm == "uniform" and not case.finished:
+            break  # it has one phase
+        run.tell(next_part(), id=f"part {told}")
+        told += 1
+    if not run.finished:
+        rows = next_part()
+        run.tell(rows.take(np.arange(rows.size // 2)), id=f"half of part {told}")
+    document, then, parts = run.to_json(), _said(run), []
+    while not run.finished:
+        told += 1
+        rows = next_part()
+        run.tell(rows, id=f"part {told}")
+        parts.append({"id": f"part {told}", "rows": rows.labels(run.problem), "then": _said(run)})
+    return {
+        "algorithm": case.algorithm,
+        "saved": json.loads(document),
+        "then": then,
+        "parts": parts,
+        "final_state": run.state.to_json(),
+        "pulls_made": run.pulls_made().tolist(),
+    }
+
+
+def _said(run: Algorithm) -> dict[str, Any]:
+    return {"phase": run.phase, "ask": run.ask().counts.tolist(), "verdict": said(run.verdict())}
+
+
+def main() -> None:
+    chosen = list(cases())
+    for problem in dict.fromkeys(case.problem for case in chosen):
+        runs = [recorded(case) for case in chosen if case.problem == problem]
+        path = Path(__file__).parent / f"{problem.partition(':')[0]}.json.gz"
+        text = json.dumps({"problem": problem, "runs": runs}, allow_nan=False)
+        path.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+
+
+if __name__ == "__main__":
+    main()
