@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from importlib.resources import as_file, files
@@ -19,6 +19,7 @@ from fairarm.problem.model import Problem
 from fairarm.problem.network import Network
 from fairarm.readers.problem_file import read_problem
 from fairarm.worlds.base import World
+from fairarm.worlds.function import FunctionWorld
 from fairarm.worlds.network import NetworkWorld
 
 Loaded = tuple[Problem, Network | World | None]
@@ -63,27 +64,40 @@ def bundled_problems() -> dict[str, str]:
     return {name: text for name, (_, text) in _makers().items()}
 
 
-def load_problem(name: str | Path) -> Scenario:
-    """A bundled problem by name, with parameters after a colon, or a problem file by path."""
-    problem, world = _load(str(name))
+def load_problem(name: str | Path, *, tolerance: float | None = None) -> Scenario:
+    """A bundled problem by name, with parameters after a colon, or a problem file by path.
+
+    ``tolerance``: in place of the problem's own, or where a file leaves it open.
+    """
+    problem, world = _load(str(name), tolerance)
     try:
         return Scenario(problem, NetworkWorld(problem, world) if isinstance(world, Network) else world)
     except ProblemError as error:
         raise ReadError(f"{name}: world: {error}") from None
 
 
-def _load(name: str) -> Loaded:
+def _load(name: str, tolerance: float | None) -> Loaded:
     base, _, parameters = name.partition(":")
     makers = _makers()
     if base in makers:
-        return makers[base][0](**_parameters(base, parameters, makers[base][0]))
+        made = makers[base][0](**_parameters(base, parameters, makers[base][0]))
+        return made if tolerance is None else _with_tolerance(made, tolerance)
     if "/" in name or name.endswith(".toml") or Path(name).exists():
-        return read_problem(Path(name))
+        return read_problem(Path(name), tolerance)
     near = get_close_matches(base, makers, n=1)
     hint = f" Did you mean '{near[0]}'?" if near else ""
     raise OptionError(
         f"There is no bundled problem '{base}' and no file of that name.{hint} `fairarm problems` lists them."
     )
+
+
+def _with_tolerance(made: Loaded, tolerance: float) -> Loaded:
+    """The same with another tolerance, in what a world knows of the truth too."""
+    problem, world = made[0].with_tolerance(tolerance), made[1]
+    if isinstance(world, FunctionWorld):
+        truth = world.known_truth
+        return problem, replace(world, problem=problem, known_truth=truth and replace(truth, tolerance=tolerance))
+    return problem, world
 
 
 def _parameters(base: str, text: str, maker: Callable[..., Loaded]) -> dict[str, int]:

@@ -23,6 +23,7 @@ from fairarm.cli.shared import (
     ProblemName,
     Report,
     Seed,
+    Tolerance,
     check_plot,
     check_report,
     load,
@@ -187,6 +188,7 @@ def _saved(name: str, out: Path | None) -> Path:
 @app.command()
 def inspect(
     problem: ProblemName,
+    tolerance: Tolerance = None,
     pulls: Annotated[str, typer.Option(help="Number of pulls for the budget, the plan and the bounds.")] = "10000",
     limit: Annotated[
         bool,
@@ -200,7 +202,7 @@ def inspect(
     from fairarm.experiments import inspect as look
 
     check_report(report)
-    scenario = load(problem)
+    scenario = load(problem, tolerance)
     found = look(scenario.problem, scenario.world, pulls=_whole(pulls, "--pulls"), limit=limit)
     put_out(found, as_json, documents.inspection, show.inspection)
     write_report(found, report)
@@ -213,6 +215,7 @@ def identify(
         str,
         typer.Option(help="pool; csr-v1, csr-v2, two-stage-v1, two-stage-v2, sris-v1, sris-v2, uniform and others."),
     ] = "pool",
+    tolerance: Tolerance = None,
     pulls: Annotated[
         str, typer.Option(help="Number of pulls; with --confidence, the most that may be made.")
     ] = "10000",
@@ -231,7 +234,7 @@ def identify(
     from fairarm.experiments import identify as find
 
     check_report(report)
-    scenario = load(problem)
+    scenario = load(problem, tolerance)
     options = _options(option, confidence=confidence, stop=stop, min_fair_probability=min_fair_probability)
     known, rows = start_from(scenario, log, engine, _certified(options))
     teller = None if as_json else show.Storyteller(known)
@@ -256,6 +259,7 @@ def identify(
 def simulate(
     problem: ProblemName,
     algorithms: Annotated[str, typer.Option(help="Names, separated by commas.")] = "pool,csr-v2,two-stage-v2",
+    tolerance: Tolerance = None,
     pulls: Annotated[str, typer.Option(help="Numbers of pulls, separated by commas.")] = "1000,3000,10000",
     runs: Annotated[int, typer.Option(min=1, max=MOST_RUNS, help="Runs a point.")] = 200,
     seed: Seed = 0,
@@ -280,7 +284,7 @@ def simulate(
 
     check_plot(plot)
     check_report(report)
-    scenario = load(problem)
+    scenario = load(problem, tolerance)
     options = _options(option, confidence=confidence, stop=stop, min_fair_probability=min_fair_probability)
     known, rows = start_from(scenario, log, engine, _certified(options))
     names = list(dict.fromkeys(name.strip() for name in algorithms.split(",")))

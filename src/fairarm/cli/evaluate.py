@@ -14,6 +14,7 @@ from fairarm.cli.shared import (
     ProblemName,
     Report,
     Seed,
+    Tolerance,
     check_report,
     load,
     print_json,
@@ -35,6 +36,7 @@ LogName = Annotated[
 def evaluate(
     problem: ProblemName,
     log: LogName,
+    tolerance: Tolerance = None,
     engine: Engine = None,
     confidence: Annotated[float, typer.Option(help="Of the intervals, usual and certified.")] = 0.95,
     law: Annotated[
@@ -56,7 +58,7 @@ def evaluate(
     check_report(report)
     if law not in ("declared", "estimated"):
         raise OptionError(f"--law is declared or estimated; got '{law}'.")
-    scenario = load(problem)
+    scenario = load(problem, tolerance)
     with show.spinner("reading the log"):
         found = find(
             scenario.problem,

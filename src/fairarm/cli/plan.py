@@ -14,6 +14,7 @@ from fairarm.cli.shared import (
     Plot,
     ProblemName,
     Seed,
+    Tolerance,
     check_plot,
     load,
     put_out,
@@ -24,6 +25,7 @@ from fairarm.cli.shared import (
 
 def plan(
     problem: ProblemName,
+    tolerance: Tolerance = None,
     target_error: Annotated[float, typer.Option(help="How often the answer may be wrong.")] = 0.05,
     outcome_margin: Annotated[
         float | None,
@@ -55,7 +57,7 @@ def plan(
     from fairarm.reports.figures import plan_curves
 
     check_plot(plot)
-    known, rows = start_from(load(problem), log, engine)
+    known, rows = start_from(load(problem, tolerance), log, engine)
     with show.spinner("simulating the experiment"):
         found = find(
             known,

@@ -21,6 +21,10 @@ T = TypeVar("T")
 ProblemName = Annotated[
     str, typer.Argument(metavar="PROBLEM", help="A bundled name (see `fairarm problems`) or a problem file.")
 ]
+Tolerance = Annotated[
+    float | None,
+    typer.Option(help="The largest gap that counts as fair, in the outcome's units; the problem's own if not given."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
 Jobs = Annotated[int, typer.Option(min=1, max=1024, help="Worker processes; the result is the same for any number.")]
@@ -35,14 +39,14 @@ Engine = Annotated[
 Report = Annotated[Path | None, typer.Option(help="Write the result as one offline page to this .html file.")]
 
 
-def load(name: str) -> Scenario:
-    """A bundled problem or a problem file."""
+def load(name: str, tolerance: float | None = None) -> Scenario:
+    """A bundled problem or a problem file, with another tolerance where one is given."""
     from fairarm.catalog import load_problem
 
     if not name:
         raise OptionError("The name of the problem is empty. `fairarm problems` lists the bundled ones.")
 
-    return load_problem(name)
+    return load_problem(name, tolerance=tolerance)
 
 
 def start_from(

@@ -142,12 +142,17 @@ def problem_schema() -> dict[str, Any]:
     return ProblemFile.model_json_schema()
 
 
-def read_problem(path: Path) -> tuple[Problem, Network | None]:
-    """The problem of a file, and its world's network if it has one. Errors name the file and the line or key."""
-    return parse_problem(read_text(path, MAX_BYTES), str(path), path.parent)
+def read_problem(path: Path, tolerance: float | None = None) -> tuple[Problem, Network | None]:
+    """The problem of a file, and its world's network if it has one. Errors name the file and the line or key.
+
+    ``tolerance`` is used instead of the file's own; a file may leave it open.
+    """
+    return parse_problem(read_text(path, MAX_BYTES), str(path), path.parent, tolerance)
 
 
-def parse_problem(text: str, source: str, folder: Path) -> tuple[Problem, Network | None]:
+def parse_problem(
+    text: str, source: str, folder: Path, tolerance: float | None = None
+) -> tuple[Problem, Network | None]:
     """`read_problem` from text; ``folder`` is where a world's network file is looked for."""
     if not text.strip():
         raise ReadError(
@@ -159,6 +164,7 @@ def parse_problem(text: str, source: str, folder: Path) -> tuple[Problem, Networ
         raise ReadError(one_line(f"{source}: {_first_error(error)}")) from None
     try:
         _check_roles(entry.problem)
+        entry = _with_tolerance(entry, tolerance)
         network = _network(entry, folder)
         return _problem(entry, network), network
     except ReadError:
@@ -288,6 +294,19 @@ def _check_roles(entry: ProblemEntry) -> None:
         )
     if states is not None and entry.groups and sorted(entry.groups) != sorted(states):
         raise ProblemError(f"problem.groups: {entry.groups} are not the states of '{entry.sensitive}': {states}.")
+
+
+def _with_tolerance(file: ProblemFile, tolerance: float | None) -> ProblemFile:
+    """The tolerance that was given in place of the file's; one of the two is needed."""
+    if tolerance is not None:
+        chosen = file.problem.model_copy(update={"tolerance": tolerance, "constraints": []})
+        return file.model_copy(update={"problem": chosen})
+    if file.problem.tolerance is None and not file.problem.constraints:
+        raise ProblemError(
+            f"problem.tolerance: not given. It is the largest gap between the groups that counts as fair, in the units of "
+            f"'{file.problem.outcome.node}', and yours to choose. Give it with --tolerance, or write tolerance = ... below [problem]."
+        )
+    return file
 
 
 def _network(entry: ProblemFile, folder: Path) -> Network | None:
