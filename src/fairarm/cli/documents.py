@@ -169,6 +169,7 @@ def evaluation(found: Evaluation) -> dict[str, Any]:
         "next_pulls": [asdict(line) for line in found.next_pulls],
         "findings": [asdict(finding) for finding in found.findings],
         "fitted": [asdict(note) for note in found.fitted],
+        "dropped": [asdict(part) for part in found.dropped],
     }
     plain: dict[str, Any] = _plain(document)
     return plain

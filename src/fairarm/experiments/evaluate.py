@@ -18,6 +18,7 @@ from fairarm.core.types import BoolArray, FloatArray
 from fairarm.errors import OptionError
 from fairarm.experiments.logged import Logged, read_evidence
 from fairarm.logs.findings import Finding
+from fairarm.logs.reading import Dropped
 from fairarm.problem.fitting import FittedNote
 from fairarm.problem.model import Problem
 
@@ -114,6 +115,8 @@ class Evaluation:
     findings: tuple[Finding, ...]
     fitted: tuple[FittedNote, ...]
     assumptions: tuple[str, ...]
+    dropped: tuple[Dropped, ...] = ()
+    """Rows left out on purpose (log.drop), by value."""
 
     @property
     def plain_gap(self) -> float | None:
@@ -191,6 +194,7 @@ def evaluate(
         findings=findings,
         fitted=logged.fitted,
         assumptions=logged.assumptions,
+        dropped=logged.dropped,
     )
 
 

@@ -17,7 +17,7 @@ from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import DataError
 from fairarm.logs.checks import WeightCheck, check_cells, check_counts, check_duplicates, check_weights
 from fairarm.logs.findings import Finding
-from fairarm.logs.reading import LoggedCells, LogReader
+from fairarm.logs.reading import Dropped, LoggedCells, LogReader, listed
 from fairarm.logs.sources import open_log
 from fairarm.problem.fitting import FittedNote, fit_mechanisms
 from fairarm.problem.likelihood import likelihood
@@ -53,6 +53,8 @@ class Logged:
     findings: tuple[Finding, ...]
     fitted: tuple[FittedNote, ...]
     assumptions: tuple[str, ...]
+    dropped: tuple[Dropped, ...]
+    """Rows left out on purpose, by value."""
 
     @property
     def fitted_arms(self) -> set[int]:
@@ -98,7 +100,13 @@ def _fitted_arms(problem: Problem) -> set[int]:
 
 def _source(reader: LogReader) -> dict[str, Any]:
     """What was read."""
-    return {"name": reader.table.name, "engine": reader.table.engine, "rows": reader.rows, "used": reader.used}
+    return {
+        "name": reader.table.name,
+        "engine": reader.table.engine,
+        "rows": reader.rows,
+        "used": reader.used,
+        "dropped": reader.dropped,
+    }
 
 
 def _nothing(reader: LogReader) -> str:
@@ -341,6 +349,8 @@ def assumptions(
         said.append(f"The mechanism of '{x}' is not declared: each group's rows speak for that group alone.")
     known = not estimated and problem.shares is not None
     said.append(f"The shares of the groups are {'the declared ones' if known else 'estimated from the natural rows'}.")
+    if reader.dropped:
+        said.append(f"Rows were left out on purpose ({listed(reader.dropped)}): the answer is about the others alone.")
     said.append("People who come later are like those in the log.")
     return tuple(said)
 
@@ -356,6 +366,8 @@ class LoggedPulls:
     """With the mechanisms that were fitted."""
     batch: Batch
     findings: tuple[Finding, ...]
+    dropped: tuple[Dropped, ...] = ()
+    """Rows left out on purpose, by value."""
 
 
 def read_log(problem: Problem, log: Any, *, engine: str | None = None) -> LoggedPulls:
@@ -374,7 +386,7 @@ def read_log(problem: Problem, log: Any, *, engine: str | None = None) -> Logged
         batch, checks = _all_rows(reader), []
     made, natural = _by_group(problem, batch)
     extra = [*checks, *check_counts(problem, made, natural), *check_duplicates(problem, reader.table)]
-    return LoggedPulls(problem, batch, (*reader.findings(), *extra))
+    return LoggedPulls(problem, batch, (*reader.findings(), *extra), reader.dropped)
 
 
 MOST_ROWS = 1_000_000

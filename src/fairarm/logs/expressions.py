@@ -7,6 +7,7 @@ since engines round halves differently; and no doubles are summed, since such a 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from math import floor
@@ -119,6 +120,43 @@ def whole(value: nw.Expr) -> nw.Expr:
 def flag(condition: nw.Expr) -> nw.Expr:
     """1 where it holds, 0 where it does not or is null."""
     return nw.when(condition).then(nw.lit(1)).otherwise(nw.lit(0)).cast(nw.Int64)
+
+
+def dropped(schema: Any, values: Sequence[tuple[str, str]]) -> nw.Expr:
+    """The place, from 1, of the first pair of column and value that a row holds; 0 where it holds none."""
+    chain: Any = nw
+    for place, (column, value) in enumerate(values, start=1):
+        chain = chain.when(_is(column, schema[column], value)).then(nw.lit(place))
+    return (chain.otherwise(nw.lit(0)) if values else nw.lit(0)).cast(nw.Int64)
+
+
+def _is(column: str, dtype: Any, value: str) -> nw.Expr:
+    """Whether a column holds a value, which is written as text; "" is a missing one. Text is compared without the spaces
+    around it."""
+    held, absent = nw.col(column), not value.strip()
+    what = kind(dtype)
+    if what == "text":
+        return (held.is_null() | (trimmed(column) == "")) if absent else trimmed(column) == value.strip()
+    if absent:
+        return (not_nan(held) if dtype.is_float() else held).is_null()
+    if what == "boolean":
+        said = {"true": held, "1": held, "false": ~held, "0": ~held}.get(value.strip().lower())
+        return held.is_null() & nw.lit(False) if said is None else said
+    if what in ("integer", "real"):
+        number = _exact(value)
+        never = held.is_null() & nw.lit(False)
+        if number is None or (what == "integer" and (number.denominator != 1 or not -(1 << 63) <= number < 1 << 63)):
+            return never
+        return held == int(number) if what == "integer" else held.cast(nw.Float64) == float(number)
+    message = f"log.drop: column '{column}' is of type {dtype}. Rows are left out by text, numbers or booleans."
+    raise DataError(one_line(message))
+
+
+def _exact(text: str) -> Fraction | None:
+    try:
+        return Fraction(text.strip())
+    except (ValueError, ZeroDivisionError):
+        return None
 
 
 def moment(column: str, dtype: Any) -> nw.Expr:

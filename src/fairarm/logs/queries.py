@@ -10,6 +10,7 @@ import narwhals.stable.v2 as nw
 from fairarm.logs import expressions as ex
 from fairarm.logs.values import (
     BAD,
+    DROP,
     DUE,
     HIGH,
     LARGEST,
@@ -82,6 +83,20 @@ def _with_parts(frame: Frame, real: tuple[str, float, float], weighted: bool) ->
     return frame.with_columns(
         *((part * nw.col(WEIGHT) if weighted else part).alias(name) for name, part in parts.items())
     )
+
+
+def kept(frame: Frame, drop: Sequence[tuple[str, str]]) -> Frame:
+    """The rows that hold none of these values."""
+    if not drop:
+        return frame
+    coded = frame.with_columns(ex.dropped(frame.collect_schema(), drop).alias(DROP))
+    return coded.filter(nw.col(DROP) == 0).drop(DROP)
+
+
+def left_out(frame: Frame, drop: Sequence[tuple[str, str]], weight: str | None) -> Frame:
+    """Rows by the place, from 1, of the value for which they are left out; 0 for those that are kept."""
+    coded = frame.with_columns(ex.dropped(frame.collect_schema(), drop).alias(DROP))
+    return grouped(coded, [DROP], weight, None, None)
 
 
 def counted(frame: Frame) -> Frame:

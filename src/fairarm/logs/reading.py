@@ -3,7 +3,7 @@ counted under the name of what is wrong with it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -53,6 +53,19 @@ class LoggedCells:
     sums: FloatArray | None
 
 
+@dataclass(frozen=True)
+class Dropped:
+    """Rows left out on purpose for one value of a column; "" is a missing one."""
+
+    column: str
+    value: str
+    rows: int
+
+    @property
+    def text(self) -> str:
+        return f"{self.column} = {self.value or '(missing)'}: {self.rows} row{'' if self.rows == 1 else 's'}"
+
+
 @dataclass
 class LogReader:
     """Reads one log for one problem, and remembers what was wrong with it."""
@@ -63,16 +76,27 @@ class LogReader:
     rows: int = 0
     """Rows read so far, usable or not."""
     used: int = 0
+    dropped: tuple[Dropped, ...] = ()
+    """What was left out on purpose."""
+
+    @property
+    def _left_out(self) -> int:
+        return sum(each.rows for each in self.dropped)
 
     @property
     def map(self) -> LogMap:
         return self.problem.log
 
     def __post_init__(self) -> None:
-        for name in self._columns:
+        drop = [(self.map.column_of(key, self.problem), v) for key, values in self.map.drop.items() for v in values]
+        for name in (*self._columns, *(column for column, _ in drop)):
             if name not in self.table.columns:
                 raise DataError(self._no_column(name))
         _ = self._made_by
+        self.table = self.table.without(drop)
+        found = self.table.left_out(self.map.count).tolist()
+        self.dropped = tuple(Dropped(column, value, rows) for (column, value), rows in zip(drop, found, strict=True))
+        self.rows = self._left_out
 
     def _no_column(self, name: str) -> str:
         near = f"It has: {', '.join(self.table.columns[:30])}."
@@ -134,7 +158,7 @@ class LogReader:
 
     def chunks(self, size: int = 1 << 16) -> Iterator[LoggedRows]:
         """Usable rows in parts of at most ``size``. Reading again counts nothing twice."""
-        self.tallies, self.rows, self.used = {}, 0, 0
+        self.tallies, self.rows, self.used = {}, self._left_out, 0
         due = self._due
         for raw in self.table.batches(self._columns, size, due=due):
             yield self._taken(raw, self._counts(raw), None if due is None else ~raw[DUE])[0]
@@ -261,10 +285,34 @@ class LogReader:
         self.used -= rows
 
     def findings(self) -> list[Finding]:
-        """What was wrong with rows, largest first."""
-        found = []
+        """What was left out on purpose, then what was wrong with rows, largest first."""
+        found = self._on_purpose()
         for name, tally in sorted(self.tallies.items(), key=lambda item: -item[1].rows):
             voids, text = LEFT_OUT[name]
             message = f"{tally.rows} of {self.rows} rows {text}."
             found.append(Finding(name, message, tally.rows, tuple(tally.examples), voids))
         return found
+
+    def _on_purpose(self) -> list[Finding]:
+        """Rows left out on purpose. It voids where what came after the decision chose them."""
+        if not self.dropped:
+            return []
+        total = self._left_out
+        text = f"{total} of {self.rows} rows were left out on purpose ({listed(self.dropped)})."
+        found = [Finding("rows-left-out", text, total, voids=False)]
+        after = {self.map.column(n) for n in self.problem.roles.graph.descendants(self.problem.decision)}
+        late = [part for part in self.dropped if part.column in after]
+        if late:
+            rows = sum(part.rows for part in late)
+            text = (
+                f"{rows} rows were left out by '{late[0].column}', which comes after the decision: who is left depends on what "
+                f"the decision did. Take it out of log.drop."
+            )
+            found.append(Finding("left-out-after-the-decision", text, rows))
+        return found
+
+
+def listed(dropped: Sequence[Dropped], most: int = 12) -> str:
+    """What was left out, value by value."""
+    more = [f"and {len(dropped) - most} more values"] if len(dropped) > most else []
+    return "; ".join([*(part.text for part in dropped[:most]), *more])

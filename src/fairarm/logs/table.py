@@ -22,7 +22,21 @@ from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import DataError, OptionError, one_line
 from fairarm.logs import values as plain
 from fairarm.logs.trouble import speaking
-from fairarm.logs.values import BAD, DUE, HIGH, LARGEST, LINES, LOW, MAX_ROWS, MISSING_WORDS, PART, ROWS, STATUS, VALUE
+from fairarm.logs.values import (
+    BAD,
+    DROP,
+    DUE,
+    HIGH,
+    LARGEST,
+    LINES,
+    LOW,
+    MAX_ROWS,
+    MISSING_WORDS,
+    PART,
+    ROWS,
+    STATUS,
+    VALUE,
+)
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -115,12 +129,31 @@ class Profile:
 class LogTable:
     """A table of logged rows. ``open_log`` makes one."""
 
-    def __init__(self, name: str, engine: str, held: Engine) -> None:
+    def __init__(self, name: str, engine: str, held: Engine, drop: Sequence[tuple[str, str]] = ()) -> None:
         self.name = name
         self.engine = engine
+        self.drop = tuple(drop)
         self._held = held
         with self._speaking():
             self.columns = held.columns()
+
+    def without(self, drop: Sequence[tuple[str, str]]) -> LogTable:
+        """The same table without the rows in which a column holds a value: pairs of both, the value as text."""
+        return LogTable(self.name, self.engine, self._held, (*self.drop, *drop))
+
+    def left_out(self, weight: str | None = None) -> IntArray:
+        """Rows left out by ``drop``, each counted for the first of its pairs that it meets, (pairs,)."""
+        from fairarm.logs import queries as ask
+
+        counts = np.zeros(len(self.drop) + 1, dtype=np.int64)
+        if self.drop:
+            frame = self._all([column for column, _ in self.drop], weight)
+            with self._speaking():
+                found = self._held.collect(ask.left_out(frame, self.drop, weight))
+            if weight is not None:
+                self._check_weights(found, frame, weight)
+            np.add.at(counts, plain.to_numpy(DROP, found[DROP]), plain.to_numpy(ROWS, found[ROWS]))
+        return counts[1:]
 
     def rows(self) -> int:
         """Number of rows."""
@@ -176,7 +209,9 @@ class LogTable:
         with self._speaking():
             flag = self._due(frame, due) if due else None
             used = frame.collect_schema().names()
-            for part in self._held.stream(used, lambda each: ask.selected(each, named, flag), rows):
+            for part in self._held.stream(
+                used, lambda each: ask.selected(ask.kept(each, self.drop), named, flag), rows
+            ):
                 made = {name: plain.to_numpy(name, part[name]) for name in part.column_names}
                 yield made if due is None else made | {DUE: made[DUE].astype(np.bool_)}
 
@@ -199,6 +234,14 @@ class LogTable:
     # ---- parts ----
 
     def _frame(self, named: Sequence[str], *others: str | None) -> nw.LazyFrame[Any]:
+        """The columns that are used, without the rows that are left out."""
+        from fairarm.logs import queries as ask
+
+        frame = self._all(named, *others, *(column for column, _ in self.drop))
+        with self._speaking():
+            return ask.kept(frame, self.drop)
+
+    def _all(self, named: Sequence[str], *others: str | None) -> nw.LazyFrame[Any]:
         """The columns that are used, once they are known to be there."""
         used = list(dict.fromkeys([*named, *(name for name in others if name is not None)]))
         for name in used:

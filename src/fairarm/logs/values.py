@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ROWS, LINES, LARGEST, BAD = "fairarm_rows", "fairarm_lines", "fairarm_largest", "fairarm_bad"
 STATUS, DUE, WEIGHT, VALUE = "fairarm_status", "fairarm_due", "fairarm_weight", "fairarm_value"
 HIGH, LOW = ("fairarm_high", "fairarm_high2"), ("fairarm_low", "fairarm_low2")
-REAL, UNIT = "fairarm_real", ("fairarm_unit", "fairarm_unit2")
+REAL, UNIT, DROP = "fairarm_real", ("fairarm_unit", "fairarm_unit2"), "fairarm_drop"
 """Names of the columns that queries add to the table's own."""
 
 PART = 1 << 20

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,10 @@ from fairarm.errors import ProblemError
 
 if TYPE_CHECKING:
     from fairarm.problem.model import Problem
+
+
+MOST_DROPPED = 200
+"""Values that may be left out on purpose, in all."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +44,17 @@ class LogMap:
     """Outcomes arrive within this time of ``time`` (its unit; seconds for timestamps): younger rows are left out."""
     planned: Mapping[str, float] = field(default_factory=dict)
     """Arm -> the share of rows it was planned to have."""
+    drop: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Node, "arm", "regime" or column -> values whose rows are left out on purpose; "" is a missing value."""
 
     def column(self, node: str) -> str:
         return self.columns.get(node, node)
+
+    def column_of(self, key: str, problem: Problem) -> str:
+        """The column that a key of ``drop`` means: a node's, that of "arm" or "regime", else the column so called."""
+        if key in problem.graph.nodes:
+            return self.column(key)
+        return {"arm": self.arm, "regime": self.regime}.get(key) or key
 
     @property
     def has_propensities(self) -> bool:
@@ -71,6 +83,70 @@ class LogMap:
                 f"log.outcome_within is {self.outcome_within}: a number, 0 or more, in the unit of log.time, which must "
                 f"be given too."
             )
+        self._check_roles(problem)
+        self._check_drop(problem)
+
+    def _roles(self) -> Iterator[tuple[str, str]]:
+        """Roles other than nodes, and their columns."""
+        for role in ("arm", "regime", "propensity", "count", "row_id", "time"):
+            if (column := getattr(self, role)) is not None:
+                yield role, column
+        yield from ((f"propensities.{state}", column) for state, column in self.propensities.items())
+
+    def _check_roles(self, problem: Problem) -> None:
+        """A column has one role. Nodes may share one, and what an arm saw or decided may be the arm's name or the time."""
+        taken = {self.column(node): f"the node '{node}'" for node in problem.observed}
+        outcome = self.column(problem.outcome.node)
+        for role, column in self._roles():
+            if column in taken and (
+                role not in ("arm", "time") or column == outcome or taken[column].startswith("log.")
+            ):
+                raise ProblemError(
+                    f"log.{role} names the column '{column}', which is that of {taken[column]}: a column has one role. "
+                    f"Name another column, or leave log.{role} out."
+                )
+            taken[column] = f"log.{role}"
+
+    def _check_drop(self, problem: Problem) -> None:
+        """What is left out is no declared state, no labelled value and no number in a declared range."""
+        if sum(len(values) for values in self.drop.values()) > MOST_DROPPED:
+            raise ProblemError(
+                f"log.drop names more than {MOST_DROPPED} values. Leave those rows out of the log itself."
+            )
+        for key, values in self.drop.items():
+            if isinstance(values, str) or not values or not all(isinstance(value, str) for value in values):
+                raise ProblemError(f"log.drop.{key} is {values!r}; a list of texts is needed, such as ['U'].")
+            column = self.column_of(key, problem)
+            for node in (n for n in problem.observed if self.column(n) == column):
+                self._check_dropped(key, values, node, problem)
+            for role in ("arm", "regime"):
+                if getattr(self, role) == column:
+                    self._refuse(key, values, problem.arm_names if role == "arm" else problem.regimes, role)
+
+    def _check_dropped(self, key: str, values: Sequence[str], node: str, problem: Problem) -> None:
+        declared = problem.outcome if node == problem.outcome.node else problem.variables[node]
+        states = problem.variables[node].states if node in problem.variables else None
+        if states is not None:
+            self._refuse(key, values, states, node)
+            return
+        for value in values:
+            if (number := _number(value)) is not None and (declared.low or 0.0) <= number <= (declared.high or 0.0):
+                raise ProblemError(
+                    f"log.drop.{key} leaves out {value}, which is in the declared range of '{node}': that would choose rows "
+                    f"by a value that counts. Narrow the range, or keep the rows."
+                )
+
+    def _refuse(self, key: str, values: Sequence[str], states: Sequence[str], node: str) -> None:
+        labels = self.labels.get(node, {})
+        for value in values:
+            if value in labels or any(_same(value, state) for state in states):
+                what = (
+                    f"leads to the state '{labels[value]}' in log.labels" if value in labels else "is a declared state"
+                )
+                raise ProblemError(
+                    f"log.drop.{key} leaves out '{value}', which {what}: the answer is about all declared states. Take it "
+                    f"out of the one or the other."
+                )
 
     def _check_states(self, problem: Problem) -> None:
         states = {name: v.states for name, v in problem.variables.items() if v.states is not None}
@@ -91,3 +167,20 @@ class LogMap:
             raise ProblemError(f"log.planned has the shares {shares}. They are above 0 and must sum to 1.")
         if self.arm is None:
             raise ProblemError("log.planned needs log.arm, the column that says which arm made a row.")
+
+
+def _same(value: str, state: str) -> bool:
+    """Whether a column may hold both as one value: 1 and 1.0, true and True."""
+    number = _number(value)
+    return (
+        value.strip().lower() == state.lower() in ("true", "false")
+        or value.strip() == state
+        or (number is not None and number == _number(state))
+    )
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
