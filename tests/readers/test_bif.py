@@ -35,7 +35,7 @@ EXPECTED = {
     "block_missing": (3, "variable 'A' has no probability block"),
     "block_twice": (12, "second probability block for 'A', the first being on line 9"),
     "continuous_type": (7, "found 'continuous' where 'discrete' should come"),
-    "cycle": (12, "cycle: B -> A -> B"),
+    "cycle": (9, "cycle: A -> B -> A"),
     "decimal_comma": (10, "has 4 numbers; the states ask for 2"),
     "default_sum": (14, "sums to 0.9"),
     "default_twice": (15, "second 'default' for 'B'"),

@@ -9,6 +9,7 @@ import typer
 
 from fairarm.cli.shared import Jobs, Seed
 from fairarm.errors import OptionError
+from fairarm.optional import require
 
 if TYPE_CHECKING:
     from fairarm.experiments.paper.run import Backend
@@ -27,6 +28,9 @@ def paper(
     """Run every experiment of the paper and write results, figures, claims and a report. Start it again to go on."""
     if backend not in BACKENDS:
         raise OptionError(f"The backend is one of {', '.join(BACKENDS)}; got '{backend}'.")
+    require("matplotlib", "plots")
+    if backend == "dask":
+        require("distributed", "dask")
     from fairarm.cli import show
     from fairarm.experiments.paper import paper_plan, run_paper
     from fairarm.reports.paper import write_report

@@ -23,7 +23,8 @@ from weakref import finalize
 
 from fairarm.errors import ReadError, one_line
 from fairarm.logs.engines import Dask, DuckDB, Engine
-from fairarm.logs.trouble import require, speaking
+from fairarm.logs.trouble import speaking
+from fairarm.optional import require
 
 FORMATS = {
     ".parquet": "parquet",

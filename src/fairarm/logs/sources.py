@@ -21,7 +21,8 @@ from weakref import finalize
 
 from fairarm.errors import DataError, OptionError, ReadError, one_line
 from fairarm.logs.table import LogTable
-from fairarm.logs.trouble import require, speaking
+from fairarm.logs.trouble import speaking
+from fairarm.optional import require
 
 SECONDS = 10
 """How long a database may take to answer."""

@@ -1,13 +1,11 @@
-"""What other libraries say when something fails, and which of them are missing: one line, with the way out."""
+"""What other libraries say when something fails: one line, with the way out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
-from typing import Any
 
-from fairarm.errors import FairarmError, OptionError, one_line
+from fairarm.errors import FairarmError, one_line
 
 
 @contextmanager
@@ -27,12 +25,3 @@ def reason(error: BaseException) -> str:
     text = str(error).strip() or type(error).__name__
     lines = [line.strip() for line in text.partition("\nPossible fixes")[0].splitlines() if line.strip()]
     return "; ".join(lines[:3])
-
-
-def require(module: str, extra: str) -> Any:
-    """The module, or how to install it."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        text = f"{module} is needed and cannot be imported ({error}). Install it: pip install 'fairarm[{extra}]'"
-        raise OptionError(one_line(text)) from None

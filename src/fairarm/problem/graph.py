@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
-
-import networkx as nx
 
 from fairarm.errors import ProblemError
 from fairarm.problem.network import find_cycle
@@ -50,21 +49,30 @@ class Graph:
     def children(self, node: str) -> tuple[str, ...]:
         return tuple(b for a, b in self.edges if a == node)
 
-    def _reach(self, node: str, forward: bool) -> frozenset[str]:
-        graph = nx.DiGraph(self.edges)
-        graph.add_nodes_from(self.nodes)
-        return frozenset(nx.descendants(graph, node) if forward else nx.ancestors(graph, node))
-
     def ancestors(self, node: str) -> frozenset[str]:
-        return self._reach(node, forward=False)
+        return _reached(node, ((b, a) for a, b in self.edges))
 
     def descendants(self, node: str) -> frozenset[str]:
-        return self._reach(node, forward=True)
+        return _reached(node, self.edges)
 
     def with_parents(self, node: str, parents: Iterable[str]) -> Graph:
         """The same graph with the edges into ``node`` replaced."""
         kept = tuple(edge for edge in self.edges if edge[1] != node)
         return Graph(self.nodes, (*kept, *((parent, node) for parent in parents)))
+
+
+def _reached(start: str, edges: Iterable[tuple[str, str]]) -> frozenset[str]:
+    """The nodes that edges lead to from ``start``, without itself: the graph has no cycles."""
+    onward: dict[str, list[str]] = defaultdict(list)
+    for tail, head in edges:
+        onward[tail].append(head)
+    found: set[str] = set()
+    waiting = [start]
+    while waiting:
+        new = set(onward[waiting.pop()]) - found
+        found |= new
+        waiting += new
+    return frozenset(found)
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-
-import networkx as nx
+from graphlib import CycleError, TopologicalSorter
 
 from fairarm.errors import ProblemError
 from fairarm.problem.mechanism import Table
@@ -59,9 +58,12 @@ class Network:
 
 def find_cycle(edges: Iterable[tuple[str, str]]) -> list[str]:
     """The nodes of one directed cycle, the first repeated at the end; empty if there is none."""
-    graph = nx.DiGraph(list(edges))
+    order: TopologicalSorter[str] = TopologicalSorter()
+    for tail, head in edges:
+        order.add(head, tail)
     try:
-        found = nx.find_cycle(graph)
-    except nx.NetworkXNoCycle:
-        return []
-    return [found[0][0], *(head for _, head in found)]
+        order.prepare()
+    except CycleError as error:
+        found: list[str] = error.args[1]
+        return found
+    return []

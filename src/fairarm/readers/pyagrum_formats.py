@@ -24,6 +24,7 @@ import numpy as np
 
 from fairarm.core.types import FloatArray
 from fairarm.errors import FairarmError, ReadError
+from fairarm.optional import require
 from fairarm.problem.mechanism import Table, check_size
 from fairarm.problem.network import Network
 from fairarm.problem.variables import Variable
@@ -121,11 +122,10 @@ def first_line(message: str) -> str:
 
 
 def _load(path: str) -> tuple[dict[str, Any], list[FloatArray]]:
-    import pyagrum as gum
-
+    gum = require("pyagrum", "networks")
     extension = Path(path).suffix.lower()
     if extension == ".o3prm":
-        import pyagrum.prm  # adds the loader to pyagrum
+        require("pyagrum.prm", "networks")  # adds the loader to pyagrum
     network = gum.loadBN(path)  # must stay referenced: its tables live inside it
     check_size((sum(int(network.cpt(node).domainSize()) for node in network.nodes()),), "All tables together")
     nodes = [network.variable(node) for node in sorted(network.nodes())]

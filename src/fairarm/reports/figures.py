@@ -11,6 +11,7 @@ from typing import Any
 from fairarm.experiments.planning import ExperimentPlan, PlanPoint
 from fairarm.experiments.simulate import Point, Simulation
 from fairarm.files import check_path, write_whole
+from fairarm.optional import require
 
 FORMATS = (".svg", ".png", ".pdf")
 SALT = "fairarm"
@@ -50,16 +51,18 @@ PLAN_COLOURS = ("#1565c0", "#2e7d32", "#ef6c00", "#6a1b9a", "#c62828")
 
 
 def check_figure_path(path: Path) -> None:
+    """Before the work: the figure can be drawn, and written there."""
     check_path(path, "figure", FORMATS)
+    require("matplotlib", "plots")
 
 
 @contextmanager
 def _drawn(path: Path, title: str) -> Iterator[Any]:
     """The axes of a figure of error against pulls, saved to ``path`` at the end with nothing in it that changes."""
+    check_figure_path(path)
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    check_figure_path(path)
     with mpl.rc_context({"svg.hashsalt": SALT, "svg.fonttype": "path"}):
         figure = Figure(figsize=(7, 4.2), layout="constrained")
         axes = figure.add_subplot()

@@ -22,6 +22,7 @@ from fairarm.errors import OptionError
 from fairarm.experiments.paper.plan import PaperPoint
 from fairarm.experiments.simulate import replicate
 from fairarm.files import write_whole
+from fairarm.optional import require
 from fairarm.worlds.network import NetworkWorld
 
 Backend = Literal["loky", "dask"]
@@ -137,14 +138,11 @@ class _Cluster:
     def __enter__(self) -> None:
         if self.backend != "dask":
             return
-        try:
-            from distributed import Client, LocalCluster
-        except ImportError:
-            raise OptionError(
-                "The dask backend needs the packages dask and distributed: pip install 'fairarm[dask]'."
-            ) from None
-        cluster = LocalCluster(n_workers=self.jobs, threads_per_worker=1, host="127.0.0.1", dashboard_address=None)
-        self.client = Client(cluster)
+        distributed = require("distributed", "dask")
+        cluster = distributed.LocalCluster(
+            n_workers=self.jobs, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+        )
+        self.client = distributed.Client(cluster)
 
     def __exit__(self, *_: object) -> None:
         if self.client is not None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairarm.experiments.paper.plan import ABLATION, DEFAULT_READING, FOUR, READINGS, SRIS, SYNTHETIC
+from fairarm.optional import require
 from fairarm.reports.figures import COLOURS, ERROR, MARKERS, SALT, save_figure
 from fairarm.reports.paper.beyond import DEFAULTS, simulated
 from fairarm.reports.paper.judging import Material
@@ -36,8 +37,7 @@ SMALLEST = 3e-4
 
 def draw_figures(m: Material, folder: Path) -> list[str]:
     """Every figure whose points were run, as SVG and PNG; their names, in order."""
-    import matplotlib as mpl
-
+    mpl = require("matplotlib", "plots")
     folder.mkdir(parents=True, exist_ok=True)
     drawn: list[str] = []
     with mpl.rc_context(STYLE):
