@@ -37,7 +37,23 @@ class OptionError(FairarmError):
     """An unknown algorithm, option or bundled problem, or a value outside its range."""
 
 
+def printable(text: str) -> str:
+    """Text fit for a terminal: one line, blanks as plain spaces, anything that is not printed (control characters, marks
+    that turn the direction of writing, characters of no Unicode) as its escape. Nothing that a user wrote can then move
+    the cursor, colour the text or hide a part of it."""
+    return "".join(c if c.isprintable() else " " if c.isspace() and c not in _BREAKS else _escape(c) for c in text)
+
+
+_BREAKS = "\x0b\x0c\x1c\x1d\x1e\x1f\x85\u2028\u2029"
+"""Blanks to Python, but controls to a terminal."""
+
+
+def _escape(c: str) -> str:
+    number = ord(c)
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"
+
+
 def one_line(message: str) -> str:
-    """A message fit for a terminal: one line, control characters escaped, of bounded length."""
+    """A message fit for a terminal: `printable`, and of bounded length."""
     short = message if len(message) <= _MESSAGE else message[: _MESSAGE - 1] + "…"
-    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in short)
+    return printable(short)
