@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from fairarm import Plan, load_problem
-from fairarm.cli import main, show
+from fairarm.cli import main
+from fairarm.cli.terminal import console
 
 ROOT = Path(__file__).parents[2]
 ROWS = 4_000
@@ -24,7 +25,7 @@ DOCUMENTED = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Natural rows of the deployed rule of the ad marketplace, one a person."""
+    """Natural rows of the deployed rule of the ad marketplace, one per person."""
     ads = load_problem("ad-marketplace")
     counts = np.zeros((3, 6), dtype=np.int64)
     counts[0, 0] = ROWS
@@ -99,18 +100,25 @@ def refused(*arguments: str | Path, capsys: Any) -> str:
 # ---- evaluate ----
 
 
-@pytest.mark.parametrize("width", [160, 90])
+@pytest.mark.parametrize(("width", "tables"), [(160, 1), (120, 2), (80, 3), (60, 4)])
 def test_evaluate_shows_every_arm_and_what_it_rests_on(
-    width: int, log: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+    width: int, tables: int, log: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In one table, or in two where the terminal is narrow: no name and no number is cut."""
-    monkeypatch.setattr(show.console, "_width", width)
+    """In one table, or in several where the terminal is narrow: no name and no number is cut."""
+    monkeypatch.setattr(console, "_width", width)
     code, out, err = run("evaluate", "ad-marketplace", log, capsys=capsys)
     assert (code, err) == (0, "")
-    assert "4,000 of 4,000 rows" in out and "Best fair arm so far: by-query" in out and "It rests on:" in out
-    assert len(re.findall(r"^arm  ", out, re.MULTILINE)) == (1 if width > 150 else 2)
+    assert (
+        "4,000 of 4,000 rows" in out
+        and "Best fair arm so far: by-query" in " ".join(out.split())
+        and "It rests on:" in out
+    )
+    assert len(re.findall(r"^arm  ", out, re.MULTILINE)) == tables
+    assert max(map(len, out.splitlines())) <= width
     for arm in done("evaluate", "ad-marketplace", log, capsys=capsys)["arms"]:
-        numbers = [f"{arm[what][key]:.4f}" for what in ("outcome", "gap") for key in arm[what]]
+        numbers = [f"{number:.3f}" for number in arm["outcome"].values()] + [
+            f"{number:+.3f}" for number in arm["gap"].values()
+        ]
         lines = " ".join(re.findall(rf"^{arm['name']} .*", out, re.MULTILINE))
         assert {*numbers, arm["support"]} <= {*lines.split()}
 

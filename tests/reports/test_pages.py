@@ -13,6 +13,7 @@ from rich.console import Console
 
 from fairarm import Problem, Variable, identify, inspect, load_problem, simulate, table
 from fairarm.cli import show
+from fairarm.cli import terminal as terminal_of
 from fairarm.experiments.identify import Identification
 from fairarm.problem.mechanism import Arm
 from fairarm.problem.outcome import Outcome
@@ -33,7 +34,7 @@ def tables(page: Element) -> list[list[dict[str, str]]]:
 def terminal(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     """What the terminal shows, on lines as long as they need to be."""
     shown = io.StringIO()
-    monkeypatch.setattr(show, "console", Console(file=shown, width=100_000, highlight=False))
+    monkeypatch.setattr(terminal_of, "console", Console(file=shown, width=100_000, highlight=False))
     return shown
 
 

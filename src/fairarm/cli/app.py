@@ -27,13 +27,14 @@ from fairarm.cli.shared import (
     check_plot,
     check_report,
     load,
+    note,
     print_json,
     put_out,
     save_plot,
     start_from,
     write_report,
 )
-from fairarm.errors import FairarmError, OptionError
+from fairarm.errors import FairarmError, OptionError, printable
 
 app = typer.Typer(
     help="Find the candidate decision rule with the best outcome among the fair ones.",
@@ -95,7 +96,7 @@ def run() -> int:
 
 
 def _refused(message: str) -> int:
-    typer.echo(f"fairarm: {' '.join(message.split())}", err=True)
+    note(f"fairarm: {' '.join(message.split())}")
     return 2
 
 
@@ -163,7 +164,7 @@ def problems(
         if as_json:
             print_json({"saved": str(path)})
         else:
-            typer.echo(f"saved {path}")
+            typer.echo(printable(f"saved {path}"))
     elif as_json:
         print_json({"problems": [{"name": name, "description": text} for name, text in bundled_problems().items()]})
     else:

@@ -53,8 +53,9 @@ def paper(
 
 
 def _tell(sections: list[Section], out: Path) -> None:
+    from fairarm.cli.terminal import say
     from fairarm.reports.paper.page import tally
 
     for word, number in tally(sections).items():
-        typer.echo(f"{number:3d} {word}")
-    typer.echo(f"saved {out / 'report.html'}, {out / 'claims.md'}, {out / 'results.csv'}")
+        say(f"{number:3d} {word}", hang=4)
+    say(f"saved {out / 'report.html'}, {out / 'claims.md'}, {out / 'results.csv'}")

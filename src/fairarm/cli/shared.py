@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from fairarm.errors import DataError, OptionError
+from fairarm.errors import DataError, OptionError, printable
 
 if TYPE_CHECKING:
     from fairarm.catalog import Scenario
@@ -64,7 +64,7 @@ def start_from(
 
     found = read_log(scenario.problem, log, engine=engine)
     for finding in found.findings:
-        typer.echo(f"{finding.name}: {finding.message}", err=True)
+        note(f"{finding.name}: {finding.message}")
     if certified and (voids := [finding.name for finding in found.findings if finding.voids]):
         raise DataError(
             f"The log has the finding '{voids[0]}': an answer that rests on it cannot be certified. Correct the log, or use "
@@ -74,7 +74,14 @@ def start_from(
 
 
 def print_json(document: Any) -> None:
-    typer.echo(json.dumps(document, allow_nan=False, ensure_ascii=False, indent=2))
+    """One document. What is not printed stands in it as JSON's own escape: the same text, harmless on a terminal."""
+    text = json.dumps(document, allow_nan=False, ensure_ascii=False, indent=2)
+    typer.echo("".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text))
+
+
+def note(text: str) -> None:
+    """A line beside the result, on standard error."""
+    typer.echo(printable(text), err=True)
 
 
 def put_out(found: T, as_json: bool, document: Callable[[T], Any], table: Callable[[T], None]) -> None:
@@ -96,7 +103,7 @@ def check_plot(path: Path | None) -> None:
 def save_plot(draw: Callable[[T, Path], None], found: T, path: Path | None) -> None:
     if path is not None:
         draw(found, path)
-        typer.echo(f"saved {path}", err=True)
+        note(f"saved {path}")
 
 
 def check_report(path: Path | None) -> None:
@@ -112,4 +119,4 @@ def write_report(found: Any, path: Path | None, problem: Problem | None = None) 
         from fairarm.reports.page import report
 
         report(found, path, problem)
-        typer.echo(f"saved {path}", err=True)
+        note(f"saved {path}")

@@ -13,7 +13,20 @@ from fairarm.cli.terminal import Column, Styled, numbers, say, table
 from fairarm.experiments import ExperimentPlan, Identification, Inspection, Simulation
 from fairarm.experiments.identify import PhaseStory
 from fairarm.problem.model import Problem
-from fairarm.reports.words import count, guarantee_of, limit_text, mixture_text, names, plan_text, sureness, value
+from fairarm.reports.words import (
+    count,
+    digits_of,
+    guarantee_of,
+    interval_digits,
+    limit_text,
+    limits,
+    mixture_text,
+    names,
+    paper_lines,
+    plan_text,
+    sureness,
+    value,
+)
 
 MOST_ARMS = 40
 """Rows of a table; --json has all."""
@@ -56,33 +69,15 @@ def inspection(found: Inspection) -> None:
             text = ["the best fair arm is ", (problem.arm_names[best], "bold green")]
         also = "" if best == top else f"; the best arm of all, {problem.arm_names[top]}, is not fair"
         say("In this world ", *text, f"{also}.")
-    _paper(found)
+    if lost := found.unreached():
+        say((f"The deployed arm's pulls say nothing about: {names(lost)}.", "yellow"))
+    for line, warns in paper_lines(found):
+        say((line, "yellow" if warns else ""))
     for limit, what in ((found.limit, "counting pulls alone"), (found.limit_with_costs, "within the cost budget")):
         if limit is not None:
             say(limit_text(problem, limit, what))
     for note in found.notes:
         say(("Not available:", "yellow"), f" {note}")
-
-
-def _paper(found: Inspection) -> None:
-    """What the paper's algorithms would do."""
-    if found.v_star is not None:
-        say(
-            f"The paper's csr with {found.pulls} pulls: {found.phases} phases; every arm is informed at a rate of at least "
-            f"v* = {found.v_star:.4g} per pull. First phase: {plan_text(found.first_plan)}."
-        )
-    if lost := found.unreached():
-        say((f"The deployed arm's pulls say nothing about: {names(lost)}.", "yellow"))
-    if found.fair_from_phase is not None and found.phases is not None and found.fair_from_phase > found.phases:
-        text = (
-            f"The tolerance is small against the outcome's range: the paper's algorithms can show no arm to be fair before "
-            f"phase {found.fair_from_phase}, and {found.pulls} pulls give {found.phases} phases. Use more pulls."
-        )
-        say((text, "yellow"))
-    if found.error_bound is not None and found.error_bound < 1:
-        say(f"Theorem 1 bounds the error of csr-v1 by {found.error_bound:.3g} (it is very loose).")
-    if found.none_bound is not None and found.none_bound > 0:
-        say(f"Theorem 2: csr says so with probability at least {found.none_bound:.3g} (it is very loose).")
 
 
 def _arm_table(found: Inspection) -> None:
@@ -94,14 +89,15 @@ def _arm_table(found: Inspection) -> None:
         *numbers("outcome", f"gap {s} - {other}", "fair"),
         *numbers("M", f"D {s}|{other}", f"D {other}|{s}", group=1),
     ]
+    digits, signed = digits_of(problem.outcome), digits_of(problem.outcome, [problem.gap_tolerance], signed=True)
     rows: list[list[Styled]] = []
     for k, name in enumerate(problem.arm_names[:MOST_ARMS]):
         fair: Styled = "?" if truth is None else ("yes", "green") if truth.fair[k] else ("no", "red")
         rows.append(
             [
                 name + (" (deployed)" if name == problem.deployed else ""),
-                value(float(truth.outcomes[k]) if truth else None),
-                value(float(truth.gaps[k]) if truth else None, "+.4f"),
+                value(float(truth.outcomes[k]) if truth else None, digits),
+                value(float(truth.gaps[k]) if truth else None, signed),
                 fair,
                 value(None if found.M is None else float(found.M[k, j]), ".2f"),
                 value(None if found.D is None else float(found.D[0, k, j]), ".2f"),
@@ -159,7 +155,7 @@ class Storyteller:
         for line in _sureness(verdict) if verdict.probability is not None else ():
             say(line)
         if found.mixture is not None:
-            say(mixture_text(found.mixture))
+            say(mixture_text(found.mixture, self.problem.outcome))
         if not verdict.fairness_tested:
             say(("This algorithm does not test fairness: the arm may be unfair.", "yellow"))
         if verdict.status == "UNDECIDED":
@@ -177,11 +173,12 @@ def _tested_table(problem: Problem, verdict: Verdict) -> None:
         *numbers("outcome", f"gap {s}|{other}", f"gap {other}|{s}", "phase"),
         Column("why", "text", 1),
     ]
+    digits, signed = digits_of(problem.outcome), digits_of(problem.outcome, [problem.gap_tolerance], signed=True)
     rows = [
         [
             report.name,
-            value(report.outcome),
-            *(value(gap, "+.4f") for gap in report.gaps.values()),
+            value(report.outcome, digits),
+            *(value(gap, signed) for gap in report.gaps.values()),
             str(report.rejected_in_phase or ""),
             report.reason,
         ]
@@ -200,23 +197,22 @@ def _believed_table(problem: Problem, verdict: Verdict) -> None:
         *numbers("fair", "best", "rows", group=2),
         Column("why", "text", 2),
     ]
-    rows = []
-    for report in sorted(verdict.arms, key=lambda r: -(r.best_probability or 0.0))[:MOST_ARMS]:
-        low, high = report.outcome_interval or (np.nan, np.nan)
-        gap_low, gap_high = report.gap_interval or (np.nan, np.nan)
-        rows.append(
-            [
-                report.name,
-                value(report.outcome),
-                f"{value(low)} to {value(high)}",
-                value(next(iter(report.gaps.values())), "+.4f"),
-                f"{value(gap_low, '+.4f')} to {value(gap_high, '+.4f')}",
-                value(report.fair_probability, ".2f"),
-                value(report.best_probability, ".2f"),
-                value(report.effective_rows, ".0f"),
-                report.reason,
-            ]
-        )
+    digits = interval_digits(problem.outcome, [report.outcome_interval for report in verdict.arms])
+    signed = interval_digits(problem.outcome, [report.gap_interval for report in verdict.arms], signed=True)
+    rows = [
+        [
+            report.name,
+            value(report.outcome, digits),
+            limits(report.outcome_interval, digits),
+            value(next(iter(report.gaps.values())), signed),
+            limits(report.gap_interval, signed),
+            value(report.fair_probability, ".2f"),
+            value(report.best_probability, ".2f"),
+            value(report.effective_rows, ",.0f"),
+            report.reason,
+        ]
+        for report in sorted(verdict.arms, key=lambda r: -(r.best_probability or 0.0))[:MOST_ARMS]
+    ]
     table(columns, rows)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairarm.cli.show import MOST_ARMS, more_arms
 from fairarm.cli.terminal import Column, Styled, numbers, say, table
 from fairarm.experiments.evaluate import NONE, ArmEvaluation, Estimate, Evaluation
-from fairarm.reports.words import METHODS, SETTLED, no_arm, not_named, value
+from fairarm.reports.words import METHODS, SETTLED, between, interval_digits, no_arm, not_named, value
 
 
 def evaluation(found: Evaluation) -> None:
@@ -33,16 +33,6 @@ def _findings(found: Evaluation) -> None:
         say(mark, "  ", (finding.name, "bold"), f": {finding.message}{shown}")
 
 
-def _interval(estimate: Estimate) -> str:
-    return f"{value(estimate.low)} … {value(estimate.high)}"
-
-
-def _certified_interval(estimate: Estimate) -> str:
-    return (
-        "–" if estimate.certified_low is None else f"{value(estimate.certified_low)} … {value(estimate.certified_high)}"
-    )
-
-
 def _arms(found: Evaluation) -> None:
     percent = f"{100 * found.confidence:g} %"
     columns = [
@@ -52,18 +42,31 @@ def _arms(found: Evaluation) -> None:
         *numbers("P(fair)", "P(best)", "log speaks", "effective rows", group=2),
     ]
     shown = sorted(found.arms, key=lambda arm: (-arm.best_probability, -arm.fair_probability, -arm.outcome.value))
-    table(columns, [_line(found, arm) for arm in shown[:MOST_ARMS]])
+    outcome = found.problem.outcome
+    digits = interval_digits(outcome, [(arm.outcome.low, arm.outcome.high) for arm in shown])
+    signed = interval_digits(outcome, [(arm.gap.low, arm.gap.high) for arm in shown], signed=True)
+    table(columns, [_line(found, arm, digits, signed) for arm in shown[:MOST_ARMS]])
     more_arms(len(shown))
 
 
-def _line(found: Evaluation, arm: ArmEvaluation) -> list[Styled]:
+def _line(found: Evaluation, arm: ArmEvaluation, digits: str, signed: str) -> list[Styled]:
     name = arm.name + (" (fitted)" if arm.fitted else "")
     return [
         (name, "bold") if arm.name == found.arm else name,
-        value(arm.outcome.value), _interval(arm.outcome), _certified_interval(arm.outcome),
-        value(arm.gap.value), _interval(arm.gap), _certified_interval(arm.gap),
-        f"{arm.fair_probability:.3f}", f"{arm.best_probability:.3f}", arm.support, f"{arm.effective_rows:,.0f}",
-    ]  # fmt: skip
+        *_cells(arm.outcome, digits),
+        *_cells(arm.gap, signed),
+        f"{arm.fair_probability:.3f}",
+        f"{arm.best_probability:.3f}",
+        arm.support,
+        f"{arm.effective_rows:,.0f}",
+    ]
+
+
+def _cells(estimate: Estimate, digits: str) -> list[str]:
+    """The mean, the usual interval, the certified one."""
+    low, high = estimate.certified_low, estimate.certified_high
+    proved = "–" if low is None else between(low, high, digits)
+    return [value(estimate.value, digits), between(estimate.low, estimate.high, digits), proved]
 
 
 def _answer(found: Evaluation) -> None:

@@ -8,7 +8,7 @@ from statistics import median
 
 from fairarm.algorithms import BestMixture, Verdict
 from fairarm.core.limit import Limit
-from fairarm.experiments import Evaluation
+from fairarm.experiments import Evaluation, Inspection
 from fairarm.problem.model import Problem
 from fairarm.problem.outcome import Outcome
 from fairarm.problem.pulls import Pulls
@@ -56,6 +56,13 @@ def digits_of(outcome: Outcome | None, lengths: Iterable[float | None] = (), sig
     return f"+{shape}" if signed else shape
 
 
+def interval_digits(
+    outcome: Outcome | None, intervals: Iterable[tuple[float, float] | None], signed: bool = False
+) -> str:
+    """`digits_of` a column of numbers with these intervals."""
+    return digits_of(outcome, [None if ends is None else ends[1] - ends[0] for ends in intervals], signed)
+
+
 def unit_of(outcome: Outcome) -> str:
     """What the numbers of an outcome are: click, from 0 to 1."""
     return f"{outcome.node}, from {_plain(outcome.low)} to {_plain(outcome.high)}"
@@ -67,6 +74,11 @@ def _plain(x: float | None) -> str:
 
 def between(low: float | None, high: float | None, digits: str = ".4f") -> str:
     return f"{value(low, digits)} to {value(high, digits)}"
+
+
+def limits(ends: tuple[float, float] | None, digits: str = ".4f") -> str:
+    low, high = ends or (None, None)
+    return between(low, high, digits)
 
 
 def whole(number: float) -> str:
@@ -185,19 +197,22 @@ def sureness(verdict: Verdict) -> Iterator[str]:
         yield passed_over(other.name, other.fair_probability or 0.0)
 
 
-def mixture_text(found: BestMixture) -> str:
+def mixture_text(found: BestMixture, outcome: Outcome | None = None) -> str:
+    """The best mixture of two arms; ``outcome`` says in how many digits."""
     if found.best is None:
         return f"No mixture of two arms is fair with probability {found.fair_probability:g}."
+    digits = interval_digits(outcome, [found.best.outcome_interval])
     parts = " and ".join(f"{share:.0%} {name}" for name, share in found.best.shares.items())
     text = (
-        f"Best mixture that is fair with probability {found.fair_probability:g}: {parts}, "
-        f"outcome {value(found.best.outcome)} ({between(*found.best.outcome_interval)})"
+        f"Best mixture that is fair with probability {found.fair_probability:g}: {parts}, outcome "
+        f"{value(found.best.outcome, digits)} ({between(*found.best.outcome_interval, digits)})"
     )
     if found.single is not None:
-        text += (
-            f"; best single arm under the same rule: {next(iter(found.single.shares))}, {value(found.single.outcome)}"
-        )
-    return text + (f". Being so sure costs {value(found.margin_cost)}." if found.margin_cost is not None else ".")
+        single = next(iter(found.single.shares))
+        text += f"; best single arm under the same rule: {single}, {value(found.single.outcome, digits)}"
+    if found.margin_cost is None:
+        return f"{text}."
+    return f"{text}. Being so sure of fairness costs {value(found.margin_cost, digits)}."
 
 
 def limit_text(problem: Problem, limit: Limit, what: str) -> str:
@@ -210,6 +225,26 @@ def limit_text(problem: Problem, limit: Limit, what: str) -> str:
         f"Limit, {what}: T* = {limit.pulls:.4g} ({limit.form}); a rule that errs with probability 0.05 whatever the truth needs about "
         f"{limit.pulls_needed(0.05):.4g} pulls on average. Hardest to exclude: {problem.arm_names[hardest.arm]}, {hardest.kind}."
     )
+
+
+def paper_lines(found: Inspection) -> Iterator[tuple[str, bool]]:
+    """What the paper's algorithms would do with a problem, and whether each sentence is a warning."""
+    if found.v_star is not None:
+        yield (
+            f"The paper's csr with {found.pulls} pulls: {found.phases} phases; every arm is informed at a rate of at least "
+            f"v* = {found.v_star:.4g} per pull. First phase: {plan_text(found.first_plan)}.",
+            False,
+        )
+    if found.fair_from_phase is not None and found.phases is not None and found.fair_from_phase > found.phases:
+        yield (
+            f"The tolerance is small against the outcome's range: the paper's algorithms can show no arm to be fair before "
+            f"phase {found.fair_from_phase}, and {found.pulls} pulls give {found.phases} phases. Use more pulls.",
+            True,
+        )
+    if found.error_bound is not None and found.error_bound < 1:
+        yield f"Theorem 1 bounds the error of csr-v1 by {found.error_bound:.3g} (it is very loose).", False
+    if found.none_bound is not None and found.none_bound > 0:
+        yield f"Theorem 2: csr says so with probability at least {found.none_bound:.3g} (it is very loose).", False
 
 
 def not_fair_means(sensitive: str) -> tuple[str, ...]:

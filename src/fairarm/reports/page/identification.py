@@ -34,7 +34,13 @@ def identification_page(found: Identification, problem: Problem | None, version:
     outcome, gap = _measures(found, problem)
     tolerance = problem.gap_tolerance if problem else found.truth.tolerance if found.truth else None
     about = [text for text in (problem.description, question(problem)) if text] if problem else []
-    mixture = [] if found.mixture is None else [Section("A mixture of two arms", [Text(mixture_text(found.mixture))])]
+    mixture = (
+        []
+        if found.mixture is None
+        else [
+            Section("A mixture of two arms", [Text(mixture_text(found.mixture, problem.outcome if problem else None))])
+        ]
+    )
     return Page(
         title=f"{problem.name if problem else 'A run'}: the best fair arm, by {found.algorithm}",
         about=about,

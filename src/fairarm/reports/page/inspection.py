@@ -12,7 +12,7 @@ from fairarm.reports.page.evaluation import SIGNED, cut_note, fairness
 from fairarm.reports.page.forest import Line, Marks, forest
 from fairarm.reports.page.parts import Block, Box, Facts, Items, Maps, Page, Section, Table, Text
 from fairarm.reports.page.rows import MOST_ROWS, Row, Words
-from fairarm.reports.words import limit_text, names, plan_text, question, value, whole
+from fairarm.reports.words import limit_text, names, paper_lines, question, value, whole
 
 
 def inspection_page(found: Inspection, version: str) -> Page:
@@ -171,28 +171,7 @@ def _divergences(found: Inspection) -> list[Section]:
 
 
 def _pulls(found: Inspection) -> list[Section]:
-    blocks: list[Block] = []
-    if found.v_star is not None:
-        blocks.append(
-            Text(
-                f"The paper's csr with {found.pulls} pulls: {found.phases} phases; every arm is informed at a rate of at least "
-                f"v* = {found.v_star:.4g} a pull. First phase: {plan_text(found.first_plan)}."
-            )
-        )
-    if found.fair_from_phase is not None and found.phases is not None and found.fair_from_phase > found.phases:
-        blocks.append(
-            Text(
-                f"The tolerance is small against the outcome's range: the paper's algorithms can show no arm to be fair before "
-                f"phase {found.fair_from_phase}, and {found.pulls} pulls give {found.phases} phases. Use more pulls.",
-                note=True,
-            )
-        )
-    if found.error_bound is not None and found.error_bound < 1:
-        blocks.append(Text(f"Theorem 1 bounds the error of csr-v1 by {found.error_bound:.3g} (it is very loose)."))
-    if found.none_bound is not None and found.none_bound > 0:
-        blocks.append(
-            Text(f"Theorem 2: csr says so with probability at least {found.none_bound:.3g} (it is very loose).")
-        )
+    blocks = [Text(line, note=warns) for line, warns in paper_lines(found)]
     return [Section("The paper's algorithm", blocks)] if blocks else []
 
 
