@@ -2,55 +2,62 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
+from lettering import area, misplaced
 from made_evaluations import ARMS, certified, evaluation, problem_of
 from page_tree import Element, read_page
 
-from fairarm import identify, load_problem
+from fairarm import identify, inspect, load_problem, simulate
+from fairarm.algorithms.state import Status
 from fairarm.experiments.evaluate import Estimate
 from fairarm.reports.figures import COLOURS, MARKERS
 from fairarm.reports.page.forest import Line, Marks, window
 from fairarm.reports.page.identification import by_probability
 from fairarm.reports.page.rows import Row
 from fairarm.reports.page.write import page_text
-from fairarm.reports.svg import THEME, inlined, shown
+from fairarm.reports.svg import SHAPES, STROKES
 
 SIZES = ("", "-narrow")
 DRAWN = ("by-need", "never-tried", "lottery", "current", "by-sex")
 NEAR = 0.02
-"""Pixels; coordinates are written with six digits."""
+"""Pixels; coordinates are written to a hundredth of one."""
 
 
 def number(text: str) -> float:
-    return float(text.replace("−", "-").replace(" ", ""))
+    return float(text.replace(",", "").replace(" ", ""))
 
 
-def scale(svg: Element, name: str, axis: str = "x", panel: int = 1) -> Callable[[float], float]:
+def scale(svg: Element, name: str, axis: str = "x", panel: int = 1, log: bool = False) -> Callable[[float], float]:
     """From a number to its pixel, by the first and the last tick of an axis and what is written there."""
-    (axes,) = [e for e in svg.walk() if e.attributes.get("id") == f"{name}-axes_{panel}"]
-    ticks = [e for e in axes.walk() if re.search(rf"-{axis}tick_\d+$", e.attributes.get("id", ""))]
+    own = math.log if log else float
     found = []
-    for tick in ticks:
-        marks, texts = [use for use in tick.all("use") if axis in use.attributes], tick.all("text")
-        if texts and texts[0].text:
-            found.append((number(texts[0].text), float(marks[-1].attributes[axis])))
+    for tick in svg.find(f"{name}-axes-{panel}").all("g", class_=f"{axis}-tick"):
+        (mark,), texts = tick.all("line"), tick.all("text")
+        if texts:
+            found.append((own(number(texts[0].text)), float(mark.attributes[f"{axis}1"])))
+            assert mark.attributes[f"{axis}1"] == mark.attributes[f"{axis}2"]
+            if axis == "x":
+                assert texts[0].attributes["x"] == mark.attributes["x1"]
     (a, pixel_a), (b, pixel_b) = found[0], found[-1]
     assert a != b
-    return lambda x: pixel_a + (x - a) * (pixel_b - pixel_a) / (b - a)
+    return lambda x: pixel_a + (own(x) - a) * (pixel_b - pixel_a) / (b - a)
 
 
-def points(group: Element) -> list[tuple[float, float]]:
-    """The corners of what was drawn; of markers, their places."""
-    if uses := group.all("use"):
-        return [(float(use.attributes["x"]), float(use.attributes["y"])) for use in uses]
-    numbers = re.findall(r"-?\d+(?:\.\d+)?", group.all("path")[0].attributes["d"])
+def points(drawn: Element) -> list[tuple[float, float]]:
+    """The corners of what was drawn; of a mark, its place."""
+    read = {name: float(x) for name, x in drawn.attributes.items() if re.fullmatch(r"-?\d+(\.\d+)?", x)}
+    if drawn.tag == "line":
+        return [(read["x1"], read["y1"]), (read["x2"], read["y2"])]
+    if drawn.tag == "rect":
+        return [(read["x"], read["y"]), (read["x"] + read["width"], read["y"] + read["height"])]
+    numbers = re.findall(r"-?\d+(?:\.\d+)?", drawn.attributes["transform" if "transform" in drawn.attributes else "d"])
     return [(float(x), float(y)) for x, y in zip(numbers[::2], numbers[1::2], strict=True)]
 
 
@@ -91,23 +98,21 @@ def test_intervals_are_drawn_where_they_are(page: Element, figure: str, measure:
 
 
 def stroke(svg: Element, id: str) -> float:
-    return float(re.search(r"stroke-width: ([\d.]+)", svg.find(id).all("path")[0].attributes["style"])[1])  # type: ignore[index]
+    return float(re.search(r"stroke-width: ([\d.]+)", style(svg, id))[1])  # type: ignore[index]
 
 
 def style(svg: Element, id: str) -> str:
-    return " ".join(e.attributes.get("style", "") for e in svg.find(id).walk())
+    return svg.find(id).attributes["style"]
 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_kinds_of_lines_and_arms_differ_without_colour(page: Element, size: str) -> None:
     svg, name = drawing(page, "outcomes", size)
     assert stroke(svg, f"{name}-usual-0") > 3 * stroke(svg, f"{name}-certified-0")
-    fair, unfair = (svg.find(f"{name}-mean-{i}").all("use")[0].attributes for i in (2, 4))
     assert shape(svg, f"{name}-mean-0") != shape(svg, f"{name}-mean-2") == shape(svg, f"{name}-mean-4")
     assert "fill: var(--paper)" in style(svg, f"{name}-mean-4") and "fill: var(--paper)" not in style(
         svg, f"{name}-mean-2"
     )
-    assert unfair["style"] != fair["style"]
     assert "stroke: var(--faint)" in style(svg, f"{name}-usual-4")
     assert "stroke-dasharray" in style(svg, f"{name}-usual-1")
     assert "stroke-dasharray" not in style(svg, f"{name}-usual-0")
@@ -156,9 +161,7 @@ def test_what_the_log_covers(page: Element, size: str) -> None:
 def test_a_certified_interval_that_leaves_the_picture_ends_there_in_an_arrow(page: Element) -> None:
     far = tuple(replace(arm, outcome=replace(arm.outcome, certified_low=-40.0)) for arm in ARMS)
     svg, name = drawing(read_page(page_text(replace(certified(), arms=far))), "outcomes", "")
-    (frame,) = [e for e in svg.walk() if e.attributes.get("id") == f"{name}-patch_2"]
-    left = min(p[0] for p in points(frame))
-    assert across(svg, f"{name}-certified-0")[0] == pytest.approx(left, abs=NEAR)
+    assert across(svg, f"{name}-certified-0")[0] == pytest.approx(across(svg, f"{name}-frame")[0], abs=NEAR)
     assert across(svg, f"{name}-certified-0")[1] == pytest.approx(scale(svg, name)(0.63), abs=NEAR)
     assert across(svg, f"{name}-usual-0")[1] - across(svg, f"{name}-usual-0")[0] > 20
     whole, _ = drawing(page, "outcomes", "")
@@ -168,7 +171,7 @@ def test_a_certified_interval_that_leaves_the_picture_ends_there_in_an_arrow(pag
 
 def shape(svg: Element, id: str) -> str:
     """Of a marker."""
-    return svg.find(svg.find(id).all("use")[0].attributes["href"][1:]).attributes["d"]
+    return svg.find(id).attributes["d"]
 
 
 def test_without_certified_intervals_none_is_drawn() -> None:
@@ -177,33 +180,40 @@ def test_without_certified_intervals_none_is_drawn() -> None:
     assert "Thin line" not in found.text
 
 
-def test_nothing_is_wider_than_its_picture() -> None:
-    """Letters are taken to be 0.6 of their size wide: that is what the room was measured by; full-width ones count fully."""
-    names = ("an arm with a name that is far too long to be shown in full", "漢字" * 20, "W" * 40, "short")
-    arms = tuple(replace(ARMS[0], name=name, effective_rows=98765432.0, largest_weight=123456.0) for name in names)
-    found = read_page(page_text(evaluation(arms)))
-    for figure in ("outcomes", "gaps", "overlap"):
-        for svg in found.find(f"figure-{figure}").all("svg"):
-            width = float(svg.attributes["viewbox"].split()[2])
-            for row in _by_height(svg).values():
-                spans = sorted(_span(text) for text in row)
-                assert spans[0][0] >= 0 and spans[-1][1] <= width
-                assert all(a[1] <= b[0] for a, b in pairwise(spans)), [e.text for e in row]
+LONG = (
+    "an arm with a name that is far too long to be shown in full", "漢字" * 20, "W" * 40, "short", "ЩШЖ и так далее", "m" * 200
+)  # fmt: skip
 
 
-def _by_height(svg: Element) -> dict[str, list[Element]]:
-    rows: dict[str, list[Element]] = {}
-    for text in svg.all("text"):
-        rows.setdefault(text.attributes["y"], []).append(text)
-    return rows
+def lettered() -> dict[str, Any]:
+    """Results whose pages have much to write."""
+    arms = tuple(replace(ARMS[0], name=name, effective_rows=98765432.0, largest_weight=123456.0) for name in LONG)
+    money = tuple(
+        replace(arm, outcome=Estimate(48213.7e6, 47313.7e6, 49113.7e6, None, None), gap=Estimate(-1e9, -2e9, 1e9, None, None))
+        for arm in arms
+    )  # fmt: skip
+    ads, many, coin = (load_problem(name) for name in ("ad-marketplace", "synthetic-tight:K=24,m=20,seed=3", "coin"))
+    sizes = [50, 60, 80, 1000, 1001, 30_000]
+    some = simulate(coin.problem, coin.world, algorithms=["uniform", "mis", "csr-v1", "csr-v2", "pool"], pulls=sizes[:1], runs=2)  # fmt: skip
+    return {
+        "long names": evaluation(arms, arm=LONG[2]),
+        "large numbers": evaluation(money, arm=None, status=Status.NO_FAIR_ARM),
+        "intervals": certified(),
+        "run": identify(ads.problem, ads.world, pulls=1000, seed=7),
+        "rejection": identify(coin.problem, coin.world, algorithm="csr-v2", pulls=300, seed=1),
+        "simulation": replace(some, results=tuple(replace(p, pulls=T) for p in some.results for T in sizes)),
+        "six arms": inspect(ads.problem, ads.world),
+        "many arms": inspect(many.problem, many.world),
+    }
 
 
-def _span(text: Element) -> tuple[float, float]:
-    size = float(re.search(r"font-size: ([\d.]+)px", text.attributes["style"])[1])  # type: ignore[index]
-    length = sum(1.0 if ord(letter) > 0x2E80 else 0.6 for letter in text.text) * size
-    x, anchor = float(text.attributes["x"]), re.search(r"text-anchor: (\w+)", text.attributes["style"])[1]  # type: ignore[index]
-    start = {"start": x, "middle": x - length / 2, "end": x - length}[anchor]
-    return start, start + length
+def test_every_text_has_its_own_place_within_the_figure() -> None:
+    """By the letters of a real font."""
+    for name, result in lettered().items():
+        page = read_page(page_text(result))
+        assert page.all("svg"), name
+        for svg in page.all("svg"):
+            assert misplaced(svg) == [], (name, svg.all("title")[0].text, svg.attributes["viewbox"])
 
 
 # ---- the other figures ----
@@ -241,8 +251,61 @@ def test_intervals_and_truths_of_a_run(run: tuple[Any, Any], figure: str) -> Non
         assert across(svg, f"{name}-truth-{i}")[0] == pytest.approx(at(truth), abs=NEAR)
 
 
+@pytest.mark.parametrize("size", SIZES)
+def test_errors_and_their_limits(size: str) -> None:
+    coin = load_problem("coin")
+    found = simulate(coin.problem, coin.world, algorithms=["pool", "uniform"], pulls=[50, 100, 400], runs=20)
+    svg, name = drawing(read_page(page_text(found)), "errors", size)
+    up, along = scale(svg, name, "y"), scale(svg, name, "x", log=True)
+    for i, algorithm in enumerate(("pool", "uniform")):
+        drawn = [p for p in found.results if p.algorithm == algorithm]
+        line = [(along(p.pulls), up(p.error)) for p in drawn]
+        assert points(svg.find(f"{name}-error-{i}")) == [pytest.approx(point, abs=NEAR) for point in line]
+        low, high = ([(along(p.pulls), up(y)) for p, y in zip(drawn, ends, strict=True)] for ends in limits_of(drawn))
+        assert points(svg.find(f"{name}-limits-{i}")) == [pytest.approx(p, abs=NEAR) for p in (*low, *reversed(high))]
+
+
+def limits_of(drawn: list[Any]) -> tuple[list[float], list[float]]:
+    return [p.error_low for p in drawn], [p.error_high for p in drawn]
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_map_has_a_darker_cell_for_a_larger_distance(size: str) -> None:
+    ads = load_problem("ad-marketplace")
+    found = inspect(ads.problem, ads.world)
+    assert found.M is not None
+    K, matrix = len(found.M), found.M.copy()
+    matrix[4, 0] = np.inf
+    svg, name = drawing(read_page(page_text(replace(found, M=matrix))), "m", size)
+    cells = {}
+    for path in svg.all("path", class_="cells"):
+        fill = re.search("fill: ([^;]+)", path.attributes["style"])[1]  # type: ignore[index]
+        for x, y, wide, high in re.findall(r"M([\d.]+) ([\d.]+)h([\d.]+)v([\d.]+)", path.attributes["d"]):
+            if float(wide) == float(high):
+                cells[float(y), float(x)] = fill
+    assert len(cells) == K * K
+    in_order = [cells[place] for place in sorted(cells)]
+    assert in_order[4 * K] == f"url(#{name}-crossed)"
+    light = np.array([np.nan if fill.startswith("url") else luminance(fill) for fill in in_order]).reshape(K, K)
+    known = np.isfinite(matrix)
+    order = np.argsort(matrix[known], kind="stable")
+    assert np.all(np.diff(light[known][order]) <= 0)
+    assert light[known].max() > 3 * light[known].min()
+    names = {text.text: area(text) for text in svg.all("text") if "transform" not in text.attributes}
+    rows = sorted({y for y, _ in cells})
+    for row, arm in zip(rows, ads.problem.arm_names, strict=True):
+        if arm in names:
+            assert row < (names[arm][1] + names[arm][3]) / 2 < row + (rows[1] - rows[0])
+
+
+def luminance(fill: str) -> float:
+    red, green, blue = (int(fill[i : i + 2], 16) for i in (1, 3, 5))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
 def test_algorithms_have_their_own_markers() -> None:
     assert set(MARKERS) == set(COLOURS)
+    assert set(MARKERS.values()) <= {*SHAPES, *STROKES, "o"}
     assert len(set(MARKERS.values())) == len(MARKERS)
 
 
@@ -281,35 +344,3 @@ def test_a_tolerance_beyond_the_picture_is_said_to_be() -> None:
     wide = replace(found, problem=problem_of(found.problem.arm_names, 50.0))
     text = read_page(page_text(wide)).find("figure-gaps").text
     assert "Shaded: the tolerance, wider than the picture. A gap between -50 and 50 is fair." in text
-
-
-# ---- SVG as part of a page ----
-
-
-def test_ids_references_and_colours_are_the_pages_own() -> None:
-    text = (
-        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" viewBox="0 0 10 20" width="10pt">'
-        f'<metadata>x</metadata><defs><style>a</style><path id="p" d="M 0 0&#10;L 1 1"/></defs>'
-        f'<use xlink:href="#p" style="fill: {THEME["good"]}; clip-path: url(#p); font-family: \'A\', b; x: y"/>'
-        f"<text>{THEME['good']} url(#p) id=</text></svg>"
-    )
-    element = read_page(inlined(text, "fig", "A <title>", "words")).all("svg")[0]
-    assert element.attributes["viewbox"] == "0 0 10 20" and "width" not in element.attributes
-    assert element.all("title")[0].text == "A <title>" and element.find("fig-text").text == "words"
-    assert element.find("fig-p").attributes["d"] == "M 0 0 L 1 1"
-    use = element.all("use")[0].attributes
-    assert use == {"href": "#fig-p", "style": "fill: var(--good); clip-path: url(#fig-p);  x: y"}
-    assert element.all("text")[0].text == f"{THEME['good']} url(#p) id="
-    assert not element.all("metadata") and not element.all("style")
-
-
-@pytest.mark.parametrize(
-    ("text", "most", "expected"), [("short", 5, "short"), ("abcdefghij", 5, "ab…ij"), ("abcdefghij", 6, "ab…hij")]
-)
-def test_long_names_lose_their_middle(text: str, most: int, expected: str) -> None:
-    assert shown(text, most) == expected
-
-
-def test_theme_colours_are_apart_from_all_others() -> None:
-    assert len({*THEME.values(), *COLOURS.values()}) == len(THEME) + len(COLOURS)
-    assert np.all([re.fullmatch("#[0-9a-f]{6}", colour) for colour in THEME.values()])

@@ -17,7 +17,6 @@ from fairarm.cli import terminal as terminal_of
 from fairarm.experiments.identify import Identification
 from fairarm.problem.mechanism import Arm
 from fairarm.problem.outcome import Outcome
-from fairarm.reports.page.charts import _pull_ticks
 from fairarm.reports.page.inspection import reasons
 from fairarm.reports.page.write import page_text
 
@@ -173,23 +172,6 @@ def test_a_simulation_where_no_arm_is_fair(simulated: Any) -> None:
     assert "coin: no arm is fair." in page_of(replace(simulated, best_fair_arm=None)).text
 
 
-@pytest.mark.parametrize(
-    ("pulls", "texts"),
-    [
-        ([100], ["100"]),
-        ([1000, 3000, 10_000], ["1 000", "3 000", "10 000"]),
-        ([100, 110, 120, 1000], ["100", "", "", "1 000"]),
-    ],
-)
-def test_ticks_of_pulls_do_not_touch(pulls: list[int], texts: list[str]) -> None:
-    from matplotlib.figure import Figure
-
-    axes = Figure().add_subplot()
-    axes.set_xscale("log")
-    _pull_ticks(axes, pulls)
-    assert [label.get_text().replace("\u202f", " ").replace("\u00a0", " ") for label in axes.get_xticklabels()] == texts
-
-
 # ---- inspections ----
 
 
@@ -228,10 +210,9 @@ def test_divergences_are_drawn_with_their_numbers() -> None:
     page = page_of(found)
     assert found.M is not None and found.D is not None
     for name, matrix in (("m", found.M), ("d1", found.D[0]), ("d2", found.D[1])):
-        svg = page.find(f"figure-{name}")
-        written = [e.text for e in svg.all("text")]
-        assert all(written.count(f"{x:.2f}") for x in matrix.ravel() if x < 10)
-        assert len(svg.all("image")) >= 1
+        for svg in page.find(f"figure-{name}").all("svg"):
+            written = [e.text for e in svg.all("text")]
+            assert all(written.count(f"{x:.2f}") for x in matrix.ravel() if x < 10)
 
 
 def test_arms_without_overlap_are_hatched_and_named() -> None:

@@ -408,6 +408,27 @@ def test_the_same_bytes_in_another_process(tmp_path: Path) -> None:
     assert here.read_bytes() == (tmp_path / "there.html").read_bytes()
 
 
+def test_no_page_needs_what_draws_plots(tmp_path: Path) -> None:
+    """Every kind of page, in a process that has no matplotlib."""
+    code = (
+        "import sys, warnings; sys.path.insert(0, sys.argv[1]); warnings.simplefilter('ignore')\n"
+        "sys.modules['matplotlib'] = None\n"
+        "import fairarm, made_evaluations\n"
+        "from fairarm import identify, inspect, load_problem, report, simulate\n"
+        "coin = load_problem('coin')\n"
+        "p, w, folder = coin.problem, coin.world, sys.argv[2]\n"
+        "report(made_evaluations.certified(), folder + '/evaluation.html')\n"
+        "report(identify(p, w, pulls=100, seed=1), folder + '/identification.html', p)\n"
+        "report(identify(p, w, algorithm='csr-v2', pulls=100, seed=1), folder + '/rejection.html', p)\n"
+        "report(simulate(p, w, algorithms=['pool'], pulls=[50], runs=2), folder + '/simulation.html', p)\n"
+        "report(inspect(p, w), folder + '/inspection.html')"
+    )
+    subprocess.run([sys.executable, "-c", code, str(Path(__file__).parent), str(tmp_path)], check=True)
+    pages = {path.stem: read_page(path.read_text(encoding="utf-8")) for path in tmp_path.iterdir()}
+    assert set(pages) == {"evaluation", "identification", "rejection", "simulation", "inspection"}
+    assert all(len(page.all("svg")) >= 2 for page in pages.values())
+
+
 # ---- the file ----
 
 

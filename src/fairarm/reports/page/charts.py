@@ -1,33 +1,27 @@
-"""The other figures of a page: what the log covers, the phases of a run, errors against pulls, divergences."""
+"""The other figures of a page: what the log covers, the phases of a run, errors against pulls."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-import numpy as np
-
-from fairarm.core.types import FloatArray
 from fairarm.experiments.identify import PhaseStory
 from fairarm.experiments.simulate import Simulation
-from fairarm.reports.figures import draw_errors, dress_errors
+from fairarm.reports.figures import COLOURS, ERROR, MARKERS
+from fairarm.reports.page.axes import BELOW, LINE, Box, Panel, Ticks
 from fairarm.reports.page.parts import Figure
-from fairarm.reports.page.rows import DOTS_AN_INCH, Canvas, Row, Words, row_figure, text_width
-from fairarm.reports.svg import THEME, drawing, page_svg, shown
-from fairarm.reports.words import pulls_text, value
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawn
+from fairarm.reports.page.rows import Canvas, Row, Words, row_figure
+from fairarm.reports.scales import Scale, fitting_ticks, pull_ticks, tick_texts, ticks
+from fairarm.reports.svg import Drawing, fitted, text_width
+from fairarm.reports.words import pulls_text
 
 BARS = 60
 """More phases than this are drawn as one outline."""
-NAMED, NUMBERED = 24, 8
-"""With more arms a map has positions in place of names; with more than the second its cells hold no numbers."""
-TICKS_APART = 1.35
-DARK, LIGHT = "#0a0a0a", "#ffffff"
-"""Letters on a map's colours, which are the same on every page."""
+WIDE, NARROW = 920.0, 360.0
+EDGE = 8.0
+SHARE = (-0.03, 1.03)
+"""The limits of a scale of shares."""
 
 
 # ---- what the log covers ----
@@ -43,211 +37,176 @@ class Cover:
 
 
 def cover_figure(words: Words, covers: Sequence[Cover]) -> Figure:
-    """A bar an arm: solid where there are rows, hatched where there are none, a diamond at the overlap."""
+    """A bar per arm: solid where there are rows, hatched where there are none, a diamond at the overlap."""
 
     def draw(canvas: Canvas) -> None:
-        axes, thick = canvas.axes, 11.0
-        axes.set_xlim(-0.01, 1.01)
+        at, drawing, thick = canvas.panel.x, canvas.panel.drawing, 11.0
         for i, (cover, y) in enumerate(zip(covers, canvas.heights, strict=True)):
-            colour = THEME["good" if cover.row.best else "mark"]
-            axes.barh([y], [1 - cover.seen], thick, left=[cover.seen], fc="none", ec=THEME["muted"], hatch="///", lw=0.8, gid=f"unseen-{i}")  # fmt: skip
-            axes.barh([y], [cover.seen], thick, color=colour, lw=0, gid=f"seen-{i}")
-            axes.plot([cover.overlap], [y], marker="D", ms=7, mfc=THEME["paper"], mec=THEME["ink"], mew=1.4, ls="", gid=f"overlap-{i}", clip_on=False)  # fmt: skip
+            if math.isfinite(cover.seen):
+                left, middle, right = at(0.0), at(cover.seen), at(1.0)
+                colour, top = "good" if cover.row.best else "mark", y - thick / 2
+                drawing.rectangle((middle, top), (right - middle, thick), drawing.hatch(), "muted", 0.8, id=f"unseen-{i}")  # fmt: skip
+                drawing.rectangle((left, top), (middle - left, thick), colour, id=f"seen-{i}")
+            if math.isfinite(cover.overlap):
+                drawing.mark("D", (at(cover.overlap), y), 8.0, "paper", "ink", 1.4, id=f"overlap-{i}")
 
-    return row_figure(words, [cover.row for cover in covers], draw)
-
-
-# ---- figures of panels ----
-
-
-def _panels(
-    name: str, title: str, description: str, size: tuple[float, float], parts: int, down: bool, draw: Callable[[Drawn, list[Axes]], None]
-) -> str:  # fmt: skip
-    from matplotlib.figure import Figure as Drawn
-
-    with drawing():
-        figure = Drawn(figsize=(size[0] / DOTS_AN_INCH, size[1] / DOTS_AN_INCH), dpi=DOTS_AN_INCH, layout="constrained")
-        shape = (parts, 1) if down else (1, parts)
-        draw(figure, [figure.add_subplot(*shape, i + 1) for i in range(parts)])
-        return page_svg(figure, name, title, description)
+    return row_figure(words, [cover.row for cover in covers], (-0.01, 1.01), draw)
 
 
-def _calm(axes: Axes) -> None:
-    """Grid, frame and labels in the page's quiet colours."""
-    axes.grid(color=THEME["line"], lw=0.6)
-    axes.set_axisbelow(True)
-    axes.tick_params(which="both", color=THEME["line"], labelcolor=THEME["muted"], labelsize=11)
-    axes.xaxis.label.set_color(THEME["muted"])
-    axes.yaxis.label.set_color(THEME["muted"])
-    for spine in axes.spines.values():
-        spine.set_color(THEME["line"])
+# ---- the phases of a run ----
 
 
 def phase_figure(
     story: Sequence[PhaseStory], arms: int, title: str, description: str, caption: Sequence[str]
 ) -> Figure:
     """Pulls of each phase; beside it how sure the answer was, or how many arms were left."""
+    second = _probability if any(part.probability is not None for part in story) else _left
 
-    def draw(figure: Drawn, panels: list[Axes]) -> None:
-        from matplotlib.ticker import FuncFormatter, MaxNLocator
+    def drawn(name: str, width: float, height: float, boxes: Sequence[Box]) -> str:
+        drawing = Drawing(name, width, height)
+        for i, (box, draw) in enumerate(zip(boxes, (_pulls, second), strict=True), start=1):
+            with drawing.group(f"axes-{i}"):
+                draw(drawing, box, story, arms)
+        return drawing.element(title, description)
 
-        _draw_pulls(panels[0], story)
-        panels[0].yaxis.set_major_formatter(FuncFormatter(lambda x, _: pulls_text(round(x))))
-        if any(part.probability is not None for part in story):
-            _draw_probability(panels[1], story)
-        else:
-            _draw_left(panels[1], story, arms)
-        for axes in panels:
-            axes.set_xlabel("phase")
-            axes.xaxis.set_major_locator(MaxNLocator(8, integer=True, min_n_ticks=1))
-            _calm(axes)
-
-    wide = _panels("phases", title, description, (920, 280), 2, False, draw)
-    narrow = _panels("phases-narrow", title, description, (360, 470), 2, True, draw)
+    half, tall, below = (WIDE - 30) / 2, 200.0, BELOW + LINE + 12
+    beside = [Box(0, 26, half, tall), Box(half + 30, 26, half, tall)]
+    under = [Box(0, 26, NARROW, 150), Box(0, 26 + 150 + below + 34, NARROW, 150)]
+    wide = drawn("phases", WIDE, beside[0].bottom + below, beside)
+    narrow = drawn("phases-narrow", NARROW, under[1].bottom + below, under)
     return Figure("phases", wide, narrow, caption)
 
 
-def _draw_pulls(axes: Axes, story: Sequence[PhaseStory]) -> None:
-    phases, pulls = [part.phase for part in story], [part.pulls for part in story]
-    if len(story) <= BARS:
-        for i, (phase, number) in enumerate(zip(phases, pulls, strict=True)):
-            axes.bar([phase], [number], 0.8, color=THEME["mark"], gid=f"pulls-{i}")
-    else:
-        axes.fill_between(phases, pulls, step="mid", color=THEME["mark"], lw=0)
-    axes.set_ylabel("pulls")
-    axes.set_ylim(bottom=0)
-
-
-def _draw_probability(axes: Axes, story: Sequence[PhaseStory]) -> None:
-    known = [(part.phase, part.probability) for part in story if part.probability is not None]
-    dot = "o" if len(known) <= BARS else ""
-    phases, probabilities = zip(*known, strict=True)
-    axes.plot(phases, probabilities, color=THEME["good"], marker=dot, ms=5, gid="probability")
-    axes.set_ylim(-0.03, 1.03)
-    axes.set_ylabel("probability")
-
-
-def _draw_left(axes: Axes, story: Sequence[PhaseStory], arms: int) -> None:
+def _phase_panel(
+    drawing: Drawing, box: Box, story: Sequence[PhaseStory], name: str, limits: tuple[float, float], up: Ticks
+) -> Panel:
+    """A panel of phases within the box, whose left part holds what is written at the ticks ``up``."""
+    left = box.left + EDGE + up.widest + 8
+    box = Box(left, box.top, box.right - EDGE - left, box.height)
     phases = [part.phase for part in story]
-    few = len(story) <= BARS
-    axes.plot(
-        phases,
-        [len(p.left) for p in story],
-        color=THEME["mark"],
-        marker="o" if few else "",
-        label="arms left",
-        gid="left",
-    )
-    axes.plot(phases, [len(p.fair) for p in story], color=THEME["good"], marker="s" if few else "", ls="--", label="shown fair", gid="fair")  # fmt: skip
-    axes.set_ylim(-0.03 * arms, 1.05 * arms)
-    axes.set_ylabel("arms")
-    axes.legend(frameon=False, labelcolor=THEME["ink"])
+    x = Scale(min(phases) - 0.6, max(phases) + 0.6, box.left, box.right)
+    panel = Panel(drawing, box, x, Scale(*limits, box.bottom, box.top))
+    panel.up(up, name)
+    panel.across(Ticks(*fitting_ticks(x, 8, whole=True)), ["phase"])
+    return panel
+
+
+def _pulls(drawing: Drawing, box: Box, story: Sequence[PhaseStory], arms: int) -> None:
+    most = max(part.pulls for part in story)
+    at = ticks(0.0, 1.05 * most or 1.0, 6, whole=True)
+    up = Ticks(at, [pulls_text(round(x)) for x in at])
+    panel = _phase_panel(drawing, box, story, "pulls", (0.0, 1.05 * most or 1.0), up)
+    if len(story) <= BARS:
+        for i, part in enumerate(story):
+            (left, bottom), (right, top) = panel.place(part.phase - 0.4, 0), panel.place(part.phase + 0.4, part.pulls)
+            drawing.rectangle((left, top), (right - left, bottom - top), "mark", id=f"pulls-{i}")
+    else:
+        edges = [(part.phase + side, float(part.pulls)) for part in story for side in (-0.5, 0.5)]
+        outline = [(edges[0][0], 0.0), *edges, (edges[-1][0], 0.0)]
+        drawing.area([panel.place(*point) for point in outline], "mark")
+    panel.frame()
+
+
+def _probability(drawing: Drawing, box: Box, story: Sequence[PhaseStory], arms: int) -> None:
+    at = ticks(0.0, 1.0, 6)
+    panel = _phase_panel(drawing, box, story, "probability", SHARE, Ticks(at, tick_texts(at)))
+    known = [(part.phase, part.probability) for part in story if part.probability is not None]
+    _curve(panel, [(float(phase), p) for phase, p in known], "good", "o", "probability")
+    panel.frame()
+
+
+def _left(drawing: Drawing, box: Box, story: Sequence[PhaseStory], arms: int) -> None:
+    at = ticks(0.0, float(arms), 6, whole=True)
+    limits = (-0.03 * arms, 1.05 * arms)
+    panel = _phase_panel(drawing, box, story, "arms", limits, Ticks(at, tick_texts(at)))
+    _curve(panel, [(float(p.phase), float(len(p.left))) for p in story], "mark", "o", "left")
+    _curve(panel, [(float(p.phase), float(len(p.fair))) for p in story], "good", "s", "fair", "5.5 2.4")
+    panel.frame()
+    key = [_Key("arms left", "mark", "o"), _Key("shown fair", "good", "s", "5.5 2.4")]
+    _legend(drawing, key, panel.box.left + 50, panel.box.right, panel.box.top - 12)
+
+
+def _curve(
+    panel: Panel, points: Sequence[tuple[float, float]], colour: str, shape: str, id: str, dashes: str = ""
+) -> None:
+    """A line through the points, and a mark at each unless there are many."""
+    places = [panel.place(*point) for point in points]
+    panel.drawing.polyline(places, colour, 1.6, dashes, id=id)
+    for place in places if len(points) <= BARS else ():
+        panel.drawing.mark(shape, place, _size(shape), colour, width=1.8)
+
+
+def _size(shape: str) -> float:
+    """Of a mark on a curve: a star has little in its corners."""
+    return 11.0 if shape == "*" else 7.0
+
+
+# ---- errors against pulls ----
 
 
 def error_figure(found: Simulation, title: str, description: str, caption: Sequence[str]) -> Figure:
-    """Error against pulls, as `fairarm simulate --plot` draws it."""
+    """Error against pulls, one line per algorithm, the limits as bands."""
 
-    def draw(figure: Drawn, panels: list[Axes]) -> None:
-        (axes,) = panels
-        draw_errors(axes, found)
-        dress_errors(axes)
-        _pull_ticks(axes, sorted({point.pulls for point in found.results}))
-        _calm(axes)
-        handles, labels = axes.get_legend_handles_labels()
-        columns = 5 if figure.get_figwidth() > 6 else 2
-        figure.legend(
-            handles, labels, loc="outside lower center", ncols=columns, frameon=False, labelcolor=THEME["ink"]
-        )
+    def drawn(name: str, width: float, tall: float) -> str:
+        key = [_Key(a, _colour(a), MARKERS.get(a, "x")) for a in dict.fromkeys(p.algorithm for p in found.results)]
+        at = ticks(0.0, 1.0, 6)
+        up = Ticks(at, tick_texts(at))
+        left = EDGE + up.widest + 8
+        box = Box(left, 26, width - left - 26, tall)
+        top = box.bottom + BELOW + LINE + 22
+        drawing = Drawing(name, width, 0.0)
+        drawing.height = _legend(drawing, key, EDGE, width - EDGE, top) + 14
+        with drawing.group("axes-1"):
+            _draw_errors(drawing, box, found, key, up)
+        return drawing.element(title, description)
 
-    wide = _panels("errors", title, description, (920, 420), 1, True, draw)
-    narrow = _panels("errors-narrow", title, description, (360, 400), 1, True, draw)
-    return Figure("errors", wide, narrow, caption)
-
-
-def _pull_ticks(axes: Axes, pulls: Sequence[int]) -> None:
-    """A tick at every number of pulls, with its number where there is room."""
-    texts, last = [], 0.0
-    room = TICKS_APART if len(pulls) < 2 else max(TICKS_APART, (max(pulls) / min(pulls)) ** (1 / 6))
-    for T in pulls:
-        clear = not last or room * last <= T
-        texts.append(pulls_text(T) if clear else "")
-        last = T if clear else last
-    axes.set_xticks(list(pulls), texts)
-    axes.minorticks_off()
+    return Figure("errors", drawn("errors", WIDE, 320), drawn("errors-narrow", NARROW, 260), caption)
 
 
-# ---- divergences ----
+def _draw_errors(drawing: Drawing, box: Box, found: Simulation, key: Sequence[_Key], up: Ticks) -> None:
+    pulls = sorted({point.pulls for point in found.results})
+    spread = (pulls[-1] / pulls[0]) ** 0.05 if pulls[-1] > pulls[0] else 2.0
+    x = Scale(pulls[0] / spread, pulls[-1] * spread, box.left, box.right, log=True)
+    panel = Panel(drawing, box, x, Scale(*SHARE, box.bottom, box.top))
+    panel.up(up, ERROR)
+    panel.across(Ticks(*pull_ticks(x, pulls)), ["pulls"])
+    curves = [sorted((p for p in found.results if p.algorithm == one.name), key=lambda p: p.pulls) for one in key]
+    for i, (one, points) in enumerate(zip(key, curves, strict=True)):
+        limits = [(p.pulls, p.error_low) for p in points] + [(p.pulls, p.error_high) for p in reversed(points)]
+        drawing.area([panel.place(*point) for point in limits], one.colour, 0.13, id=f"limits-{i}")
+    for i, (one, points) in enumerate(zip(key, curves, strict=True)):
+        _curve(panel, [(p.pulls, p.error) for p in points], one.colour, one.shape, f"error-{i}")
+    panel.frame()
 
 
-def map_figure(name: str, title: str, matrix: FloatArray, arms: Sequence[str]) -> Figure:
-    """How far row k is from column j, by colour; no overlap at all is hatched."""
-    K = len(arms)
-    labels = [shown(arm, 14) for arm in arms] if K <= NAMED else []
-    around = max((text_width(label) for label in labels), default=34.0) + 10
-    side, bar = 440 - around - 28, 58.0
-    width, height = 440.0, 26 + side + around + bar
-    described = f"{title}. Infinite for {int(np.isinf(matrix).sum())} of {matrix.size} pairs."
-    with drawing():
-        from matplotlib.figure import Figure as Drawn
-
-        figure = Drawn(figsize=(width / DOTS_AN_INCH, height / DOTS_AN_INCH), dpi=DOTS_AN_INCH)
-        axes = figure.add_axes((around / width, (around + bar) / height, side / width, side / height))
-        _draw_map(figure, axes, matrix, (around / width, 34 / height, side / width, 10 / height))
-        _name_cells(axes, labels, K)
-        if K <= NUMBERED:
-            _number_cells(axes, matrix)
-        figure.text(around / width, 1 - 12 / height, title, va="center", fontsize=12, color=THEME["ink"])
-        return Figure(name, page_svg(figure, name, title, described), None, ())
+def _colour(algorithm: str) -> str:
+    """As the style sheet has it on a dark page, and of the figures' own colours on a light one."""
+    known = COLOURS.get(algorithm, "#000000")
+    return "ink" if known == "#000000" else f"var(--{algorithm}, {known})"
 
 
-def _draw_map(figure: Drawn, axes: Axes, matrix: FloatArray, bar: tuple[float, float, float, float]) -> None:
-    from matplotlib.colors import LogNorm
-    from matplotlib.patches import Rectangle
-    from matplotlib.ticker import FuncFormatter, NullFormatter
-
-    finite = matrix[np.isfinite(matrix) & (matrix > 0)]
-    low, high = (finite.min(), finite.max()) if finite.size else (1.0, 2.0)
-    high = max(high, 1.05 * low)
-    scale = LogNorm(low, high)
-    shaded = np.ma.masked_invalid(matrix)
-    image = axes.imshow(shaded, norm=scale, cmap="cividis_r", interpolation="none", aspect="auto")
-    for k, j in np.argwhere(np.isinf(matrix)):
-        axes.add_patch(Rectangle((j - 0.5, k - 0.5), 1, 1, fc="none", ec=THEME["muted"], hatch="xx", lw=0.4))
-    beneath = figure.add_axes(bar)
-    legend = figure.colorbar(image, cax=beneath, orientation="horizontal")
-    ticks = np.geomspace(low, high, 4)
-    legend.set_ticks(list(ticks))
-    legend.ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: _short(x)))
-    legend.ax.xaxis.set_minor_formatter(NullFormatter())
-    legend.ax.minorticks_off()
-    legend.ax.tick_params(color=THEME["line"], labelcolor=THEME["muted"], labelsize=11)
+# ---- legends ----
 
 
-def _name_cells(axes: Axes, labels: Sequence[str], K: int) -> None:
-    size = 12.0 if K <= 16 else 10.0
-    if labels:
-        axes.set_xticks(range(K), labels, rotation=90)
-        axes.set_yticks(range(K), labels)
-    else:
-        at = list(range(9, K, 10))
-        axes.set_xticks(at, [str(k + 1) for k in at])
-        axes.set_yticks(at, [str(k + 1) for k in at])
-    axes.tick_params(color=THEME["line"], labelcolor=THEME["ink"], labelsize=size)
-    for spine in axes.spines.values():
-        spine.set_color(THEME["line"])
+@dataclass(frozen=True)
+class _Key:
+    name: str
+    colour: str
+    shape: str
+    dashes: str = ""
 
 
-def _number_cells(axes: Axes, matrix: FloatArray) -> None:
-    finite = np.log(matrix[np.isfinite(matrix) & (matrix > 0)])
-    middle = (finite.min() + finite.max()) / 2 if finite.size else 0.0
-    for (k, j), x in np.ndenumerate(matrix):
-        light = np.isfinite(x) and x > 0 and np.log(x) > middle
-        colour = (LIGHT if light else DARK) if np.isfinite(x) else THEME["ink"]
-        axes.text(j, k, _short(float(x)), ha="center", va="center", fontsize=10.5, color=colour)
-
-
-def _short(x: float) -> str:
-    """At most five letters up to a hundred thousand: 1.25, 12.5, 125, 12500."""
-    if not np.isfinite(x):
-        return value(x)
-    return format(x, ".2f" if x < 10 else ".1f" if x < 100 else ".0f" if x < 1e5 else ".0e")
+def _legend(drawing: Drawing, key: Sequence[_Key], left: float, right: float, top: float) -> float:
+    """Lines of signs with their names, as many beside each other as have room; returns the height of the last one."""
+    sign, gap = 26.0, 22.0
+    texts = [fitted(one.name, right - left - sign) for one in key]
+    x, y = left, top
+    for one, text in zip(key, texts, strict=True):
+        wide = sign + text_width(text)
+        if x > left and x + wide > right:
+            x, y = left, y + 20.0
+        drawing.line((x, y), (x + 20.0, y), one.colour, 1.6, one.dashes)
+        drawing.mark(one.shape, (x + 10.0, y), _size(one.shape), one.colour, width=1.8)
+        drawing.text(text, (x + sign, y))
+        x += wide + gap
+    return y

@@ -5,21 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TypeGuard
 
 from fairarm.reports.page.parts import Figure
 from fairarm.reports.page.rows import Canvas, Row, Words, row_figure
-from fairarm.reports.svg import THEME
 from fairarm.reports.words import value
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 WIDEST, WIDEST_BAND = 4.0, 12.0
 """A picture may be this many times as wide as what must be seen, to hold certified intervals, and to hold the tolerance.
 Longer lines end in an arrow."""
 USUAL, THIN = 6.0, 1.3
-DASHES = (0, (0.5, 0.35))
+DASHES = "3 2.1"
 
 
 @dataclass(frozen=True)
@@ -37,7 +33,7 @@ class Line:
 
     @property
     def colour(self) -> str:
-        return THEME["good" if self.row.best else "faint" if self.unfair else "mark"]
+        return "good" if self.row.best else "faint" if self.unfair else "mark"
 
 
 @dataclass(frozen=True)
@@ -53,14 +49,17 @@ def forest(words: Words, lines: Sequence[Line], marks: Marks | None = None) -> F
     marks = marks or Marks()
     limits = window(lines, marks)
 
+    def beneath(canvas: Canvas) -> None:
+        if marks.tolerance is not None:
+            _draw_band(canvas, marks.tolerance, limits)
+
     def draw(canvas: Canvas) -> None:
-        canvas.axes.set_xlim(*limits)
-        _draw_marks(canvas.axes, marks, limits)
-        for i, (line, y) in enumerate(zip(lines, canvas.heights, strict=True)):
-            _draw_line(canvas.axes, i, line, y, limits)
+        _draw_marks(canvas, marks, limits)
+        for i, line in enumerate(lines):
+            _draw_line(canvas, i, line, limits)
 
     caption = [*_said(marks, limits), *words.caption]
-    return row_figure(replace(words, caption=caption), [line.row for line in lines], draw)
+    return row_figure(replace(words, caption=caption), [line.row for line in lines], limits, draw, beneath)
 
 
 def _said(marks: Marks, limits: tuple[float, float]) -> list[str]:
@@ -96,41 +95,60 @@ def _reach(low: float, high: float, others: Sequence[float], most: float) -> tup
     return max(first, low - reach), min(last, high + reach)
 
 
-def _draw_marks(axes: Axes, marks: Marks, limits: tuple[float, float]) -> None:
-    if marks.tolerance is not None:
-        low, high = max(-marks.tolerance, limits[0]), min(marks.tolerance, limits[1])
-        axes.axvspan(low, high, color=THEME["band"], lw=0, zorder=0.3, gid="tolerance")
-        for edge in (-marks.tolerance, marks.tolerance):
-            if limits[0] < edge < limits[1]:
-                axes.axvline(edge, color=THEME["good"], lw=1.2, ls="--", zorder=0.6)
+def _draw_marks(canvas: Canvas, marks: Marks, limits: tuple[float, float]) -> None:
+    panel, box, draw = canvas.panel, canvas.panel.box, canvas.panel.drawing
+
+    def upright(at: float, colour: str, width: float, dashes: str = "", id: str | None = None) -> None:
+        x = panel.x(at)
+        draw.line((x, box.top), (x, box.bottom), colour, width, dashes, id)
+
+    for edge in (-1.0, 1.0) if marks.tolerance is not None else ():
+        if limits[0] < (at := edge * (marks.tolerance or 0.0)) < limits[1]:
+            upright(at, "good", 1.2, "4.4 2")
     if marks.zero:
-        axes.axvline(0.0, color=THEME["muted"], lw=0.9, zorder=0.6)
-    if marks.plain is not None:
-        axes.axvline(marks.plain, color=THEME["ink"], lw=1.4, ls=(0, (1, 1.5)), zorder=0.9, gid="plain-gap")
+        upright(0.0, "muted", 0.9)
+    if marks.plain is not None and math.isfinite(marks.plain):
+        upright(marks.plain, "ink", 1.4, "1.4 2.1", id="plain-gap")
 
 
-def _draw_line(axes: Axes, i: int, line: Line, y: float, limits: tuple[float, float]) -> None:
-    colour = line.colour
-    if line.certified is not None:
-        _draw_certified(axes, i, line.certified, y, colour, limits)
-    if line.usual is not None:
-        dashes = DASHES if line.weak else "-"
-        axes.plot(line.usual, (y, y), color=colour, lw=USUAL, ls=dashes, solid_capstyle="butt", dash_capstyle="butt", zorder=3, gid=f"usual-{i}")  # fmt: skip
-    if line.mean is not None:
-        marker, size = ("*", 17.0) if line.row.best else ("o", 9.0)
-        face = THEME["paper"] if line.unfair else colour
-        edge = colour if line.unfair else THEME["paper"]
-        axes.plot([line.mean], [y], marker=marker, ms=size, mfc=face, mec=edge, mew=1.6 if line.unfair else 1.2, ls="", zorder=4, gid=f"mean-{i}")  # fmt: skip
-    if line.truth is not None:
-        axes.plot([line.truth], [y], marker="x", ms=8, mew=1.8, color=THEME["ink"], ls="", zorder=5, gid=f"truth-{i}")
+def _draw_band(canvas: Canvas, tolerance: float, limits: tuple[float, float]) -> None:
+    panel, box = canvas.panel, canvas.panel.box
+    left, right = panel.x(max(-tolerance, limits[0])), panel.x(min(tolerance, limits[1]))
+    panel.drawing.rectangle((left, box.top), (right - left, box.height), "band", id="tolerance")
+
+
+def _draw_line(canvas: Canvas, i: int, line: Line, limits: tuple[float, float]) -> None:
+    at, y, draw, colour = canvas.panel.x, canvas.heights[i], canvas.panel.drawing, line.colour
+    if _known(line.certified):
+        _draw_certified(canvas, i, line.certified, colour, limits)
+    if _known(line.usual):
+        low, high = (at(x) for x in _cut(line.usual, limits))
+        draw.line((low, y), (high, y), colour, USUAL, DASHES if line.weak else "", id=f"usual-{i}")
+    if line.mean is not None and math.isfinite(line.mean):
+        shape, size = ("*", 17.0) if line.row.best else ("o", 9.0)
+        fill, edge = ("paper", colour) if line.unfair else (colour, "paper")
+        draw.mark(shape, (at(line.mean), y), size, fill, edge, 1.6 if line.unfair else 1.2, id=f"mean-{i}")
+    if line.truth is not None and math.isfinite(line.truth):
+        draw.mark("x", (at(line.truth), y), 8.0, "ink", width=1.8, id=f"truth-{i}")
+
+
+def _known(ends: tuple[float, float] | None) -> TypeGuard[tuple[float, float]]:
+    return ends is not None and not any(math.isnan(x) for x in ends)
+
+
+def _cut(ends: tuple[float, float], limits: tuple[float, float]) -> tuple[float, float]:
+    """The part that is in the picture."""
+    low, high = (min(max(x, limits[0]), limits[1]) for x in ends)
+    return low, high
 
 
 def _draw_certified(
-    axes: Axes, i: int, ends: tuple[float, float], y: float, colour: str, limits: tuple[float, float]
+    canvas: Canvas, i: int, ends: tuple[float, float], colour: str, limits: tuple[float, float]
 ) -> None:
     """Thin, with ends; where it leaves the picture an arrow in place of the end."""
-    drawn = tuple(min(max(x, limits[0]), limits[1]) for x in ends)
-    axes.plot(drawn, (y, y), color=colour, lw=THIN, zorder=2, gid=f"certified-{i}")
+    at, y, draw = canvas.panel.x, canvas.heights[i], canvas.panel.drawing
+    drawn = _cut(ends, limits)
+    draw.line((at(drawn[0]), y), (at(drawn[1]), y), colour, THIN, id=f"certified-{i}")
     for x, end, arrow, side in zip(drawn, ends, "<>", ("low", "high"), strict=True):
         cut = x != end
-        axes.plot([x], [y], marker=arrow if cut else "|", ms=7 if cut else 10, mew=THIN, color=colour, ls="", clip_on=False, zorder=2, gid=f"{side}-{i}")  # fmt: skip
+        draw.mark(arrow if cut else "|", (at(x), y), 7.0 if cut else 10.0, colour, width=THIN, id=f"{side}-{i}")

@@ -96,6 +96,8 @@ def _guarantee(verdict: Verdict) -> list[Box]:
 
 
 def _phases(found: Identification) -> Section:
+    if not found.story:
+        return Section("The run", [Text("No pull was made.")])
     believed = any(part.probability is not None for part in found.story)
     beside = (
         "the probability of the most likely answer after it"
@@ -116,7 +118,7 @@ def _phases(found: Identification) -> Section:
     table = Table(
         "Phase by phase", ("phase", "pulls", "cost", "what it pulled", "after it"), rows, ("what it pulled", "after it")
     )
-    return Section("The run", [figure, table] if found.story else [Text("No pull was made.")])
+    return Section("The run", [figure, table])
 
 
 def _after(part: PhaseStory, found: Identification) -> str:

@@ -7,9 +7,9 @@ import numpy as np
 from fairarm.core.types import FloatArray
 from fairarm.experiments.inspection import Inspection
 from fairarm.problem.model import Problem
-from fairarm.reports.page.charts import NAMED, map_figure
 from fairarm.reports.page.evaluation import SIGNED, cut_note, fairness
 from fairarm.reports.page.forest import Line, Marks, forest
+from fairarm.reports.page.maps import NAMED, map_figure
 from fairarm.reports.page.parts import Block, Box, Facts, Items, Maps, Page, Section, Table, Text
 from fairarm.reports.page.rows import MOST_ROWS, Row, Words
 from fairarm.reports.words import limit_text, names, paper_lines, question, value, whole

@@ -1,49 +1,43 @@
-"""The frame of a figure with one row an arm: names at the left, numbers at the right, a picture between.
+"""The frame of a figure with one row per arm: names at the left, numbers at the right, a picture between.
 
-On a phone the name and the number stand above the picture, so that letters keep their size. Lengths are in pixels of the
-figure, at which it is shown unless the screen is narrower.
+On a phone the name and the number stand above the picture, so that letters keep their size.
 """
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from fairarm.reports.page.axes import BELOW, LINE, Box, Panel, Ticks
 from fairarm.reports.page.parts import Figure
-from fairarm.reports.svg import THEME, drawing, page_svg, shown
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Drawn
+from fairarm.reports.scales import Scale, fitting_ticks
+from fairarm.reports.svg import Drawing, fitted, text_width, wrapped
 
 MOST_ROWS = 60
-DOTS_AN_INCH = 72
-SIZE, EM = 12.0, 0.6
-"""Of letters, and the width of one: no common font has wider ones on average."""
 MANY = 25
 """With more rows the scale is repeated at the top."""
+HEAD_SIZE = 11.0
 
 
 @dataclass(frozen=True)
 class Frame:
-    """Pixels: of the whole, of a row, down to the picture's line in it, and around the rows."""
+    """Pixels: of the whole, of a row, down to the picture's line and to the letters in it, and above the rows."""
 
     width: float
     row: float
     line: float
+    letters: float
     top: float
-    bottom: float
     edge: float
     """Left and right of everything."""
     ticks: int
 
 
-WIDE = Frame(width=920, row=24, line=12, top=30, bottom=46, edge=4, ticks=7)
-NARROW = Frame(width=360, row=42, line=30, top=26, bottom=46, edge=14, ticks=5)
-NAME = 230.0
-"""The room for a name beside the picture."""
+WIDE = Frame(width=920, row=24, line=12, letters=12, top=30, edge=4, ticks=7)
+NARROW = Frame(width=360, row=42, line=30, letters=13, top=26, edge=14, ticks=5)
+NAME, HEAD = 230.0, 250.0
+"""The room for a name beside the picture, and the least for what heads the numbers."""
+STAR = "★ "
 
 
 @dataclass(frozen=True)
@@ -58,9 +52,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Canvas:
-    """Where to draw: row i has its line at ``heights[i]``, on axes whose vertical scale is pixels from the top."""
+    """Where to draw: numbers by the panel's horizontal scale, row i at the height ``heights[i]`` in pixels."""
 
-    axes: Axes
+    panel: Panel
     heights: tuple[float, ...]
     narrow: bool
 
@@ -78,101 +72,89 @@ class Words:
     caption: Sequence[str]
 
 
-def row_figure(words: Words, rows: Sequence[Row], draw: Callable[[Canvas], None]) -> Figure:
-    """The figure for a screen and the one for a phone; ``draw`` fills the axes and sets their horizontal limits."""
-    wide, narrow = (_drawn(words, rows, draw, frame) for frame in (WIDE, NARROW))
-    return Figure(words.name, wide, narrow, words.caption)
-
-
-def _drawn(words: Words, rows: Sequence[Row], draw: Callable[[Canvas], None], frame: Frame) -> str:
-    from matplotlib.figure import Figure as Drawn
-
-    narrow = frame is NARROW
-    labels = [
-        _fitted(row, frame.width - 2 * frame.edge - text_width(row.short) - 8 if narrow else NAME) for row in rows
-    ]
-    many = len(rows) > MANY
-    top = frame.top + (18 if many else 0)
-    height = top + frame.row * len(rows) + frame.bottom
-    left = frame.edge + (0 if narrow else _widest(labels) + 8)
-    right = frame.edge + (0 if narrow else _widest([words.heads[1], *(row.side for row in rows)]) + 8)
-    with drawing():
-        figure = Drawn(figsize=(frame.width / DOTS_AN_INCH, height / DOTS_AN_INCH), dpi=DOTS_AN_INCH)
-        across = frame.width - left - right
-        axes = figure.add_axes(
-            (left / frame.width, frame.bottom / height, across / frame.width, frame.row * len(rows) / height)
-        )
-        _scale(axes, frame, len(rows), words.xlabel, many)
-        heights = tuple(frame.row * i + frame.line for i in range(len(rows)))
-        _write(figure, words.heads, rows, labels, frame, height, top)
-        draw(Canvas(axes, heights, narrow))
-        name = f"{words.name}-narrow" if narrow else words.name
-        return page_svg(figure, name, words.title, words.description)
-
-
-def _fitted(row: Row, room: float) -> str:
-    """The name, shortened until there is room for it, but not beyond recognition."""
-    star, most = ("★ " if row.best else ""), len(row.label)
-    while most > 6 and text_width(star + shown(row.label, most), bold=row.best) > room:
-        most -= 1
-    return star + shown(row.label, most)
-
-
-def _widest(texts: Sequence[str]) -> float:
-    return max(text_width(text) for text in texts)
-
-
-def text_width(text: str, bold: bool = False) -> float:
-    """Pixels, a little too many: full-width letters count twice."""
-    wide = sum(1.05 if unicodedata.east_asian_width(letter) in "WF" else EM for letter in text)
-    return SIZE * wide * (1.1 if bold else 1.0)
-
-
-def _scale(axes: Axes, frame: Frame, rows: int, xlabel: str, many: bool) -> None:
-    from matplotlib.ticker import MaxNLocator, ScalarFormatter
-
-    axes.set_ylim(frame.row * rows, 0)
-    axes.set_yticks([])
-    axes.set_xlabel(xlabel, fontsize=SIZE, color=THEME["muted"])
-    axes.xaxis.set_major_locator(MaxNLocator(frame.ticks, steps=[1, 2, 5, 10]))
-    plain = ScalarFormatter(useOffset=False)
-    plain.set_scientific(False)
-    axes.xaxis.set_major_formatter(plain)
-    axes.tick_params(axis="x", labelsize=11, color=THEME["line"], labelcolor=THEME["muted"], top=many, labeltop=many)
-    axes.grid(axis="x", color=THEME["line"], lw=0.6)
-    axes.set_axisbelow(True)
-    for spine in axes.spines.values():
-        spine.set_color(THEME["line"])
-    for i in range(1, rows):
-        axes.axhline(frame.row * i, color=THEME["line"], lw=0.6, zorder=0.5)
-
-
-def _write(
-    figure: Drawn,
-    heads: tuple[str, str, str],
+def row_figure(
+    words: Words,
     rows: Sequence[Row],
-    labels: Sequence[str],
-    frame: Frame,
-    height: float,
-    top: float,
-) -> None:
-    """Names, numbers, and what they are."""
+    limits: tuple[float, float],
+    draw: Callable[[Canvas], None],
+    beneath: Callable[[Canvas], None] = lambda canvas: None,
+) -> Figure:
+    """The figure for a screen and the one for a phone.
+
+    ``draw`` fills the picture, whose scale has these limits, and ``beneath`` what the grid goes over.
+    """
+
+    def drawn(frame: Frame) -> str:
+        layout = _layout(words, rows, frame)
+        drawing, box = layout.drawing, layout.box
+        panel = Panel(drawing, box, Scale(*limits, box.left, box.right), Scale(0, box.height, box.top, box.bottom))
+        canvas = Canvas(panel, tuple(box.top + frame.row * i + frame.line for i in range(len(rows))), frame is NARROW)
+        with drawing.group("axes-1"):
+            beneath(canvas)
+            _lines(panel, frame, len(rows))
+            panel.across(Ticks(*fitting_ticks(panel.x, frame.ticks)), layout.below, len(rows) > MANY)
+            draw(canvas)
+            panel.frame("frame")
+        _write(layout, rows, frame)
+        return drawing.element(words.title, words.description)
+
+    return Figure(words.name, drawn(WIDE), drawn(NARROW), words.caption)
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """What stands where, by how wide the texts are."""
+
+    drawing: Drawing
+    box: Box
+    heads: tuple[str, str]
+    labels: Sequence[str]
+    numbers: Sequence[str]
+    below: Sequence[str]
+
+
+def _layout(words: Words, rows: Sequence[Row], frame: Frame) -> _Layout:
     narrow = frame is NARROW
-    left, right = frame.edge / frame.width, 1 - frame.edge / frame.width
-    for x, words, align in ((left, heads[0], "left"), (right, heads[2 if narrow else 1], "right")):
-        figure.text(x, 1 - 12 / height, words, ha=align, va="center", fontsize=11, color=THEME["muted"])
-    for i, (row, label) in enumerate(zip(rows, labels, strict=True)):
-        y = 1 - (top + frame.row * i + (13 if narrow else frame.line)) / height
-        weight = "bold" if row.best else "normal"
-        figure.text(
-            left, y, label, ha="left", va="center_baseline", fontsize=SIZE, fontweight=weight, color=THEME["ink"]
-        )
-        figure.text(
-            right,
-            y,
-            row.short if narrow else row.side,
-            ha="right",
-            va="center_baseline",
-            fontsize=SIZE,
-            color=THEME["ink"],
-        )
+    inside = frame.width - 2 * frame.edge
+    numbers = [row.short if narrow else row.side for row in rows]
+    widest = max(text_width(text) for text in numbers)
+    labels = [
+        _label(row, inside - text_width(text) - 22 if narrow else NAME) for row, text in zip(rows, numbers, strict=True)
+    ]
+    room = inside / 2 if narrow else max(widest, HEAD)
+    first, second = (fitted(head, room, HEAD_SIZE) for head in (words.heads[0], words.heads[2 if narrow else 1]))
+    left = right = 0.0
+    if not narrow:
+        left = 12 + max(text_width(label, bold=row.best) for row, label in zip(rows, labels, strict=True))
+        right = 14 + max(widest, text_width(second, HEAD_SIZE))
+    top = frame.top + (18 if len(rows) > MANY else 0)
+    box = Box(frame.edge + left, top, inside - left - right, frame.row * len(rows))
+    below = wrapped(words.xlabel, box.width)
+    height = box.bottom + BELOW + LINE * len(below) + 12
+    drawing = Drawing(f"{words.name}-narrow" if narrow else words.name, frame.width, height)
+    return _Layout(drawing, box, (first, second), labels, numbers, below)
+
+
+def _write(layout: _Layout, rows: Sequence[Row], frame: Frame) -> None:
+    """Names, numbers, and what they are."""
+    inset = 5.0 if frame is NARROW else 0.0  # on a phone letters stand within the frame
+    left, right = frame.edge + inset, frame.width - frame.edge - inset
+    layout.drawing.text(layout.heads[0], (left, 12.0), "start", HEAD_SIZE, "muted")
+    layout.drawing.text(layout.heads[1], (right, 12.0), "end", HEAD_SIZE, "muted")
+    for i, row in enumerate(rows):
+        y = layout.box.top + frame.row * i + frame.letters
+        layout.drawing.text(layout.labels[i], (left, y), bold=row.best, halo=inset > 0)
+        layout.drawing.text(layout.numbers[i], (right, y), "end", halo=inset > 0)
+
+
+def _label(row: Row, room: float) -> str:
+    star = STAR if row.best else ""
+    return star + fitted(row.label, room - text_width(star, bold=row.best), bold=row.best)
+
+
+def _lines(panel: Panel, frame: Frame, rows: int) -> None:
+    """Between rows."""
+    box = panel.box
+    for i in range(1, rows):
+        y = box.top + frame.row * i
+        panel.drawing.line((box.left, y), (box.right, y), "line", 0.6)

@@ -12,7 +12,6 @@ from fairarm.reports.figures import COLOURS, ERROR, MARKERS, SALT, save_figure
 from fairarm.reports.paper.beyond import DEFAULTS, simulated
 from fairarm.reports.paper.judging import Material
 from fairarm.reports.paper.rules import NAMES, Count, Curve, NotMeasuredError
-from fairarm.reports.svg import NO_METADATA
 from fairarm.reports.words import pulls_text
 
 if TYPE_CHECKING:
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 STYLE: dict[Any, Any] = {"svg.hashsalt": SALT, "svg.fonttype": "path", "font.size": 10, "axes.titlesize": 11}
+NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
 TITLES = {
     "none": "no constraint (E = 2)",
     "loose": "loose constraint (E = 0.15)",

@@ -10,10 +10,10 @@ from typing import Any
 from fairarm.experiments.paper.instances import PROGRAMME_PULLS, Instance
 from fairarm.files import write_whole
 from fairarm.reports.paper.claims import INTRODUCTION, QUICK_NOTE
+from fairarm.reports.paper.inline import inlined
 from fairarm.reports.paper.judging import FAILS, HOLDS, UNKNOWN, Section
 from fairarm.reports.paper.rules import HINDSIGHT, RULES
 from fairarm.reports.rendering import render
-from fairarm.reports.svg import inlined
 from fairarm.reports.words import pulls_text
 
 CAPTIONS = {
