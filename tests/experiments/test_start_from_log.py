@@ -333,7 +333,8 @@ def test_a_log_that_answers_needs_no_pull_and_the_plan_says_so() -> None:
 
 def test_a_log_saves_pulls_and_a_curve_starts_at_none() -> None:
     scenario = load_problem("ad-marketplace")
-    asked: dict[str, Any] = {"truths": 40, "target_error": 0.15, "seed": 1}
+    margins = {"outcome_margin": 0.2, "gap_margin": 0.06}  # the same for both: by themselves they follow the truths
+    asked: dict[str, Any] = {"truths": 40, "target_error": 0.15, "seed": 1, **margins}
     log = logged(scenario.world, 20)
     without, found = plan(scenario.problem, **asked), plan(scenario.problem, log=log, **asked)
     assert without.log_rows == 0 and (without.prior_mean, without.prior_strength) == (0.5, 2.0)

@@ -29,10 +29,10 @@ def plan(
     target_error: Annotated[float, typer.Option(help="How often the answer may be wrong.")] = 0.05,
     outcome_margin: Annotated[
         float | None,
-        typer.Option(help="An arm this close to the best one counts as right; 2 % of the outcome's range if not given."),
+        typer.Option(help="An arm this close to the best one counts as right; if not given, a fifth of what the best arm has over the average one, at most 2 % of the outcome's range."),
     ] = None,
     gap_margin: Annotated[
-        float | None, typer.Option(help="The same for the tolerance; 10 % of it if not given.")
+        float | None, typer.Option(help="The same for the tolerance; if not given, 10 % of it, at most 10 % of the distance between the arms' gaps.")
     ] = None,
     prior_mean: Annotated[
         float | None,

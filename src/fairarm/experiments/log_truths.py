@@ -65,13 +65,14 @@ def counted_log(problem: Problem, simple: Problem, log: Batch | None) -> CellEvi
     """A log as counts; ``simple`` is the problem with an outcome that has states, the lowest and the highest if it was real."""
     if log is not None and simple is not problem:
         check_batch(problem, log)
-        log = _all_or_nothing(problem, log)
+        low, high = simple.outcome.values or (0.0, 1.0)
+        log = _all_or_nothing(problem, log, low, high)
     found = log_evidence(simple, log)
     return found if isinstance(found, CellEvidence) else None
 
 
-def _all_or_nothing(problem: Problem, log: Batch) -> Batch:
-    """The log with a real outcome as its lowest or highest value, so that sums are kept.
+def _all_or_nothing(problem: Problem, log: Batch, low: float, high: float) -> Batch:
+    """The log with a real outcome as its lowest or highest value, so that sums are kept. All of it lies between the two.
 
     Lines that differ in the outcome alone become two; their sums are rounded one after the other, each taking over what
     the one before left, cell by cell, so that the sum of a cell is off by at most 1 row.
@@ -80,9 +81,8 @@ def _all_or_nothing(problem: Problem, log: Batch) -> Batch:
     others = {name: np.asarray(log.columns[name]) for name in (problem.sensitive, *problem.cell_columns)}
     first, at = distinct([log.arm, log.regime, *others.values()])
     rows = np.bincount(at, weights=log.count, minlength=len(first))
-    highest = np.bincount(
-        at, weights=log.count * problem.outcome.scale(np.asarray(log.columns[node])), minlength=len(first)
-    )
+    share = (np.asarray(log.columns[node], dtype=np.float64) - low) / (high - low)
+    highest = np.bincount(at, weights=log.count * share, minlength=len(first))
     reached = np.round(np.cumsum(highest))
     tops = np.clip(np.diff(reached, prepend=0.0), 0.0, rows)
     columns: dict[str, Any] = {name: np.tile(values[first], 2) for name, values in others.items()}

@@ -1,9 +1,9 @@
 """How many pulls, of what, at what cost: answered before the experiment, from what is known then.
 
 The outcome in each cell is not known yet, so truths are drawn from a prior and Pool is run in each of them. An answer
-counts as right if it is as good as the best one within a margin: under any prior some truths have two arms that are
-nearly tied, and no number of pulls tells those apart. Where there is a log, truths are drawn from what it says, and every
-run starts from it.
+counts as right if it is as good as the best one within a margin (`margins.py`): under any prior some truths have two arms
+that are nearly tied, and no number of pulls tells those apart. Where there is a log, truths are drawn from what it says,
+and every run starts from it.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from fairarm.algorithms.doubly_robust import choose_method
 from fairarm.algorithms.evidence import CellEvidence
 from fairarm.algorithms.pool import Pool
 from fairarm.algorithms.registry import DEFAULT, make_procedure
-from fairarm.algorithms.state import Answer
 from fairarm.algorithms.warm_start import rows_of
 from fairarm.core.statistics import wilson_interval
-from fairarm.core.types import BoolArray, FloatArray, IntArray
+from fairarm.core.types import FloatArray
 from fairarm.errors import BudgetError, OptionError, ProblemError
 from fairarm.experiments.log_truths import LogTruths, counted_log, law_by_columns
+from fairarm.experiments.margins import TOO_OFTEN, DrawnArms, Margins, good_enough
 from fairarm.experiments.simulate import chunk_size, replicate
 from fairarm.problem.context import ContextSample
 from fairarm.problem.model import Problem
 from fairarm.problem.outcome import Outcome
-from fairarm.problem.pulls import Batch
+from fairarm.problem.pulls import Batch, check_batch
 from fairarm.problem.variables import Variable
 from fairarm.worlds.cells import CellWorlds
 
@@ -39,6 +39,9 @@ FEWEST = 32
 """Pulls of the first point of the curve; each next one has twice as many, then the crossing is narrowed down."""
 
 NARROWINGS = 3
+LEAST_STRENGTH, MOST_STRENGTH = 1e-6, 1e9
+"""Limits of the prior strength; beyond them every cell is all or nothing, or all cells are the same."""
+
 BUDGET_STEPS = (0.03, 0.1, 0.3, 1.0)
 """Average costs that are tried, from the cheapest unit's (0) to the mean of all units' (1)."""
 
@@ -94,6 +97,12 @@ class ExperimentPlan:
     notes: tuple[str, ...]
     log_rows: int = 0
     """Rows of the log that every simulated experiment started from; pulls and costs are without it."""
+    gain: float = 0.0
+    """By how much the best arm's outcome is above the average arm's, in the median truth."""
+    gap_spread: float = 0.0
+    """The distance between the arms' largest and smallest gap, in the median truth."""
+    every_arm_right: float = 0.0
+    """The share of the truths in which the margins make every arm a right answer."""
 
     @property
     def cheapest(self) -> PlanOption | None:
@@ -113,10 +122,7 @@ class _Asked:
     """What the points of all curves have in common."""
 
     target: float
-    outcome_margin: float
-    gap_margin: float
-    mean: float
-    strength: float
+    margins: Margins
     truths: int
     seed: int
     most_pulls: int
@@ -138,11 +144,24 @@ class _PriorTruths:
     problem: Problem
     law: FloatArray
     shares: FloatArray
-    asked: _Asked
+    mean: float
+    strength: float
     log: None = None
 
     def draw(self, count: int, rng: np.random.Generator) -> CellWorlds:
-        return _truths(self.problem, self.law, self.shares, self.asked, count, rng)
+        """Worlds with each cell's outcome drawn from the prior: a Dirichlet law whose mean, on the scale, is the prior's."""
+        cells, values = self.problem.shared_cells, self.problem.outcome.scaled_values
+        low, high = int(np.argmin(values)), int(np.argmax(values))
+        base = np.full(len(values), 1.0 / len(values))
+        even = float(base @ values)
+        # move weight to one end until the mean is the one asked for
+        end = np.zeros(len(values))
+        end[high if self.mean > even else low] = 1.0
+        share = (self.mean - even) / (float(end @ values) - even)
+        alpha = self.strength * ((1.0 - share) * base + share * end)
+        gamma = np.maximum(rng.standard_gamma(alpha, (count, cells.cells, len(values))), np.finfo(float).tiny)
+        by_cell = gamma / gamma.sum(axis=2, keepdims=True)
+        return CellWorlds(self.problem, self.law, by_cell[:, cells.cell_of], self.shares)
 
 
 def plan(
@@ -164,7 +183,9 @@ def plan(
     reaches the target.
 
     The mean outcome of a cell is Beta(prior_mean · prior_strength, …) on the outcome's range: 0.5 and 2, the default, is
-    uniform. The margins, in the outcome's units, default to 2 % of its range and 10 % of the tolerance.
+    uniform. The margins are in the outcome's units. If not given they are small against the differences between the arms
+    in the drawn truths: a fifth of what the best arm has over the average one, at most 2 % of the range; and 10 % of
+    the tolerance, at most 10 % of the distance between the arms' gaps.
 
     ``log`` holds rows that were made before: truths are then drawn from what they say instead of the prior, of P(S) and
     the law of contexts too where those are not declared, and every simulated experiment starts from them.
@@ -173,47 +194,78 @@ def plan(
         raise OptionError(
             "A prior mean or strength was given with a log. Truths are drawn from what the log says: leave it out."
         )
-    prior_mean = 0.5 if prior_mean is None else prior_mean
-    prior_strength = 2.0 if prior_strength is None else prior_strength
-    width = problem.outcome.width
-    outcome_margin = 0.02 * width if outcome_margin is None else outcome_margin
-    gap_margin = 0.1 * problem.gap_tolerance if gap_margin is None else gap_margin
-    if not 0 < target_error < 1 or not 0 < prior_mean < 1 or not 0 < prior_strength < math.inf:
-        raise OptionError(
-            f"The target error and the prior mean lie between 0 and 1 and the prior strength is above 0; got {target_error}, "
-            f"{prior_mean} and {prior_strength}."
-        )
-    if outcome_margin < 0 or gap_margin < 0 or truths < 1 or most_pulls < FEWEST or jobs < 1:
-        raise OptionError(
-            f"Margins are 0 or more, truths and jobs 1 or more, most pulls {FEWEST} or more; got {outcome_margin}, {gap_margin}, "
-            f"{truths}, {jobs} and {most_pulls}."
-        )
-    asked = _Asked(
-        target_error, outcome_margin / width, gap_margin / width, prior_mean, prior_strength, truths, seed, most_pulls
-    )
-    simple, notes = _countable(problem)
+    mean, strength = 0.5 if prior_mean is None else prior_mean, 2.0 if prior_strength is None else prior_strength
+    _check_numbers(target_error, outcome_margin, gap_margin, mean, strength)
+    _check_counts(truths=(truths, 1), most_pulls=(most_pulls, FEWEST), seed=(seed, 0), jobs=(jobs, 1))
+    simple, notes = _countable(problem, log)
     before = counted_log(problem, simple, log)
-    source = _PriorTruths(simple, *_known_law(simple), asked) if before is None else LogTruths(simple, before)
+    source = _PriorTruths(simple, *_known_law(simple), mean, strength) if before is None else LogTruths(simple, before)
+    drawn = DrawnArms.of((worlds for _, worlds in _chunks(simple, source, truths, seed)), simple)
+    width, default = problem.outcome.width, drawn.margins()
+    outcome_margin = _two_digits(default.outcome * width) if outcome_margin is None else outcome_margin
+    gap_margin = _two_digits(default.gap * width) if gap_margin is None else gap_margin
+    margins = Margins(outcome_margin / width, gap_margin / width)
+    asked = _Asked(target_error, margins, truths, seed, most_pulls)
     options = tuple(_run_all(simple, source, asked, _budgets(simple), jobs, on_point))
-    return ExperimentPlan(
+    found = ExperimentPlan(
         problem=problem.name,
         target_error=target_error,
         outcome_margin=outcome_margin,
         gap_margin=gap_margin,
-        prior_mean=prior_mean if before is None else None,
-        prior_strength=prior_strength if before is None else None,
+        prior_mean=mean if before is None else None,
+        prior_strength=strength if before is None else None,
         truths=truths,
         seed=seed,
         options=options,
-        notes=(*notes, *_log_notes(simple, before, options)),
+        notes=notes,
         log_rows=rows_of(before),
+        gain=drawn.gain * width,
+        gap_spread=drawn.gap_spread * width,
+        every_arm_right=drawn.every_arm_right(margins),
     )
+    return replace(found, notes=(*notes, *_margin_notes(found), *_log_notes(simple, before, found)))
 
 
-def _log_notes(problem: Problem, log: CellEvidence | None, options: tuple[PlanOption, ...]) -> Iterator[str]:
+def _two_digits(number: float) -> float:
+    return float(f"{number:.1e}")
+
+
+def _check_numbers(
+    target: float, outcome_margin: float | None, gap_margin: float | None, mean: float, strength: float
+) -> None:
+    """Each by itself: not a number and infinity are refused too."""
+    for what, share in (("target error", target), ("prior mean", mean)):
+        if not 0 < share < 1:
+            raise OptionError(f"The {what} is {share}. It lies between 0 and 1.")
+    if not LEAST_STRENGTH <= strength <= MOST_STRENGTH:
+        raise OptionError(
+            f"The prior strength is {strength}. It is a number from {LEAST_STRENGTH:g} to {MOST_STRENGTH:g}."
+        )
+    for what, margin in (("outcome margin", outcome_margin), ("gap margin", gap_margin)):
+        if margin is not None and not 0 <= margin < math.inf:
+            raise OptionError(f"The {what} is {margin}. It is a finite number, 0 or more, in the outcome's units.")
+
+
+def _check_counts(**given: tuple[int, int]) -> None:
+    for name, (number, least) in given.items():
+        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
+            raise OptionError(f"{name} is {number!r}. It is a whole number, {least} or more.")
+
+
+def _margin_notes(found: ExperimentPlan) -> Iterator[str]:
+    if found.every_arm_right > TOO_OFTEN:
+        yield (
+            f"The margins are wider than the differences between the arms: in {found.every_arm_right:.0%} of the truths "
+            f"every arm counts as right because of them, so the numbers below say little. The best arm's outcome is about "
+            f"{found.gain:.3g} above the average arm's, and the gaps of the arms differ by about {found.gap_spread:.3g}: "
+            f"give margins well below that, or none."
+        )
+
+
+def _log_notes(problem: Problem, log: CellEvidence | None, found: ExperimentPlan) -> Iterator[str]:
     if log is None:
         return
-    if any(option.pulls == 0 for option in options):
+    if found.every_arm_right <= TOO_OFTEN and any(option.pulls == 0 for option in found.options):
         yield "The log already answers: no further pull is needed."
     if problem.fitted:
         yield f"The mechanism of '{problem.fitted[0]}' was fitted from rows: the truths take it as it is."
@@ -221,21 +273,34 @@ def _log_notes(problem: Problem, log: CellEvidence | None, options: tuple[PlanOp
         yield "The log has few rows a cell: the truths take all cells as alike as the log's rows show."
 
 
-def _countable(problem: Problem) -> tuple[Problem, tuple[str, ...]]:
-    """The problem with an outcome that has states: a real one is taken as all or nothing, the noisiest with its mean."""
+def _countable(problem: Problem, log: Batch | None = None) -> tuple[Problem, tuple[str, ...]]:
+    """The problem with an outcome that has states: a real one is taken as all or nothing, the noisiest with its mean.
+
+    All and nothing are the ends of the declared range; of what a log holds where there is one: its outcomes may vary far
+    less than the range allows, and the truths and the pulls needed follow from how much they vary.
+    """
     if real := [name for name in problem.cell_columns if not problem.variables[name].finite]:
         raise ProblemError(
             f"A plan needs finite columns; '{real[0]}' is real-valued. Declare it with states, e.g. bins of its range."
         )
-    if problem.outcome.values is not None:
+    known = problem.outcome
+    if known.values is not None:
         return problem, ()
-    node, low, high = problem.outcome.node, problem.outcome.low or 0.0, problem.outcome.high or 0.0
+    low, high, whose = known.low or 0.0, known.high or 0.0, "range"
+    if log is not None:
+        check_batch(problem, log)
+        seen = np.asarray(log.columns[known.node])[log.count > 0]
+        if len(seen) and seen.min() < seen.max():
+            low, high, whose = float(seen.min()), float(seen.max()), "log"
     made = replace(
         problem,
-        variables={**problem.variables, node: Variable(node, ("lowest", "highest"))},
-        outcome=Outcome(node, values=(low, high)),
+        variables={**problem.variables, known.node: Variable(known.node, ("lowest", "highest"))},
+        outcome=Outcome(known.node, values=(low, high), low=known.low, high=known.high),
     )
-    note = f"'{node}' is real-valued: it was taken as {low:g} or {high:g}, the noisiest outcome with the same mean."
+    note = (
+        f"'{known.node}' is real-valued: it was taken as {low:g} or {high:g}, the ends of its {whose}, the noisiest outcome "
+        f"with the same mean."
+    )
     return made, (note,)
 
 
@@ -330,52 +395,23 @@ def _option(
     return PlanOption(budget, curve, needed, point.mean_cost, tuple(units))
 
 
+def _chunks(problem: Problem, source: _Truths, truths: int, seed: int) -> Iterator[tuple[int, CellWorlds]]:
+    """All truths, the same ones at every call, in parts that fit into memory."""
+    size = chunk_size(problem)
+    for chunk in range(-(-truths // size)):
+        yield chunk, source.draw(min(size, truths - chunk * size), np.random.default_rng([seed, chunk]))
+
+
 def _point(problem: Problem, source: _Truths, asked: _Asked, pulls: int) -> tuple[PlanPoint, FloatArray]:
     """The error at one number of pulls, and the mean pulls of every unit, (R, K). The same truths at every point."""
     procedure = make_procedure(DEFAULT, problem, pulls) if pulls else Pool(problem, 0)
-    size, wrong, costs, made = chunk_size(problem), 0, 0.0, np.zeros(problem.cost_array.shape)
-    for chunk in range(-(-asked.truths // size)):
-        count = min(size, asked.truths - chunk * size)
-        worlds = source.draw(count, np.random.default_rng([asked.seed, chunk]))
+    wrong, costs, made = 0, 0.0, np.zeros(problem.cost_array.shape)
+    for chunk, worlds in _chunks(problem, source, asked.truths, asked.seed):
         rng = np.random.default_rng([asked.seed, chunk, pulls])
+        count = len(worlds.outcome_law)
         state, spent, _ = replicate(procedure, worlds, count, rng, int(rng.integers(1 << 62)), source.log)
-        wrong += int((~good_enough(worlds, state.answer, asked.outcome_margin, asked.gap_margin)).sum())
+        wrong += int((~good_enough(worlds, state.answer, asked.margins)).sum())
         costs += float(spent.sum())
         made += state.given.sum(axis=0)
     low, high = wilson_interval(wrong, asked.truths)
     return PlanPoint(pulls, wrong / asked.truths, low, high, costs / asked.truths), made / asked.truths
-
-
-def _truths(
-    problem: Problem, law: FloatArray, shares: FloatArray, asked: _Asked, count: int, rng: np.random.Generator
-) -> CellWorlds:
-    """Worlds with each cell's outcome drawn from the prior: a Dirichlet law whose mean, on the scale, is the prior's."""
-    cells, values = problem.shared_cells, problem.outcome.scaled_values
-    low, high = int(np.argmin(values)), int(np.argmax(values))
-    base = np.full(len(values), 1.0 / len(values))
-    even = float(base @ values)
-    # move weight to one end until the mean is the one asked for
-    end = np.zeros(len(values))
-    end[high if asked.mean > even else low] = 1.0
-    share = (asked.mean - even) / (float(end @ values) - even)
-    alpha = asked.strength * ((1.0 - share) * base + share * end)
-    gamma = np.maximum(rng.standard_gamma(alpha, (count, cells.cells, len(values))), np.finfo(float).tiny)
-    by_cell = gamma / gamma.sum(axis=2, keepdims=True)
-    return CellWorlds(problem, law, by_cell[:, cells.cell_of], shares)
-
-
-def good_enough(worlds: CellWorlds, answer: IntArray, outcome_margin: float, gap_margin: float) -> BoolArray:
-    """Which answers are right within the margins, (N,).
-
-    An arm: its gap is below E + margin, and no arm with a gap below E − margin is better by more than the margin.
-    "None": no arm has a gap below E − margin.
-    """
-    outcomes, gaps = worlds.outcomes()
-    E = worlds.problem.scaled_tolerance
-    clearly_fair = np.abs(gaps) < E - gap_margin
-    best = np.where(clearly_fair, outcomes, -np.inf).max(axis=1)
-    chosen = np.maximum(answer, 0)[:, None]
-    gap, outcome = (np.take_along_axis(a, chosen, axis=1)[:, 0] for a in (np.abs(gaps), outcomes))
-    named = (answer >= 0) & (gap < E + gap_margin) & (outcome >= best - outcome_margin)
-    none = (answer == Answer.NONE) & ~clearly_fair.any(axis=1)
-    return np.asarray(named | none)
