@@ -30,19 +30,24 @@ YOUNG = Finding(
 )
 
 
-def problem_of(arms: tuple[str, ...], tolerance: float = 0.1, sensitive: str = "sex") -> Problem:
+DAYS = Outcome("days", values=(0, 1))
+
+
+def problem_of(
+    arms: tuple[str, ...], tolerance: float = 0.1, sensitive: str = "sex", outcome: Outcome = DAYS
+) -> Problem:
     return Problem(
         name="ward",
         description="How beds are given on a ward.",
         variables=[
             Variable(sensitive, ("woman", "man")),
             Variable("bed", ("yes", "no")),
-            Variable("days", ("few", "many")),
+            Variable(outcome.node, ("few", "many")),
         ],
-        graph=[(sensitive, "bed"), ("bed", "days")],
+        graph=[(sensitive, "bed"), ("bed", outcome.node)],
         sensitive=sensitive,
         decision="bed",
-        outcome=Outcome("days", values=(0, 1)),
+        outcome=outcome,
         tolerance=tolerance,
         arms=[Arm(name, table("bed", [sensitive], [[0.5, 0.5], [0.4, 0.6]])) for name in arms],
         shares={"woman": 0.5, "man": 0.5},
@@ -117,4 +122,6 @@ def evaluation(arms: tuple[ArmEvaluation, ...] | None = None, **changes: Any) ->
 def certified(**changes: Any) -> Evaluation:
     """The same, without what voids the guarantee."""
     clean = {"findings": (YOUNG,), "not_certified": (), "certified_by": "joint region of the cell means"}
-    return evaluation(ARMS, **{**clean, "certified_status": Status.FOUND, "certified_arm": "by-need", **changes})
+    return evaluation(
+        changes.pop("arms", ARMS), **{**clean, "certified_status": Status.FOUND, "certified_arm": "by-need", **changes}
+    )

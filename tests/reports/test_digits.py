@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 
 import pytest
+from made_evaluations import problem_of
 
 from fairarm.problem.outcome import Outcome
-from fairarm.reports.words import digits_of, unit_of, value
+from fairarm.reports.words import digits_of, gap_unit_of, unit_of, value
 
 SHARE = Outcome("click", values=(0, 1))
 MONEY = Outcome("cost", low=0.0, high=100_000.0)
@@ -61,10 +62,14 @@ def test_two_ends_of_an_interval_never_look_the_same(power: int) -> None:
 @pytest.mark.parametrize(
     ("outcome", "expected"),
     [
-        (SHARE, "click, from 0 to 1"),
-        (MONEY, "cost, from 0 to 100,000"),
-        (Outcome("days", low=-1.5, high=1234567.0), "days, from -1.5 to 1,234,567"),
+        (SHARE, "click (from 0 to 1)"),
+        (MONEY, "cost (from 0 to 100,000)"),
+        (Outcome("days", low=-1.5, high=1234567.0), "days (from -1.5 to 1,234,567)"),
     ],
 )
 def test_units(outcome: Outcome, expected: str) -> None:
     assert unit_of(outcome) == expected
+
+
+def test_a_gap_says_whose_it_is_and_in_what() -> None:
+    assert gap_unit_of(problem_of(("a", "b"))) == "gap woman - man, in days (from 0 to 1)"

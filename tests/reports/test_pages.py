@@ -96,7 +96,7 @@ def test_every_arm_of_a_run_with_its_reason() -> None:
     assert {row["arm"].removeprefix("★ "): row["why"] for row in outcomes} == {
         r.name: r.reason for r in found.verdict.arms
     }
-    assert outcomes[0]["arm"] == "★ by-query" and gaps[0]["gap female - male"] == "+0.0509"
+    assert outcomes[0]["arm"] == "★ by-query" and gaps[0]["gap female - male, in revenue (from 0 to 10)"] == "+0.051"
     assert "Nothing is certified: the probability goes by the posterior." in page.text
     assert "Best mixture that is fair with probability 0.95" in page.text
 

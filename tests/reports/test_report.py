@@ -23,7 +23,9 @@ from fairarm.algorithms.state import Status
 from fairarm.errors import OptionError
 from fairarm.experiments.evaluate import ArmEvaluation, Estimate, Evaluation, NextPulls, ObservedGroup
 from fairarm.logs.findings import Finding
+from fairarm.problem.outcome import Outcome
 from fairarm.reports.page.evaluation import cut_note
+from fairarm.reports.page.parts import HINTS, Table
 from fairarm.reports.page.write import page_text
 from fairarm.reports.words import percent, value, weight, whole
 
@@ -188,11 +190,11 @@ def test_every_number_of_every_arm_is_in_the_tables(proved: Element) -> None:
     order = ["★ by-need", "never-tried", "lottery", "current", "by-sex"]
     assert [row["arm"] for row in outcomes] == [row["arm"] for row in gaps] == [row["arm"] for row in support] == order
     assert outcomes[0] == {
-        "arm": "★ by-need", "outcome": "0.5500", "95 % interval": "0.5200 to 0.5800",
+        "arm": "★ by-need", "mean days (from 0 to 1)": "0.5500", "95 % interval": "0.5200 to 0.5800",
         "certified interval": "0.4700 to 0.6300", "best": "0.953",
     }  # fmt: skip
     assert gaps[4] == {
-        "arm": "by-sex", "gap woman - man": "+0.2500", "95 % interval": "+0.2300 to +0.2700",
+        "arm": "by-sex", "gap woman - man, in days (from 0 to 1)": "+0.2500", "95 % interval": "+0.2300 to +0.2700",
         "certified interval": "+0.1900 to +0.3100", "fair": "0.020", "certified": "unfair",
     }  # fmt: skip
     assert support[1] == {
@@ -217,8 +219,8 @@ def test_the_plain_gap_and_how_it_differs(voided: Element) -> None:
     assert "Under by-need the gap is -0.0300 (-0.0500 to -0.0100): 0.0260 smaller in size." in text
     rows = table_rows(section(voided, "The plain gap in the log").all("table")[0])
     assert rows == [
-        {"group": "woman", "rows": "6,100", "mean days": "0.4370"},
-        {"group": "man", "rows": "5,829", "mean days": "0.3810"},
+        {"group": "woman", "rows": "6,100", "mean days (from 0 to 1)": "0.4370"},
+        {"group": "man", "rows": "5,829", "mean days (from 0 to 1)": "0.3810"},
     ]
 
 
@@ -331,13 +333,27 @@ def test_everything_from_outside_is_escaped(tmp_path: Path) -> None:
     assert any(label.startswith('id="y"') and label.endswith("#010001") for label in labels)
 
 
+def test_what_cannot_be_seen_is_written_as_what_it_is() -> None:
+    """Controls and marks that turn the direction of writing, in a table as in a figure."""
+    hidden = "a\x1b[31m\x07b\x85\u202egnip\u2066\u200f\x00\udce9"
+    arms = (ARMS[0], arm_of(hidden, 0.5, 0.0))  # which a problem would refuse
+    found = replace(evaluation(), arms=arms, findings=(Finding("f", hidden, 1, (hidden,)),), arm=hidden)
+    text = page_text(found)
+    assert not [c for c in text if not (c.isprintable() or c == "\n")]
+    seen = r"a\x1b[31m\x07b\x85\u202egnip\u2066\u200f\x00\udce9"
+    page = read_page(text)
+    assert f"★ {seen}" in [row["arm"] for row in table_rows(section(page, "All numbers").all("table")[0])]
+    assert page.all("article")[0].all("li")[0].text == seen
+    assert any(e.text.startswith(r"★ a\x1b[31m") for e in page.find("figure-outcomes").all("text"))
+
+
 def test_numbers_that_are_not_known_are_question_marks() -> None:
     nothing = Estimate(math.nan, math.nan, math.nan, None, None)
     blank = replace(arm_of("blank", 0.5, 0.0), outcome=nothing, gap=nothing, effective_rows=math.nan, overlap=math.nan, unseen=math.nan, largest_weight=math.nan)  # fmt: skip
     for arms in ((blank,), (ARMS[0], blank)):
         page = page_of(evaluation(arms, arm=None, status=Status.NO_FAIR_ARM))
         rows = {row["arm"]: row for row in table_rows(section(page, "All numbers").all("table")[0])}
-        assert rows["blank"]["outcome"] == "?"
+        assert rows["blank"]["mean days (from 0 to 1)"] == "?"
         assert "nan" not in page.text
 
 
@@ -345,6 +361,74 @@ def test_one_arm_with_intervals_of_no_width() -> None:
     point = Estimate(0.5, 0.5, 0.5, 0.5, 0.5)
     sure: ArmEvaluation = replace(arm_of("only", 0.5, 0.0), outcome=point, gap=Estimate(0.0, 0.0, 0.0, 0.0, 0.0))
     assert "only" in page_of(evaluation((sure,))).find("figure-outcomes").text
+
+
+# ---- units and digits ----
+
+
+def scaled(factor: float, outcome: Outcome, tolerance: float) -> Evaluation:
+    """The same in another unit."""
+
+    def of(number: Estimate) -> Estimate:
+        ends = (number.low, number.high, number.certified_low, number.certified_high)
+        return Estimate(factor * number.value, *(None if x is None else factor * x for x in ends))  # type: ignore[arg-type]
+
+    arms = tuple(replace(arm, outcome=of(arm.outcome), gap=of(arm.gap)) for arm in ARMS)
+    observed = tuple(
+        ObservedGroup(g, n, factor * mean) for g, n, mean in (("woman", 6100, 0.437), ("man", 5829, 0.381))
+    )
+    found = certified(arms=arms, observed=observed)
+    return replace(found, problem=problem_of(found.problem.arm_names, tolerance, outcome=outcome))
+
+
+@pytest.mark.parametrize(
+    ("factor", "outcome", "tolerance", "unit", "mean", "gap", "plain"),
+    [
+        (30_000.0, Outcome("cost", values=(0, 120_000)), 3000.0, "cost (from 0 to 120,000)", "16,500 (15,600 to 17,400)", "-900 (-1,500 to -300)", "+1,680"),
+        (0.008, Outcome("click", values=(0, 1)), 0.0008, "click (from 0 to 1)", "0.00440 (0.00416 to 0.00464)", "-0.00024 (-0.00040 to -0.00008)", "+0.00045"),
+        (1.0, Outcome("days", values=(0, 1)), 0.1, "days (from 0 to 1)", "0.5500 (0.5200 to 0.5800)", "-0.0300 (-0.0500 to -0.0100)", "+0.0560"),
+    ],
+)  # fmt: skip
+def test_numbers_have_their_unit_and_the_digits_that_are_known(
+    factor: float, outcome: Outcome, tolerance: float, unit: str, mean: str, gap: str, plain: str
+) -> None:
+    page = page_of(scaled(factor, outcome, tolerance))
+    outcomes, gaps = (table_rows(table) for table in section(page, "All numbers").all("table")[:2])
+    assert f"mean {unit}" in outcomes[0] and f"gap woman - man, in {unit}" in gaps[0]
+    assert f"{outcomes[0][f'mean {unit}']} ({outcomes[0]['95 % interval']})" == mean
+    assert f"{gaps[0][f'gap woman - man, in {unit}']} ({gaps[0]['95 % interval']})" == gap
+    for name, written in (("outcomes", mean), ("gaps", gap)):
+        wide, narrow = ([e.text for e in svg.all("text")] for svg in page.find(f"figure-{name}").all("svg"))
+        assert written in wide and written.split()[0] in narrow
+        for texts in (wide, narrow):
+            assert unit in " ".join(texts)
+    assert gap in section(page, ORDER[0]).text
+    assert f"plain gap in the log, {plain}." in page.text
+
+
+# ---- a table on a phone ----
+
+
+def table_of(columns: int, name: str = "arm", cell: str = "0.5500 to 0.6000") -> Table:
+    heads = ("arm", *(f"c{i}" for i in range(columns)))
+    return Table("A table", heads, [(name, *[cell] * columns)])
+
+
+def test_a_table_wider_than_the_screen_says_so() -> None:
+    assert table_of(1).hint is None
+    hints = [table_of(columns).hint or 0 for columns in range(1, 9)]
+    assert hints == sorted(hints) and hints[3] >= 28 and hints[-1] == HINTS[-1]
+    words = Table("t", ("arm", "why"), [("a", "a long reason of many words that is broken over lines")], ("why",))
+    assert words.hint is None or words.hint < 24
+
+
+def test_the_hint_is_seen_only_on_narrow_screens(voided: Element) -> None:
+    text = page_text(evaluation())
+    hinted = voided.all("p", class_="hint hint-36")
+    assert hinted and all("wider than the screen" in e.text for e in hinted)
+    assert re.search(r"\.hint \{ display: none", text)
+    for screen in HINTS:
+        assert f"@media screen and (max-width: {screen}rem) {{ .hint-{screen} {{ display: block; }} }}" in text
 
 
 # ---- every page ----

@@ -1,8 +1,11 @@
-"""Templates to text: everything that comes from outside is escaped, and a name that is missing is an error."""
+"""Templates to text: everything that comes from outside is escaped, what cannot be seen is written as what it is, and a
+name that is missing is an error."""
 
 from __future__ import annotations
 
 from typing import Any
+
+from fairarm.errors import printable
 
 
 def render(template: str, **values: Any) -> str:
@@ -11,9 +14,15 @@ def render(template: str, **values: Any) -> str:
     environment = Environment(
         loader=PackageLoader("fairarm.reports"),
         autoescape=True,
+        finalize=_seen,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
     return environment.get_template(template).render(values)
+
+
+def _seen(given: Any) -> Any:
+    """Plain text as `printable`: no control character, and none that turns the direction of writing, reaches a page."""
+    return printable(given) if type(given) is str else given

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
 
+from fairarm.errors import printable
+
 Point = tuple[float, float]
 
 NAMES = frozenset({"ink", "muted", "faint", "line", "band", "mark", "good", "paper"})
@@ -64,7 +66,8 @@ def shown(text: str, most: int) -> str:
 
 
 def fitted(text: str, room: float, size: float = SIZE, bold: bool = False, least: int = 6) -> str:
-    """A name, shortened until there is room for it, but not beyond recognition."""
+    """A name, as it will be seen, shortened until there is room for it, but not beyond recognition."""
+    text = printable(text)
     most = len(text)
     while most > least and text_width(shown(text, most), size, bold) > room:
         most -= 1
@@ -136,6 +139,11 @@ def number(x: float) -> str:
     return "0" if text == "-0" else text
 
 
+def seen(words: str) -> str:
+    """Words as markup: what cannot be seen as its escape, nothing of it an element."""
+    return escape(printable(words))
+
+
 def colour(name: str) -> str:
     return f"var(--{name})" if name in NAMES else name
 
@@ -158,8 +166,8 @@ class Drawing:
         defined = f"<defs>{''.join(self._hatches)}</defs>" if self._hatches else ""
         return (
             f'<svg viewBox="0 0 {number(self.width)} {number(self.height)}" style="max-width: {number(self.width)}px" role="img" '
-            f'aria-labelledby="{name}-title {name}-text"><title id="{name}-title">{escape(title)}</title>'
-            f'<desc id="{name}-text">{escape(description)}</desc>{defined}{"".join(self._parts)}</svg>'
+            f'aria-labelledby="{name}-title {name}-text"><title id="{name}-title">{seen(title)}</title>'
+            f'<desc id="{name}-text">{seen(description)}</desc>{defined}{"".join(self._parts)}</svg>'
         )
 
     @contextmanager
@@ -242,7 +250,7 @@ class Drawing:
         kind = ' class="halo"' if halo else ""
         self._parts.append(
             f'<text{kind} x="{number(x)}" y="{number(y + MIDDLE * size)}"{turn} style="font-size: {number(size)}px; '
-            f'text-anchor: {anchor}; fill: {colour(fill)}{weight}">{escape(words)}</text>'
+            f'text-anchor: {anchor}; fill: {colour(fill)}{weight}">{seen(words)}</text>'
         )
 
     def hatch(self, crossed: bool = False) -> str:

@@ -64,12 +64,13 @@ def interval_digits(
 
 
 def unit_of(outcome: Outcome) -> str:
-    """What the numbers of an outcome are: click, from 0 to 1."""
-    return f"{outcome.node}, from {_plain(outcome.low)} to {_plain(outcome.high)}"
+    """What the numbers of an outcome are: click (from 0 to 1)."""
+    return f"{outcome.node} (from {value(outcome.low, ',.10g')} to {value(outcome.high, ',.10g')})"
 
 
-def _plain(x: float | None) -> str:
-    return value(x, ",.10g")
+def gap_unit_of(problem: Problem) -> str:
+    """What a gap is: gap woman - man, in click (from 0 to 1)."""
+    return f"gap {' - '.join(problem.groups)}, in {unit_of(problem.outcome)}"
 
 
 def between(low: float | None, high: float | None, digits: str = ".4f") -> str:

@@ -15,6 +15,8 @@ from fairarm.reports.words import (
     METHODS,
     SETTLED,
     between,
+    gap_unit_of,
+    interval_digits,
     names,
     no_arm,
     not_fair_means,
@@ -23,12 +25,12 @@ from fairarm.reports.words import (
     posterior,
     proved,
     question,
+    unit_of,
     value,
     weight,
     whole,
 )
 
-SIGNED = "+.4f"
 PROBABLY = 0.5
 """An arm that is fair with a lower probability is drawn as unfair."""
 SUPPORT = {
@@ -68,12 +70,12 @@ def by_probability(found: Evaluation) -> list[ArmEvaluation]:
 
 
 def _answer(found: Evaluation) -> Box:
-    arm = _answered(found)
+    arm, digits, signed = _answered(found), outcome_digits(found), gap_digits(found)
     if arm is not None:
         headline = (
             f"{arm.name} is the best fair arm by this log, with probability {found.probability:.3f}: its outcome is "
-            f"{value(arm.outcome.value)} ({percent(found.confidence)} interval {between(arm.outcome.low, arm.outcome.high)}) and its gap "
-            f"{value(arm.gap.value, SIGNED)} ({between(arm.gap.low, arm.gap.high, SIGNED)})."
+            f"{value(arm.outcome.value, digits)} ({percent(found.confidence)} interval {between(arm.outcome.low, arm.outcome.high, digits)}) "
+            f"and its gap {_estimate(arm.gap, signed)}."
         )
     else:
         headline = f"{no_arm(found)} (probability of no fair arm {found.probability:.3f})."
@@ -91,7 +93,15 @@ def _answered(found: Evaluation) -> ArmEvaluation | None:
     return next((arm for arm in found.arms if arm.name == found.arm), None)
 
 
-def _estimate(number: Estimate, digits: str = ".4f") -> str:
+def outcome_digits(found: Evaluation) -> str:
+    return interval_digits(found.problem.outcome, [(arm.outcome.low, arm.outcome.high) for arm in found.arms])
+
+
+def gap_digits(found: Evaluation) -> str:
+    return interval_digits(found.problem.outcome, [(arm.gap.low, arm.gap.high) for arm in found.arms], signed=True)
+
+
+def _estimate(number: Estimate, digits: str) -> str:
     return f"{value(number.value, digits)} ({between(number.low, number.high, digits)})"
 
 
@@ -168,18 +178,18 @@ def _key(found: Evaluation, arms: Sequence[ArmEvaluation]) -> list[str]:
 
 def _outcomes(found: Evaluation, arms: Sequence[ArmEvaluation]) -> Section:
     drawn = arms[:MOST_ROWS]
-    node, sure = found.problem.outcome.node, percent(found.confidence)
+    outcome, sure, digits = found.problem.outcome, percent(found.confidence), outcome_digits(found)
     top = max(drawn, key=lambda a: a.outcome.value)
     words = Words(
         name="outcomes",
         title=f"Mean outcome of each arm, with {sure} intervals",
-        description=f"{len(drawn)} arms. The highest mean is that of {top.name}, {_estimate(top.outcome)}. All numbers are in the table.",
-        heads=("arm", f"{node} ({sure} interval)", node),
-        xlabel=f"mean {node}",
+        description=f"{len(drawn)} arms. The highest mean is that of {top.name}, {_estimate(top.outcome, digits)}. All numbers are in the table.",
+        heads=("arm", f"mean {outcome.node} ({sure} interval)", f"mean {outcome.node}"),
+        xlabel=f"mean {unit_of(outcome)}",
         caption=_key(found, drawn),
     )
-    figure = forest(words, [_line(found, arm, arm.outcome, ".4f") for arm in drawn])
-    return Section("How good each arm is", [Text(f"The mean {node} if the arm decided for everybody."), figure])
+    figure = forest(words, [_line(found, arm, arm.outcome, digits) for arm in drawn])
+    return Section("How good each arm is", [Text(f"The mean {outcome.node} if the arm decided for everybody."), figure])
 
 
 def _gaps(found: Evaluation, arms: Sequence[ArmEvaluation]) -> Section:
@@ -192,11 +202,12 @@ def _gaps(found: Evaluation, arms: Sequence[ArmEvaluation]) -> Section:
         title=f"Gap between the groups under each arm, with {sure} intervals, and the tolerance",
         description=f"{fair} of {len(drawn)} arms are probably within the tolerance of {tolerance:.6g}. All numbers are in the table.",
         heads=("arm", f"gap ({sure} interval)", "gap"),
-        xlabel=f"gap {s} - {other}",
+        xlabel=gap_unit_of(problem),
         caption=_key(found, drawn),
     )
-    lines = [_line(found, arm, arm.gap, SIGNED) for arm in drawn]
-    figure = forest(words, lines, Marks(tolerance, zero=True, plain=found.plain_gap))
+    signed = gap_digits(found)
+    lines = [_line(found, arm, arm.gap, signed) for arm in drawn]
+    figure = forest(words, lines, Marks(tolerance, zero=True, plain=found.plain_gap, digits=signed))
     node = problem.outcome.node
     text = f"The mean {node} if everybody were {s}, less the mean if everybody were {other}."
     return Section("How fair each arm is", [Text(text), figure])
@@ -235,22 +246,22 @@ def _cover_row(found: Evaluation, arm: ArmEvaluation) -> Row:
 
 def _plain(found: Evaluation) -> Section:
     blocks: list[Block] = [Text(plain_text(found))]
-    rows = [(group.group, whole(group.rows), value(group.mean)) for group in found.observed]
-    blocks.append(
-        Table("The log as it is: natural rows by group", ("group", "rows", f"mean {found.problem.outcome.node}"), rows)
-    )
+    digits = outcome_digits(found)
+    rows = [(group.group, whole(group.rows), value(group.mean, digits)) for group in found.observed]
+    columns = ("group", "rows", f"mean {unit_of(found.problem.outcome)}")
+    blocks.append(Table("The log as it is: natural rows by group", columns, rows))
     return Section("The plain gap in the log", blocks)
 
 
 def plain_text(found: Evaluation) -> str:
     """The plain gap, and how it differs from the arms' gaps."""
     s, other = found.problem.groups
-    gap = found.plain_gap
+    gap, signed = found.plain_gap, gap_digits(found)
     if gap is None:
         empty = next(group.group for group in found.observed if group.mean is None)
         return f"The log has no natural rows of {empty}: there is no plain gap to compare with."
     text = (
-        f"The plain gap, {s} - {other}, is {value(gap, SIGNED)}. It is what the rows of {_makers(found)} show as they are; an "
+        f"The plain gap, {s} - {other}, is {value(gap, signed)}. It is what the rows of {_makers(found)} show as they are; an "
         f"arm's gap is what is to be expected if that arm decided for everybody."
     )
     arm = _answered(found)
@@ -258,7 +269,10 @@ def plain_text(found: Evaluation) -> str:
         return text
     change = abs(gap) - abs(arm.gap.value)
     word = "smaller" if change > 0 else "larger"
-    return f"{text} Under {arm.name} the gap is {_estimate(arm.gap, SIGNED)}: {value(abs(change))} {word} in size."
+    return (
+        f"{text} Under {arm.name} the gap is {_estimate(arm.gap, signed)}: "
+        f"{value(abs(change), signed.removeprefix('+'))} {word} in size."
+    )
 
 
 def _makers(found: Evaluation) -> str:
@@ -278,18 +292,18 @@ def _makers(found: Evaluation) -> str:
 
 
 def _outcome_table(found: Evaluation, arms: Sequence[ArmEvaluation]) -> Table:
-    columns = ("arm", "outcome", f"{percent(found.confidence)} interval", "certified interval", "best")
-    rows = [(arm.name, *_cells(arm.outcome, ".4f"), value(arm.best_probability, ".3f")) for arm in arms]
+    head, digits = f"mean {unit_of(found.problem.outcome)}", outcome_digits(found)
+    columns = ("arm", head, f"{percent(found.confidence)} interval", "certified interval", "best")
+    rows = [(arm.name, *_cells(arm.outcome, digits), value(arm.best_probability, ".3f")) for arm in arms]
     return Table("Outcomes. Best: the probability that this is the best fair arm.", columns, rows, (), found.arm)
 
 
 def _gap_table(found: Evaluation, arms: Sequence[ArmEvaluation]) -> Table:
-    s, other = found.problem.groups
-    sure = percent(found.confidence)
-    columns = ("arm", f"gap {s} - {other}", f"{sure} interval", "certified interval", "fair", "certified")
+    sure, signed = percent(found.confidence), gap_digits(found)
+    columns = ("arm", gap_unit_of(found.problem), f"{sure} interval", "certified interval", "fair", "certified")
     said = {True: "fair", False: "unfair", None: "no"}
     rows = [
-        (arm.name, *_cells(arm.gap, SIGNED), value(arm.fair_probability, ".3f"), said[arm.certified_fair])
+        (arm.name, *_cells(arm.gap, signed), value(arm.fair_probability, ".3f"), said[arm.certified_fair])
         for arm in arms
     ]
     return Table(

@@ -43,6 +43,8 @@ class Marks:
     tolerance: float | None = None
     zero: bool = False
     plain: float | None = None
+    digits: str = "+.4f"
+    """Of that number."""
 
 
 def forest(words: Words, lines: Sequence[Line], marks: Marks | None = None) -> Figure:
@@ -67,8 +69,8 @@ def _said(marks: Marks, limits: tuple[float, float]) -> list[str]:
     if (edge := marks.tolerance) is None:
         return []
     beyond = -edge < limits[0] and limits[1] < edge
-    band = f"Shaded: the tolerance{', wider than the picture' if beyond else ''}. A gap between {-edge:.6g} and {edge:.6g} is fair."
-    plain = "" if marks.plain is None else f" Dotted: the plain gap in the log, {value(marks.plain, '+.4f')}."
+    band = f"Shaded: the tolerance{', wider than the picture' if beyond else ''}. A gap between {-edge:,.6g} and {edge:,.6g} is fair."
+    plain = "" if marks.plain is None else f" Dotted: the plain gap in the log, {value(marks.plain, marks.digits)}."
     return [band + plain]
 
 

@@ -9,7 +9,7 @@ from fairarm.algorithms.state import ArmReport, Verdict
 from fairarm.experiments.identify import Identification, PhaseStory
 from fairarm.problem.model import Problem
 from fairarm.reports.page.charts import phase_figure
-from fairarm.reports.page.evaluation import PROBABLY, SIGNED, cut_note, fairness
+from fairarm.reports.page.evaluation import PROBABLY, cut_note, fairness
 from fairarm.reports.page.forest import Line, Marks, forest
 from fairarm.reports.page.parts import Block, Box, Facts, Page, Section, Table, Text, Tone
 from fairarm.reports.page.rows import MOST_ROWS, Row, Words
@@ -17,12 +17,16 @@ from fairarm.reports.words import (
     answer_of,
     between,
     count,
+    digits_of,
+    gap_unit_of,
     guarantee_of,
+    interval_digits,
     mixture_text,
     names,
     plan_text,
     question,
     sureness,
+    unit_of,
     value,
     whole,
 )
@@ -152,15 +156,29 @@ class Measure:
 
 
 def _measures(found: Identification, problem: Problem | None) -> tuple[Measure, Measure]:
-    truth, names_ = found.truth, [report.name for report in found.verdict.arms]
+    truth, arms = found.truth, found.verdict.arms
+    names_ = [report.name for report in arms]
     outcomes = {} if truth is None else dict(zip(names_, truth.outcomes.tolist(), strict=True))
     gaps = {} if truth is None else dict(zip(names_, truth.gaps.tolist(), strict=True))
-    label = f"gap {' - '.join(problem.groups) if problem else next(iter(found.verdict.arms[0].gaps))}"
-    node = problem.outcome.node if problem else "outcome"
+    digits, signed = _digits(found, problem)
+    outcome = f"mean {unit_of(problem.outcome)}" if problem else "mean outcome"
+    gap = gap_unit_of(problem) if problem else f"gap {next(iter(arms[0].gaps))}, in the outcome's units"
     return (
-        Measure("outcomes", "Outcome of each arm", ".4f", lambda r: r.outcome, lambda r: r.outcome_interval, outcomes, f"mean {node}"),
-        Measure("gaps", "Gap between the groups under each arm", SIGNED, _gap, lambda r: r.gap_interval, gaps, label),
+        Measure("outcomes", "Outcome of each arm", digits, lambda r: r.outcome, lambda r: r.outcome_interval, outcomes, outcome),
+        Measure("gaps", "Gap between the groups under each arm", signed, _gap, lambda r: r.gap_interval, gaps, gap),
     )  # fmt: skip
+
+
+def _digits(found: Identification, problem: Problem | None) -> tuple[str, str]:
+    """Of outcomes and of gaps, as on the terminal."""
+    outcome, arms = problem.outcome if problem else None, found.verdict.arms
+    if found.verdict.leader is None:
+        tolerance = [problem.gap_tolerance] if problem else []
+        return digits_of(outcome), digits_of(outcome, tolerance, signed=True)
+    return (
+        interval_digits(outcome, [report.outcome_interval for report in arms]),
+        interval_digits(outcome, [report.gap_interval for report in arms], signed=True),
+    )
 
 
 def _gap(report: ArmReport) -> float | None:
@@ -213,9 +231,9 @@ def _key(found: Identification) -> list[str]:
 def _tables(verdict: Verdict, arms: Sequence[ArmReport], outcome: Measure, gap: Measure) -> list[Table]:
     if verdict.leader is None:
         first, second = verdict.arms[0].gaps
-        columns = ("arm", "outcome", f"gap {first}", f"gap {second}", "phase", "why")
+        columns = ("arm", outcome.xlabel, f"gap {first}", f"gap {second}", "phase", "why")
         rows = [
-            (r.name, value(r.outcome), *(value(g, SIGNED) for g in r.gaps.values()), str(r.rejected_in_phase or ""), r.reason)
+            (r.name, value(r.outcome, outcome.digits), *(value(g, gap.digits) for g in r.gaps.values()), str(r.rejected_in_phase or ""), r.reason)
             for r in arms
         ]  # fmt: skip
         return [
@@ -229,7 +247,7 @@ def _tables(verdict: Verdict, arms: Sequence[ArmReport], outcome: Measure, gap: 
     return [
         Table(
             "The most probable arms first. Best: the probability that this is the best fair arm; rows: effective sample size.",
-            ("arm", "outcome", "95 % limits", "best", "rows", "why"), best, ("why",), verdict.arm,
+            ("arm", outcome.xlabel, "95 % limits", "best", "rows", "why"), best, ("why",), verdict.arm,
         ),
         Table(
             "Gaps. Fair: the probability that the gap is below the tolerance.",

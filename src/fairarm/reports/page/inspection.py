@@ -7,12 +7,22 @@ import numpy as np
 from fairarm.core.types import FloatArray
 from fairarm.experiments.inspection import Inspection
 from fairarm.problem.model import Problem
-from fairarm.reports.page.evaluation import SIGNED, cut_note, fairness
+from fairarm.reports.page.evaluation import cut_note, fairness
 from fairarm.reports.page.forest import Line, Marks, forest
 from fairarm.reports.page.maps import NAMED, map_figure
 from fairarm.reports.page.parts import Block, Box, Facts, Items, Maps, Page, Section, Table, Text
 from fairarm.reports.page.rows import MOST_ROWS, Row, Words
-from fairarm.reports.words import limit_text, names, paper_lines, question, value, whole
+from fairarm.reports.words import (
+    digits_of,
+    gap_unit_of,
+    limit_text,
+    names,
+    paper_lines,
+    question,
+    unit_of,
+    value,
+    whole,
+)
 
 
 def inspection_page(found: Inspection, version: str) -> Page:
@@ -87,6 +97,7 @@ def _arms(found: Inspection) -> list[Block]:
     s, other = problem.groups
     j = problem.arm_index(problem.deployed) if problem.deployed else 0
     many = len(problem.arms) > NAMED
+    digits, signed = _digits(problem)
     rows = []
     for k, name in enumerate(problem.arm_names):
         fair = "?" if truth is None else "yes" if truth.fair[k] else "no"
@@ -94,7 +105,7 @@ def _arms(found: Inspection) -> list[Block]:
             (
                 name + (" (deployed)" if name == problem.deployed else ""),
                 *([str(k + 1)] if many else []),
-                value(float(truth.outcomes[k]) if truth else None), value(float(truth.gaps[k]) if truth else None, SIGNED), fair,
+                value(float(truth.outcomes[k]) if truth else None, digits), value(float(truth.gaps[k]) if truth else None, signed), fair,
                 value(None if found.M is None else float(found.M[k, j]), ".2f"),
                 *(value(None if found.D is None else float(found.D[d, k, j]), ".2f") for d in (0, 1)),
             )
@@ -102,8 +113,8 @@ def _arms(found: Inspection) -> list[Block]:
     columns = (
         "arm",
         *(["number"] if many else []),
-        "outcome",
-        f"gap {s} - {other}",
+        f"mean {unit_of(problem.outcome)}",
+        gap_unit_of(problem),
         "fair",
         "M",
         f"D {s}|{other}",
@@ -112,6 +123,11 @@ def _arms(found: Inspection) -> list[Block]:
     best = None if truth is None or truth.best_fair_arm is None else rows[truth.best_fair_arm][0]
     title = f"M and D: how far each arm is from {problem.arm_names[j]}; the smaller, the more its pulls tell."
     return [*_truth_figures(found), Table(title, columns, rows, ("fair",), best)]
+
+
+def _digits(problem: Problem) -> tuple[str, str]:
+    """Of outcomes and of gaps, as on the terminal."""
+    return digits_of(problem.outcome), digits_of(problem.outcome, [problem.gap_tolerance], signed=True)
 
 
 def _truth_figures(found: Inspection) -> list[Block]:
@@ -123,8 +139,9 @@ def _truth_figures(found: Inspection) -> list[Block]:
     star = "" if truth.best_fair_arm is None else "★ the best fair arm. "
     caption = [f"{star}● fair. ○ and grey: unfair.", *cut_note(len(problem.arms), "best")]
     outcome, gap = f"mean {problem.outcome.node}", f"gap {' - '.join(problem.groups)}"
+    digits, signed = _digits(problem)
 
-    def figure(name: str, what: str, numbers: FloatArray, digits: str, marks: Marks) -> Block:
+    def figure(name: str, what: str, unit: str, numbers: FloatArray, digits: str, marks: Marks) -> Block:
         texts = [value(float(numbers[k]), digits) for k in order]
         rows = [
             Row(problem.arm_names[k], text, text, k == truth.best_fair_arm)
@@ -132,11 +149,11 @@ def _truth_figures(found: Inspection) -> list[Block]:
         ]
         lines = [Line(row, float(numbers[k]), unfair=not truth.fair[k]) for k, row in zip(order, rows, strict=True)]
         title, text = f"The truth in this world: {what}", "All numbers are in the table."
-        return forest(Words(name, title, text, ("arm", what, what), what, caption), lines, marks)
+        return forest(Words(name, title, text, ("arm", what, what), unit, caption), lines, marks)
 
     return [
-        figure("outcomes", outcome, truth.outcomes, ".4f", Marks()),
-        figure("gaps", gap, truth.gaps, SIGNED, Marks(problem.gap_tolerance, zero=True)),
+        figure("outcomes", outcome, f"mean {unit_of(problem.outcome)}", truth.outcomes, digits, Marks()),
+        figure("gaps", gap, gap_unit_of(problem), truth.gaps, signed, Marks(problem.gap_tolerance, zero=True)),
     ]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from fairarm.core.types import FloatArray
+from fairarm.errors import printable
 from fairarm.reports.page.axes import Box
 from fairarm.reports.page.parts import Figure
 from fairarm.reports.svg import Drawing, Point, fitted, shown, text_width, wrapped
@@ -38,7 +39,7 @@ def map_figure(name: str, title: str, matrix: FloatArray, arms: Sequence[str]) -
 
 def _drawn(name: str, width: float, title: str, matrix: FloatArray, arms: Sequence[str]) -> Drawing:
     K = len(arms)
-    labels = [shown(arm, 14) for arm in arms] if K <= NAMED else []
+    labels = [shown(printable(arm), 14) for arm in arms] if K <= NAMED else []
     size = 12.0 if K <= 12 else 10.0 if K <= 18 else 8.5
     room = 0.36 * width
     labels = [fitted(label, room, size) for label in labels]

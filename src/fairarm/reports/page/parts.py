@@ -6,9 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from fairarm.reports.svg import text_width
+
 Tone = Literal["good", "plain", "warn"]
 SHORT = 18
 """Letters that are not broken over lines."""
+REM, LETTERS, PADDING = 16.0, 13.6, 19.2
+"""Pixels: of a rem, of a table's letters, and left and right of a cell's."""
+HINTS = tuple(range(20, 64, 4))
+"""Widths of screens in rem at which it may be said that a table goes on to the side."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,25 @@ class Table:
         """Whether the first column fits on a line."""
         return all(len(row[0]) <= SHORT for row in self.rows)
 
+    @property
+    def hint(self) -> int | None:
+        """The widest of the screens in `HINTS` on which the table does not fit; None if it fits on all."""
+        width = (sum(self._narrowest(i) for i in range(len(self.columns))) + 2 * REM) / REM
+        return max((screen for screen in HINTS if screen <= width), default=None)
+
+    def _narrowest(self, i: int) -> float:
+        """Pixels that a column needs: a number and a short name stay on a line, words break at spaces."""
+        cells = [row[i] for row in self.rows]
+        head = _longest_word(self.columns[i])
+        if i == 0:
+            best = "★ " if self.best is not None else ""
+            return PADDING + (_widest([head, *(best + cell for cell in cells)]) if self.short else 9 * REM)
+        if self.columns[i] not in self.texts:
+            return PADDING + _widest([head, *cells])
+        if any(len(cell) > SHORT for cell in cells):
+            return PADDING + 14 * REM
+        return PADDING + _widest([head, *(_longest_word(cell) for cell in cells)])
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -82,6 +107,14 @@ class Maps:
 
     figures: Sequence[Figure]
     kind: ClassVar[str] = "maps"
+
+
+def _longest_word(text: str) -> str:
+    return max(text.split(), key=len, default="")
+
+
+def _widest(texts: Sequence[str]) -> float:
+    return max(text_width(text, LETTERS) for text in texts)
 
 
 Block = Text | Items | Facts | Card | Table | Figure | Maps

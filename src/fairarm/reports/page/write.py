@@ -43,7 +43,9 @@ def check_report_path(path: Path) -> None:
 def page_text(result: object, problem: Problem | None = None) -> str:
     from markupsafe import Markup
 
-    return render("page.html.j2", page=page_of(result, problem), drawn=Markup)
+    from fairarm.reports.page.parts import HINTS
+
+    return render("page.html.j2", page=page_of(result, problem), drawn=Markup, hints=HINTS)
 
 
 def page_of(result: object, problem: Problem | None = None) -> Page:
