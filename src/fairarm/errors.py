@@ -54,6 +54,6 @@ def _escape(c: str) -> str:
 
 
 def one_line(message: str) -> str:
-    """A message fit for a terminal: `printable`, and of bounded length."""
-    short = message if len(message) <= _MESSAGE else message[: _MESSAGE - 1] + "…"
-    return printable(short)
+    """A message fit for a terminal: `printable`, and of bounded length, also where much had to be escaped."""
+    short = printable(message[:_MESSAGE])
+    return short if len(message) <= _MESSAGE and len(short) <= _MESSAGE else short[: _MESSAGE - 1] + "…"

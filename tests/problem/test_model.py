@@ -97,7 +97,7 @@ def test_pgmpy_graph_is_a_graph() -> None:
         ({"hidden": ["X"]}, "Node 'X' is declared hidden"),
         ({"hidden": ["Y"]}, "Node 'Y' is declared hidden"),
         ({"hidden": ["luck"]}, "'luck' is declared hidden but is not a node"),
-        ({"name": "a\x1b[31m"}, "control characters"),
+        ({"name": "a\x1b[31m"}, "control or invisible character"),
         ({"costs": [[1, 1, 1e308], [1, 1, 1]]}, "A cost is a finite number"),
         ({"sensitive": "Q"}, "'Q' has no declared states"),
         ({"decision": "Y"}, "not of the decision"),

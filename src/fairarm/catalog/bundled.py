@@ -109,7 +109,7 @@ def _parameters(base: str, text: str, maker: Callable[..., Loaded]) -> dict[str,
         key, _, value = part.partition("=")
         if key not in known or key in found:
             raise OptionError(
-                f"'{base}' has no parameter '{key}', or it is given twice. Parameters: {', '.join(known) or 'none'}."
+                f"'{base}' has no parameter '{key[:40]}', or it is given twice. Parameters: {', '.join(known) or 'none'}."
             )
         if not value.isascii() or not value.isdigit() or len(value) > 9:
             raise OptionError(f"'{base}': {key} must be a whole number of at most 9 digits; got '{value[:40]}'.")

@@ -30,6 +30,7 @@ SHARE = 0.5
 KIND_LAW = np.array([0.5, 0.3, 0.2])
 PANELS = 64
 ATTEMPTS = 5000
+"""For up to 10 arms; with more, as many fewer, so that no number of arms takes longer to be refused."""
 NOISE = 0.1
 """Half-width of the outcome around its mean, where it is a number."""
 
@@ -46,7 +47,7 @@ def beta_mixtures(
         raise OptionError(f"beta_mixtures needs K from 3 to 50; got K={K}.")
     rng = np.random.default_rng([0xBE7A, seed, K])
     nodes, weights = legendre_panels(0.0, 1.0, PANELS)
-    for _ in range(ATTEMPTS):
+    for _ in range(ATTEMPTS * 10 // max(K, 10)):
         drawn = _BetaArms.drawn(rng, K)
         by_group = np.einsum("ktzv,zv,z,v->kt", np.exp(drawn.log_density(nodes)), _wave(nodes), KIND_LAW, weights)
         truth = Truth(by_group.mean(axis=1), by_group, tolerance)
@@ -94,7 +95,7 @@ def gaussian_arms(
         raise OptionError(f"gaussian_arms needs K from 3 to 50 and reach from 6 to 100; got K={K}, reach={reach}.")
     rng = np.random.default_rng([0x6A55, seed, K])
     nodes, weights = legendre_panels(-reach, reach, max(PANELS, math.ceil(4 * reach)))
-    for _ in range(ATTEMPTS):
+    for _ in range(ATTEMPTS * 10 // max(K, 10)):
         centre = np.concatenate([[0.0], rng.uniform(-2.5, 2.5, K - 1)])
         shift = np.concatenate([[0.2], rng.choice([0.1, 1.0], K - 1) * rng.uniform(-1.0, 1.0, K - 1)])
         means = np.stack([centre - shift / 2, centre + shift / 2], axis=1)

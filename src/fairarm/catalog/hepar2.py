@@ -24,6 +24,7 @@ from fairarm.readers.bif import read_bif
 from fairarm.worlds.network import NetworkWorld
 
 PRINTED_TOLERANCE = 0.2
+MAX_ARMS = 1000
 
 
 @cache
@@ -35,8 +36,8 @@ def network() -> Network:
 
 def hepar2(*, K: int = 10, seed: int = 0) -> tuple[Problem, Network]:
     """The problem as printed: E = 0.2, at which every arm is fair, since all gaps lie in [−0.0440, −0.0363]."""
-    if K < 1:
-        raise OptionError(f"hepar2 needs at least one arm; got K={K}.")
+    if not 1 <= K <= MAX_ARMS:
+        raise OptionError(f"hepar2 needs K from 1 to {MAX_ARMS}; got K={K}.")
     world = network()
     rng = np.random.default_rng(seed)
     present = rng.random((K, 3))
@@ -72,8 +73,8 @@ def hepar2_binding(*, K: int = 10, seed: int = 0) -> tuple[Problem, Network]:
     Margins are then about 0.001, and the paper's method, whose radius is 3/2^l after l phases, can only tell such
     arms apart from 10^7 pulls on.
     """
-    if K < 2:
-        raise OptionError(f"hepar2-binding needs two arms to split; got K={K}.")
+    if not 2 <= K <= MAX_ARMS:
+        raise OptionError(f"hepar2-binding needs K from 2 to {MAX_ARMS}, as it splits the arms; got K={K}.")
     problem, world = hepar2(K=K, seed=seed)
     sizes = np.sort(np.abs(NetworkWorld(problem, world).truth().gaps))
     middle = float(sizes[K // 2 - 1] + sizes[K // 2]) / 2

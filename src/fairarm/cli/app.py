@@ -34,7 +34,7 @@ from fairarm.cli.shared import (
     start_from,
     write_report,
 )
-from fairarm.errors import FairarmError, OptionError, printable
+from fairarm.errors import FairarmError, OptionError, one_line, printable
 
 app = typer.Typer(
     help="Find the candidate decision rule with the best outcome among the fair ones.",
@@ -96,7 +96,7 @@ def run() -> int:
 
 
 def _refused(message: str) -> int:
-    note(f"fairarm: {' '.join(message.split())}")
+    note(f"fairarm: {one_line(' '.join(message.split()))}")
     return 2
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from fairarm.errors import ProblemError
+from fairarm.problem.names import check_column
 
 if TYPE_CHECKING:
     from fairarm.problem.model import Problem
@@ -62,6 +63,8 @@ class LogMap:
 
     def check(self, problem: Problem) -> None:
         """Everything named is part of the problem."""
+        for column in self._named_columns():
+            check_column(column, "A column of the log")
         known = {*problem.graph.nodes}
         for key, names in (("columns", self.columns), ("labels", self.labels)):
             extra = {"arm", "regime"} if key == "labels" else set()
@@ -147,6 +150,11 @@ class LogMap:
                     f"log.drop.{key} leaves out '{value}', which {what}: the answer is about all declared states. Take it "
                     f"out of the one or the other."
                 )
+
+    def _named_columns(self) -> tuple[str, ...]:
+        single = (self.arm, self.regime, self.propensity, self.count, self.row_id, self.time)
+        named = (column for column in single if column is not None)
+        return (*self.columns.values(), *self.propensities.values(), *named)
 
     def _check_states(self, problem: Problem) -> None:
         states = {name: v.states for name, v in problem.variables.items() if v.states is not None}

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import ProblemError
+from fairarm.problem.names import check_name
 from fairarm.problem.variables import Variable, check_parents
 
 Columns = Mapping[str, NDArray[Any]]
@@ -274,6 +275,7 @@ class Arm:
     mechanism: Mechanism
 
     def __post_init__(self) -> None:
+        check_name(self.name, "The name of an arm")
         if isinstance(self.mechanism, Unknown):
             object.__setattr__(self, "mechanism", replace(self.mechanism, arm=self.name))
 

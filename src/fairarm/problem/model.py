@@ -17,14 +17,18 @@ from fairarm.problem.context import ContextLaw, ContextSample
 from fairarm.problem.graph import Graph, Roles, find_roles
 from fairarm.problem.log_map import LogMap
 from fairarm.problem.mechanism import Arm, Mechanism, Unknown
+from fairarm.problem.names import check_name, clean_description
 from fairarm.problem.outcome import Constraint, Outcome
 from fairarm.problem.shared_cells import SharedCells, shared_cells
 from fairarm.problem.space import CellSpace
 from fairarm.problem.tables import Tables, build_tables
-from fairarm.problem.variables import Variable
+from fairarm.problem.variables import Variable, first_repeated
 
 NATURAL = "natural"
 MAX_COST = 1e9
+MAX_ARMS = 10_000
+SMALLEST_TOLERANCE = 1e-12
+"""As a share of the width of the outcome's range."""
 ROOT_BUDGET: Literal["1/sqrt(pulls)"] = "1/sqrt(pulls)"
 Budget = float | Literal["1/sqrt(pulls)"] | None
 
@@ -96,7 +100,7 @@ class Problem:
         """
         put = partial(object.__setattr__, self)
         put("name", name)
-        put("description", description)
+        put("description", clean_description(description))
         put("sensitive", sensitive)
         put("decision", decision)
         put("outcome", outcome)
@@ -287,14 +291,24 @@ class Problem:
                 f"Only one constraint is supported so far: the gap between the two groups, weights {{{first} = 1, {second} = -1}}. "
                 f"Got {[dict(c.weights) for c in constraints]}."
             )
+        share = constraints[0].tolerance / self.outcome.width
+        if not SMALLEST_TOLERANCE <= share <= 1 / SMALLEST_TOLERANCE:
+            raise ProblemError(
+                f"The tolerance is {constraints[0].tolerance:g}, {share:.3g} of the width of the outcome's range. It must be "
+                f"from {SMALLEST_TOLERANCE:g} to {1 / SMALLEST_TOLERANCE:g} of it; no number of pulls tells less apart."
+            )
         return constraints
 
     def _check_arms(self) -> None:
         if not self.arms:
             raise ProblemError("A problem needs at least one arm.")
+        if len(self.arms) > MAX_ARMS:
+            raise ProblemError(
+                f"The problem has {len(self.arms)} arms; at most {MAX_ARMS} are compared. Leave some out."
+            )
+        if repeated := first_repeated(self.arm_names):
+            raise ProblemError(f"Two arms are called '{repeated}'. Each arm needs its own name.")
         for arm in self.arms:
-            if self.arm_names.count(arm.name) > 1:
-                raise ProblemError(f"Two arms are called '{arm.name}'. Each arm needs its own name.")
             if arm.mechanism.node != self.decision:
                 raise ProblemError(
                     f"Arm '{arm.name}' is a mechanism of '{arm.mechanism.node}', not of the decision '{self.decision}'."
@@ -341,11 +355,10 @@ class Problem:
             )
 
     def _check_names(self) -> None:
-        """Names are shown on terminals: no control characters."""
-        states = (state for variable in self.variables.values() for state in variable.states or ())
-        for name in (self.name, *self.graph.nodes, *self.variables, *self.arm_names, *states):
-            if not name.isprintable() or not name:
-                raise ProblemError(f"The name {name!r} is empty or has control characters. Use printable characters.")
+        """Names of variables, states and arms were checked when these were made."""
+        check_name(self.name, "The name of the problem")
+        for node in self.graph.nodes:
+            check_name(node, "The name of a node")
         if unknown := [name for name in self.hidden if name not in self.graph.nodes]:
             raise ProblemError(f"'{unknown[0]}' is declared hidden but is not a node of the graph. Is it misspelt?")
 

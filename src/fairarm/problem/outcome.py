@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 
 import numpy as np
 
 from fairarm.core.types import FloatArray
 from fairarm.errors import ProblemError
+from fairarm.problem.variables import RANGE_RULE, is_range
 
 
 @dataclass(frozen=True)
@@ -23,23 +25,21 @@ class Outcome:
 
     def __post_init__(self) -> None:
         if self.values is not None:
-            values = tuple(float(v) for v in self.values)
+            if not all(isinstance(v, Real) for v in self.values) or not self.values:
+                raise ProblemError(
+                    f"The outcome '{self.node}' has values {self.values!r}. Give one number for each state."
+                )
+            values = tuple(_as_float(v) for v in self.values)
             object.__setattr__(self, "values", values)
             object.__setattr__(self, "low", min(values) if self.low is None else float(self.low))
             object.__setattr__(self, "high", max(values) if self.high is None else float(self.high))
         if self.low is None or self.high is None:
             raise ProblemError(f"The outcome '{self.node}' has neither a value for each state nor a range. Give one.")
         inside = all(self.low <= v <= self.high for v in self.values or ())
-        if not (
-            math.isfinite(self.low)
-            and math.isfinite(self.high)
-            and self.low < self.high
-            and math.isfinite(self.width)
-            and inside
-        ):
+        if not (is_range(self.low, self.high) and inside):
             raise ProblemError(
-                f"The outcome '{self.node}' has values {list(self.values or ())} and the range [{self.low}, {self.high}]. "
-                f"A range is finite, low < high, and holds every value; give one if all states have the same value."
+                f"The outcome '{self.node}' has values {list(self.values or ())[:8]} and the range [{self.low}, {self.high}]. "
+                f"{RANGE_RULE} It holds every value; give one if all states have the same value."
             )
 
     @cached_property
@@ -58,6 +58,13 @@ class Outcome:
     def unscale(self, scaled: FloatArray) -> FloatArray:
         """μ = lo + (hi − lo) μ'."""
         return (self.low or 0.0) + self.width * scaled
+
+
+def _as_float(value: Real) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # a whole number of 400 digits
+        return math.inf
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from numbers import Real
 
 from fairarm.errors import ProblemError
+from fairarm.problem.names import check_name
+
+MAX_STATES = 10_000
+LARGEST = 1e100
+"""Ends of a range lie within ±LARGEST, so that squares and sums stay finite."""
+NARROWEST = 1e-12
+"""Smallest width of a range, as a share of its larger end: below, its values are told apart by rounding alone."""
 
 
 @dataclass(frozen=True)
@@ -22,25 +30,25 @@ class Variable:
     high: float | None = None
 
     def __post_init__(self) -> None:
+        check_name(self.name, "The name of a node")
         if self.states is None:
             self._check_range()
             return
         object.__setattr__(self, "states", tuple(self.states))
         if not self.states:
             raise ProblemError(f"Node '{self.name}' has no states. Give it at least one.")
-        if len(set(self.states)) < len(self.states):
-            repeated = {s for s in self.states if self.states.count(s) > 1}
-            raise ProblemError(
-                f"Node '{self.name}' has the state '{min(repeated)}' twice. Each state needs its own name."
-            )
+        if len(self.states) > MAX_STATES:
+            raise ProblemError(f"Node '{self.name}' has {len(self.states)} states; at most {MAX_STATES}. Merge some.")
+        for state in self.states:
+            check_name(state, f"A state of node '{self.name}'")
+        if repeated := first_repeated(self.states):
+            raise ProblemError(f"Node '{self.name}' has the state '{repeated}' twice. Each state needs its own name.")
 
     def _check_range(self) -> None:
         if self.low is None or self.high is None:
             raise ProblemError(f"Node '{self.name}' has neither states nor a range. Declare one of the two.")
-        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
-            raise ProblemError(
-                f"Node '{self.name}' has the range [{self.low}, {self.high}]. A range is two finite numbers, low < high."
-            )
+        if not is_range(self.low, self.high):
+            raise ProblemError(f"Node '{self.name}' has the range [{self.low}, {self.high}]. {RANGE_RULE}")
 
     @property
     def finite(self) -> bool:
@@ -59,6 +67,26 @@ class Variable:
             known = "a real-valued node" if self.states is None else ", ".join(self.states)
             raise ProblemError(f"Node '{self.name}' has no state '{state}'. It has: {known}.")
         return self.states.index(state)
+
+
+RANGE_RULE = (
+    f"A range is two finite numbers, low < high, between -{LARGEST:g} and {LARGEST:g}, and no narrower than {NARROWEST:g} of "
+    f"its larger end."
+)
+
+
+def is_range(low: object, high: object) -> bool:
+    """`RANGE_RULE`."""
+    if not (isinstance(low, Real) and isinstance(high, Real)):
+        return False
+    largest = max(abs(low), abs(high))
+    return bool(low < high and largest <= LARGEST and high - low >= max(NARROWEST * largest, 1 / LARGEST))
+
+
+def first_repeated(names: Iterable[str]) -> str | None:
+    """The first name that is there a second time."""
+    seen: set[str] = set()
+    return next((name for name in names if name in seen or seen.add(name)), None)  # type: ignore[func-returns-value]
 
 
 def check_parents(node: str, parents: tuple[str, ...], variables: Mapping[str, Variable]) -> None:

@@ -6,8 +6,6 @@
 from __future__ import annotations
 
 import math
-import re
-import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -29,6 +27,7 @@ from fairarm.problem.outcome import Constraint, Outcome
 from fairarm.problem.variables import Variable
 from fairarm.readers.networks import read_network
 from fairarm.readers.text import one_line, read_text
+from fairarm.readers.toml import parse_toml
 
 MAX_BYTES = 16 * 1024 * 1024
 
@@ -160,7 +159,7 @@ def parse_problem(
             f"{source}: problem: the file is empty. `fairarm problems --save coin` writes one to start from."
         )
     try:
-        entry = ProblemFile.model_validate(_parsed_toml(text, source))
+        entry = ProblemFile.model_validate(parse_toml(text, source))
     except ValidationError as error:
         raise ReadError(one_line(f"{source}: {_first_error(error)}")) from None
     try:
@@ -171,19 +170,7 @@ def parse_problem(
     except ReadError:
         raise
     except FairarmError as error:
-        raise ReadError(f"{source}: {error}") from None
-
-
-def _parsed_toml(text: str, source: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        message = str(error)
-        line = re.search(r"at line (\d+)", message)
-        where = line.group(1) if line else str(text.count("\n") + 1)
-        raise ReadError(f"{source}:{where}: not valid TOML: {message}") from None
-    except RecursionError:
-        raise ReadError(f"{source}:1: lists are nested too deeply.") from None
+        raise ReadError(one_line(f"{source}: {error}")) from None
 
 
 def _first_error(error: ValidationError) -> str:
@@ -317,12 +304,25 @@ def _network(entry: ProblemFile, folder: Path) -> Network | None:
     if world.network is not None:
         if world.mechanisms or world.states:
             raise ProblemError("world: give a network file or tables, not both.")
-        if Path(world.network).is_absolute() or ".." in Path(world.network).parts:
-            raise ProblemError(f"world.network: '{world.network}' must be a file beside the problem file, or below it.")
-        return read_network(folder / world.network)
+        return read_network(_beside(folder, world.network))
     variables = _variables({**entry.problem.states, **world.states}, {})
     tables = [_table(m, m.node, variables, f"world.mechanisms[{i}]") for i, m in enumerate(world.mechanisms)]
     return Network.of(variables.values(), tables)
+
+
+def _beside(folder: Path, name: str) -> Path:
+    """A file that a problem file names: beside it or below it, also after links are followed."""
+    named = Path(name)
+    try:
+        inside = not named.is_absolute() and ".." not in named.parts
+        inside = inside and (folder / named).resolve().is_relative_to(folder.resolve())
+    except (OSError, ValueError, RuntimeError) as error:  # too long a name, a NUL, a loop of links
+        raise ProblemError(f"world.network: {name[:80]!r} cannot be a file: {error}.") from None
+    if not inside:
+        raise ProblemError(
+            f"world.network: '{name}' must be a file beside the problem file, or below it, and no link to one elsewhere."
+        )
+    return folder / named
 
 
 def _problem(file: ProblemFile, network: Network | None) -> Problem:
