@@ -110,7 +110,7 @@ MALFORMED: dict[str, tuple[str | bytes, str]] = {
     "tolerance text": (swap("tolerance = 1.5", 'tolerance = "1.5"'), "problem.tolerance"),
     "tolerance nan": (swap("tolerance = 1.5", "tolerance = nan"), "problem.tolerance"),
     "tolerance zero": (swap("tolerance = 1.5", "tolerance = 0.0"), "The tolerance is 0.0"),
-    "tolerance absent": (swap("tolerance = 1.5\n", ""), "Give the tolerance"),
+    "tolerance absent": (swap("tolerance = 1.5\n", ""), "problem.tolerance: not given"),
     "future format": (swap("format = 1", "format = 2"), "format"),
     "row sum": (swap("[[0.1, 0.9], [0.2, 0.8]]", "[[0.1, 0.9], [0.2, 0.7]]"), "problem.arms[1].table"),
     "negative": (swap("[[0.1, 0.9], [0.2, 0.8]]", "[[-0.1, 1.1], [0.2, 0.8]]"), "problem.arms[1].table"),
