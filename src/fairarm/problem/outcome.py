@@ -60,7 +60,7 @@ class Outcome:
         return (self.low or 0.0) + self.width * scaled
 
 
-def _as_float(value: Real) -> float:
+def _as_float(value: float) -> float:
     try:
         return float(value)
     except OverflowError:  # a whole number of 400 digits

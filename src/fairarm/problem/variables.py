@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 from fairarm.errors import ProblemError
 from fairarm.problem.names import check_name
@@ -74,9 +75,9 @@ RANGE_RULE = (
 )
 
 
-def is_range(low: object, high: object) -> bool:
+def is_range(low: Any, high: Any) -> bool:
     """`RANGE_RULE`."""
-    if not (isinstance(low, Real) and isinstance(high, Real)):
+    if not all(isinstance(end, Real) for end in (low, high)):
         return False
     largest = max(abs(low), abs(high))
     return bool(low < high and largest <= LARGEST and high - low >= max(NARROWEST * largest, 1 / LARGEST))
