@@ -21,6 +21,7 @@ from fairarm.problem.network import Network
 from fairarm.problem.outcome import Outcome
 from fairarm.problem.pulls import Batch, Plan, batch
 from fairarm.problem.variables import Variable
+from fairarm.sealed import opened, sealed
 from fairarm.worlds import FunctionWorld, NetworkWorld, World, context_law
 
 T = 60
@@ -180,7 +181,7 @@ def take(part: Batch, at: Any, count: Any = None) -> Batch:
 
 def comparable(run: Algorithm) -> dict[str, Any]:
     """All of the state but the ids, which a split changes."""
-    document = json.loads(run.to_json())
+    document, _ = opened(run.to_json(), "run")
     del document["told"]
     return document
 
@@ -554,8 +555,8 @@ def paths(node: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def changed(document: str, path: tuple[Any, ...], value: Any = None, drop: bool = False) -> tuple[str, Any]:
-    """The document with one value replaced or dropped, and the old value."""
-    tree = json.loads(document)
+    """The document with one value replaced or dropped, sealed again so that only the value is wrong; and the old value."""
+    tree, _ = opened(document, "run")
     node = tree
     for key in path[:-1]:
         node = node[key]
@@ -564,14 +565,14 @@ def changed(document: str, path: tuple[Any, ...], value: Any = None, drop: bool 
         del node[path[-1]]
     else:
         node[path[-1]] = value
-    return json.dumps(tree), old
+    return sealed(tree), old
 
 
 @pytest.mark.parametrize("problem", ["chain", "real"])
 def test_missing_keys(name: str, problem: str) -> None:
     """Every key of the document is needed, at every level; ids of parts are not keys of the format."""
     made, document = mid_run(name, problem)
-    for path in paths(json.loads(document)):
+    for path in paths(opened(document, "run")[0]):
         if isinstance(path[-1], str) and path[0] not in ("told", "options"):
             damaged, _ = changed(document, path, drop=True)
             with pytest.raises(DataError):
@@ -596,7 +597,7 @@ def test_wrong_types_are_data_errors(name: str, problem: str, wrong: Any) -> Non
     """Replaced one at a time, everywhere in the document."""
     made, document = mid_run(name, problem)
     missed = []
-    for path in paths(json.loads(document)):
+    for path in paths(opened(document, "run")[0]):
         damaged, old = changed(document, path, wrong)
         if of_the_same_type(old, wrong) or (path[0] in ("seed", "pulls") and wrong == 10**30):
             continue

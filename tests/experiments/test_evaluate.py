@@ -272,14 +272,14 @@ def test_sums_are_evidence_like_any_other() -> None:
     made = SumEvidence.of(asked, told, np.stack([scaled, scaled**2], axis=1))
     run = algorithm("pool", asked, pulls=10_000)
     run.tell(told, id="log")
-    by_rows = run._evidence.summary(asked.shared_cells)
+    by_rows = run._now.evidence.summary(asked.shared_cells)
     by_sums = made.summary(asked.shared_cells)
     for part in ("rows", "sums", "squares", "by_arm", "contexts", "natural"):
         assert getattr(by_sums, part) == pytest.approx(getattr(by_rows, part), rel=1e-12)
-    assert made.pulls().tolist() == run._evidence.pulls().tolist()
-    for a, b in zip(made.group_sums(), run._evidence.group_sums(), strict=True):
+    assert made.pulls().tolist() == run._now.evidence.pulls().tolist()
+    for a, b in zip(made.group_sums(), run._now.evidence.group_sums(), strict=True):
         assert a == pytest.approx(b, rel=1e-12)
-    direct = [sum(term.outcome_sum.sum() for term in e.outcome_terms((0,))) for e in (made, run._evidence)]
+    direct = [sum(term.outcome_sum.sum() for term in e.outcome_terms((0,))) for e in (made, run._now.evidence)]
     assert direct[0] == pytest.approx(direct[1], rel=1e-12)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from benchmarks.damage import KINDS, kept_point, tallies
 
 from fairarm.catalog import load_problem
 from fairarm.cli import main
@@ -122,6 +123,22 @@ def test_a_damaged_point_is_computed_again(damage: str, tmp_path: Path) -> None:
     broken.write_text(damage, encoding="utf-8")
     assert run_paper(plan, tmp_path) == first
     assert broken.read_bytes() == whole
+
+
+def test_a_kept_point_with_one_byte_changed_is_never_taken_for_other_content(tmp_path: Path) -> None:
+    """Every position, in four ways."""
+    _, document, taken = kept_point(tmp_path)
+    found = tallies(document, taken)
+    assert {kind: tally.other for kind, tally in found.items()} == dict.fromkeys(KINDS, 0)
+    assert min(tally.refused for tally in found.values()) > 250
+
+
+def test_a_kept_point_of_another_name_is_computed_again(tmp_path: Path) -> None:
+    plan = tiny_plan()[:2]
+    first = run_paper(plan, tmp_path)
+    one, other = sorted(tmp_path.glob("*.json"))
+    one.write_bytes(other.read_bytes())
+    assert run_paper(plan, tmp_path) == first
 
 
 def test_kept_points_are_not_computed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

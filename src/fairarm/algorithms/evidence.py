@@ -17,7 +17,7 @@ from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import DataError
 from fairarm.problem.likelihood import Likelihood, likelihood
 from fairarm.problem.model import Problem
-from fairarm.problem.pulls import Batch, check_batch, groups_of, scaled_outcomes
+from fairarm.problem.pulls import MOST_ROWS, Batch, check_batch, groups_of, scaled_outcomes
 from fairarm.problem.shared_cells import SharedCells
 from fairarm.problem.space import CellSpace
 
@@ -143,8 +143,10 @@ class CellEvidence(Evidence):
     def from_json(cls, problem: Problem, document: Any) -> CellEvidence:
         made = cls.empty(problem)
         cells, counts = (_whole_numbers(document[part]) for part in ("cells", "counts"))
-        if len(cells) != len(counts) or np.any(cells >= made.counts[0].size):
+        if len(cells) != len(counts) or np.any(cells >= made.counts[0].size) or np.any(np.diff(cells) <= 0):
             raise ValueError("cells and counts do not fit the problem")
+        if sum(document["counts"]) > MOST_ROWS:
+            raise ValueError(f"it has more than {MOST_ROWS} rows")
         made.counts[0].reshape(-1)[cells] = counts
         return made
 

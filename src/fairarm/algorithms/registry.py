@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import fields
 from functools import cache
@@ -10,11 +9,12 @@ from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
-from fairarm.algorithms.base import LOG_SCHEMA, STATE_SCHEMA, Algorithm
+from fairarm.algorithms.base import Algorithm
 from fairarm.algorithms.importance import BalanceHeuristic
 from fairarm.algorithms.lucb import TopFeasible
 from fairarm.algorithms.pool import Pool, PoolOptions
 from fairarm.algorithms.procedure import Procedure
+from fairarm.algorithms.saved import WHAT, opened_run
 from fairarm.algorithms.state import checked_leaf
 from fairarm.algorithms.successive import Readings, successive
 from fairarm.algorithms.top_two import TopTwo, TopTwoOptions
@@ -23,6 +23,7 @@ from fairarm.algorithms.warm_start import log_evidence
 from fairarm.errors import BudgetError, DataError, OptionError
 from fairarm.problem.model import Problem
 from fairarm.problem.pulls import Batch
+from fairarm.sealed import damaged
 
 DEFAULT = "pool"
 """What every command runs unless told otherwise."""
@@ -48,18 +49,16 @@ _WITHOUT_OPTIONS: dict[str, Callable[[Problem, int], Procedure]] = {
 }
 
 
-def make_procedure(name: str, problem: Problem, pulls: int, **options: Any) -> Procedure:
+def make_procedure(name: str, problem: Problem, pulls: int, /, **options: Any) -> Procedure:
     """The procedure of a named algorithm; ``options`` are the fields of `PoolOptions` for pool, of `TopTwoOptions` for
     top-two, else of `Readings`; uniform, mis and tf-lucb have none."""
-    if name not in DESCRIPTIONS:
-        raise OptionError(f"There is no algorithm '{name}'. Algorithms: {', '.join(DESCRIPTIONS)}.")
+    checked = _checked(name, options)
     if not isinstance(problem, Problem):
         raise OptionError(f"A problem is needed; got {type(problem).__name__}. Of a scenario, pass scenario.problem.")
     if not isinstance(pulls, int | np.integer):
         raise OptionError(f"The number of pulls must be a whole number; got {pulls!r}.")
     if pulls < 1:
         raise BudgetError(f"A run needs at least 1 pull; {pulls} arrived. Give a larger number of pulls.")
-    checked = _checked(name, options)
     if name in _WITHOUT_OPTIONS:
         return _WITHOUT_OPTIONS[name](problem, pulls)
     if name == "top-two":
@@ -71,7 +70,9 @@ def make_procedure(name: str, problem: Problem, pulls: int, **options: Any) -> P
 
 
 def options_of(name: str) -> dict[str, tuple[Any, ...]]:
-    """The options of an algorithm: the texts each can be, or (float,), or (float, None)."""
+    """The options of a named algorithm: the texts each can be, or (float,), or (float, None)."""
+    if name not in DESCRIPTIONS:
+        raise OptionError(f"There is no algorithm '{name}'. Algorithms: {', '.join(DESCRIPTIONS)}.")
     if name in _WITHOUT_OPTIONS:
         return {}
     return _allowed({"pool": PoolOptions, "top-two": TopTwoOptions}.get(name, Readings))
@@ -108,7 +109,7 @@ def _number(key: str, value: Any) -> float:
 
 
 def algorithm(
-    name: str, problem: Problem, *, pulls: int, seed: int = 0, log: Batch | None = None, **options: Any
+    name: str, problem: Problem, /, *, pulls: int, seed: int = 0, log: Batch | None = None, **options: Any
 ) -> Algorithm:
     """A new run of a named algorithm, to be asked and told.
 
@@ -126,20 +127,15 @@ def resume(problem: Problem, document: str) -> Algorithm:
     """The run that `Algorithm.to_json` saved, on the same problem."""
     if not isinstance(document, str):
         raise DataError(f"resume takes the text that to_json gave; got {type(document).__name__}. Read the file first.")
+    saved = opened_run(document)
     try:
-        saved: dict[str, Any] = json.loads(document)
-        if saved["schema"] not in (STATE_SCHEMA, LOG_SCHEMA):
-            raise DataError(
-                f"The saved run has schema {saved['schema']!r:.20}; this version reads {STATE_SCHEMA} and {LOG_SCHEMA}."
-            )
         pulls, seed = (checked_leaf(key, saved[key], int) for key in ("pulls", "seed"))
-        made = algorithm(
-            checked_leaf("algorithm", saved["algorithm"], str), problem, pulls=pulls, seed=seed, **saved["options"]
-        )
+        name, options = (checked_leaf(key, saved[key], kind) for key, kind in (("algorithm", str), ("options", dict)))
+        made = algorithm(name, problem, pulls=pulls, seed=seed, **options)
         made.restore(saved)
     except DataError:
         raise
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError, OverflowError) as error:
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:
         what = f"it has no {error}" if isinstance(error, KeyError) else str(error)
-        raise DataError(f"The saved run is damaged: {what}. Start again, or use an earlier copy.") from None
+        raise damaged(WHAT, what) from None
     return made

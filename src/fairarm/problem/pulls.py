@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from fairarm.problem.model import Problem
 
 
+MOST_ROWS = 1 << 53
+"""Rows of a batch, and of a run with its log: up to here a float holds every whole number, and no sum overflows."""
+
+
 @dataclass(frozen=True)
 class Pulls:
     """One line of a plan: pull ``arm`` ``count`` times, with S natural or forced to a group."""
@@ -70,7 +74,7 @@ class Batch:
 
     @property
     def total(self) -> int:
-        return int(self.count.sum())
+        return sum(self.count.tolist())  # exact, however large
 
     def take(self, lines: IntArray) -> Batch:
         """Some of the lines."""
@@ -132,25 +136,23 @@ def batch(problem: Problem, rows: Any) -> Batch:
     Columns: ``arm``, ``regime`` ("natural" or a group; natural if absent), every observed node, and ``count`` (1 if
     absent). The outcome may be given as its state or, for a real outcome, as a number.
     """
-    table = {name: np.asarray(values) for name, values in _as_columns(rows).items()}
+    table = {name: _array(name, values) for name, values in _as_columns(rows).items()}
     needed = ("arm", *problem.observed)
     if missing := [name for name in needed if name not in table]:
         raise DataError(f"The rows have no column '{missing[0]}'. They need: {', '.join(needed)}.")
     if table["arm"].ndim != 1:
-        raise DataError("Each column holds one value a row; for a single record give a list with it.")
+        raise DataError("Each column holds one value per row; for a single record give a list with it.")
     length = len(table["arm"])
     table.setdefault("regime", np.full(length, problem.regimes[0]))
     table.setdefault("count", np.ones(length, dtype=np.int64))
     for name, values in table.items():
         if values.shape != (length,):
             raise DataError(f"Column '{name}' has shape {values.shape}; the column 'arm' has {length} rows.")
-    if not np.issubdtype(table["count"].dtype, np.integer):
-        raise DataError("The column 'count' must hold whole numbers.")
     made = Batch(
         arm=_codes(table["arm"], problem.arm_names, "arm"),
         regime=_codes(table["regime"], problem.regimes, "regime"),
         columns={name: _column(name, table[name], problem.variables.get(name)) for name in problem.observed},
-        count=table["count"].astype(np.int64),
+        count=_counts(table["count"]),
     )
     check_batch(problem, made)
     return made
@@ -158,14 +160,21 @@ def batch(problem: Problem, rows: Any) -> Batch:
 
 def check_batch(problem: Problem, made: Batch) -> None:
     """Every line fits the problem: known arm and regime, S as forced, states and outcome within their range."""
+    if not isinstance(made.columns, Mapping):
+        raise DataError("The columns of a batch are arrays by name; use `batch` to make one of your rows.")
     if missing := [name for name in problem.observed if name not in made.columns]:
         raise DataError(f"The batch has no column '{missing[0]}'. It needs: {', '.join(problem.observed)}.")
+    for name, values in {"arm": made.arm, "regime": made.regime, "count": made.count, **made.columns}.items():
+        if not isinstance(values, np.ndarray) or values.ndim != 1:
+            raise DataError(f"Column '{name}' of the batch must be an array; use `batch` to make one of your rows.")
     _within("arm", made.arm, len(problem.arms), made.size)
     _within("regime", made.regime, len(problem.regimes), made.size)
-    if made.count.shape != made.arm.shape or made.count.dtype.kind not in "iu" or np.any(made.count < 0):
+    if made.count.shape != made.arm.shape or np.any(_counts(made.count) < 0):
         raise DataError("The column 'count' must hold one whole number, 0 or more, for each line.")
+    if made.total > MOST_ROWS:
+        raise DataError(f"The batch stands for {made.total} rows; at most {MOST_ROWS} are taken. Check the counts.")
     for name in problem.observed:
-        _check_column(problem, name, np.asarray(made.columns[name]), made.size)
+        _check_column(problem, name, made.columns[name], made.size)
     expected = np.array((-1, *problem.group_codes))[made.regime]
     wrong = (made.regime > 0) & (made.columns[problem.sensitive] != expected)
     if wrong.any():
@@ -174,6 +183,19 @@ def check_batch(problem: Problem, made: Batch) -> None:
             f"A row of regime '{regime}' has another {problem.sensitive}. A forced pull must return the group it was forced to; "
             f"drop such rows, or correct the group."
         )
+
+
+def _counts(values: NDArray[Any]) -> IntArray:
+    """Counts as int64, which hold them as they are."""
+    if values.dtype.kind not in "iu":
+        raise DataError(
+            f"The column 'count' must hold whole numbers up to {MOST_ROWS}; it holds {values.dtype} values."
+        )
+    if values.dtype.kind == "u" and np.any(values > MOST_ROWS):
+        raise DataError(
+            f"The column 'count' holds {values.max()}; at most {MOST_ROWS} rows are taken. Check the counts."
+        )
+    return values.astype(np.int64)
 
 
 def _check_column(problem: Problem, name: str, values: NDArray[Any], size: int) -> None:
@@ -185,7 +207,8 @@ def _check_column(problem: Problem, name: str, values: NDArray[Any], size: int) 
         low, high = problem.outcome.low, problem.outcome.high
     else:
         low, high = (variable.low, variable.high) if variable else (None, None)
-    if values.shape != (size,) or not np.all(np.isfinite(values)) or np.any(values < low) or np.any(values > high):
+    numbers = values.shape == (size,) and values.dtype.kind in "biuf"
+    if not numbers or not np.all(np.isfinite(values)) or np.any(values < low) or np.any(values > high):
         raise DataError(f"Column '{name}' must hold {size} numbers from {low} to {high}; some are missing or outside.")
 
 
@@ -199,28 +222,39 @@ def _within(name: str, codes: NDArray[Any], size: int, length: int) -> None:
 
 def _as_columns(rows: Any) -> dict[str, ArrayLike]:
     if isinstance(rows, Mapping):
-        return dict(rows)
-    if hasattr(rows, "columns") and hasattr(rows, "__getitem__"):  # a pandas or polars frame, a pyarrow table by name
-        return {str(name): rows[name] for name in rows.columns}
-    listed = list(rows)
-    if any(not isinstance(row, Mapping) for row in listed):
-        raise DataError(
-            f"Rows are a frame, columns by name, or a list of records; got {type(rows).__name__} of {type(listed[0]).__name__}."
-        )
-    if not listed:
+        return {str(name): values for name, values in rows.items()}
+    names = getattr(rows, "columns", None)
+    if isinstance(names, list) and any(not isinstance(name, str) for name in names):  # a pyarrow table's are arrays
+        names = getattr(rows, "column_names", None)
+    if names is not None and hasattr(rows, "__getitem__"):
+        return {str(name): rows[name] for name in names}
+    if not isinstance(rows, list | tuple) or any(not isinstance(row, Mapping) for row in rows):
+        of = f" of {type(rows[0]).__name__}" if isinstance(rows, list | tuple) else ""
+        raise DataError(f"Rows are a frame, columns by name, or a list of records; got {type(rows).__name__}{of}.")
+    if not rows:
         raise DataError("There are no rows.")
-    if any(row.keys() != listed[0].keys() for row in listed):
+    if any(row.keys() != rows[0].keys() for row in rows):
         raise DataError("The rows do not all have the same columns.")
-    return {name: [row[name] for row in listed] for name in listed[0]}
+    return {str(name): [row[name] for row in rows] for name in rows[0]}
+
+
+def _array(name: str, values: ArrayLike) -> NDArray[Any]:
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError, OverflowError):  # lists of several lengths, most often
+        raise DataError(f"Column '{name}' does not hold one value per row.") from None
 
 
 def _codes(values: NDArray[Any], names: tuple[str, ...], what: str) -> IntArray:
     """Positions of names; integers are names too only if the names look like them."""
     lookup = {name: i for i, name in enumerate(names)}
-    unique, inverse = np.unique(values.astype(str), return_inverse=True)
+    try:
+        unique, inverse = np.unique(values.astype(str), return_inverse=True)
+    except (TypeError, ValueError):
+        raise DataError(f"Column '{what}' must hold names; it holds {values.dtype} values.") from None
     unknown = [value for value in unique.tolist() if value not in lookup]
     if unknown:
-        raise DataError(f"Column '{what}' holds '{unknown[0]}', which is not one of: {', '.join(names[:12])}.")
+        raise DataError(f"Column '{what}' holds {unknown[0]!r:.80}, which is not one of: {', '.join(names[:12])}.")
     return np.array([lookup[value] for value in unique.tolist()], dtype=np.int64)[inverse]
 
 
@@ -228,6 +262,8 @@ def _column(name: str, values: NDArray[Any], variable: Variable | None) -> NDArr
     if variable is not None and variable.states is not None:
         return _codes(values, variable.states, name)
     try:
-        return values.astype(np.float64)
-    except (TypeError, ValueError):
-        raise DataError(f"Column '{name}' must hold numbers; it holds {values.dtype} values.") from None
+        if values.dtype.kind in "biufOUS":  # a date or a complex number would lose its meaning
+            return values.astype(np.float64)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise DataError(f"Column '{name}' must hold numbers; it holds {values.dtype} values.")

@@ -18,16 +18,18 @@ from fairarm.algorithms import make_procedure
 from fairarm.algorithms.state import Answer, Reason
 from fairarm.catalog import load_problem
 from fairarm.core.statistics import wilson_interval
-from fairarm.errors import OptionError
+from fairarm.errors import DataError, OptionError
 from fairarm.experiments.paper.plan import PaperPoint
 from fairarm.experiments.simulate import replicate
 from fairarm.files import write_whole
 from fairarm.optional import require
+from fairarm.sealed import opened, sealed
 from fairarm.worlds.network import NetworkWorld
 
 Backend = Literal["loky", "dask"]
 
-POINT_SCHEMA = 2
+POINT_SCHEMA = 3
+"""Part of a kept point's name: those of another format count as missing."""
 
 
 @dataclass(frozen=True)
@@ -101,14 +103,14 @@ def run_paper(
     folder.mkdir(parents=True, exist_ok=True)
     found: dict[PaperPoint, Evidence] = {}
     for point in points:
-        kept = _read(_path(folder, point, seed), point)
+        kept = _read(folder, seed, point)
         if kept is not None:
             found[point] = kept
             if on_done is not None:
                 on_done()
     missing = [point for point in points if point not in found]
     for evidence in _compute(missing, seed, jobs, backend):
-        _write(_path(folder, evidence.point, seed), evidence)
+        _write(folder, seed, evidence)
         found[evidence.point] = evidence
         if on_done is not None:
             on_done()
@@ -195,22 +197,28 @@ def run_point(point: PaperPoint, seed: int) -> Evidence:
 # ---- keeping points ----
 
 
+def _key(point: PaperPoint, seed: int) -> str:
+    """Everything that the result depends on, this package's version included."""
+    parts = json.dumps([POINT_SCHEMA, version("fairarm"), seed, asdict(point)], sort_keys=True)
+    return hashlib.sha256(parts.encode()).hexdigest()
+
+
 def _path(folder: Path, point: PaperPoint, seed: int) -> Path:
-    """A file named by everything that the result depends on, this package's version included."""
-    key = json.dumps([POINT_SCHEMA, version("fairarm"), seed, asdict(point)], sort_keys=True)
-    digest = hashlib.sha256(key.encode()).hexdigest()[:12]
-    return folder / f"{point.experiment}-{point.setting}-{point.algorithm}-{point.pulls}-{digest}.json"
+    return folder / f"{point.experiment}-{point.setting}-{point.algorithm}-{point.pulls}-{_key(point, seed)[:12]}.json"
 
 
-def _write(path: Path, evidence: Evidence) -> None:
+def _write(folder: Path, seed: int, evidence: Evidence) -> None:
     numbers = {key: value for key, value in asdict(evidence).items() if key != "point"}
-    write_whole(path, json.dumps(numbers, allow_nan=False), "kept point")
+    content = {"key": _key(evidence.point, seed), **numbers}
+    write_whole(_path(folder, evidence.point, seed), sealed(content), "kept point")
 
 
-def _read(path: Path, point: PaperPoint) -> Evidence | None:
-    """A kept point; a damaged file counts as missing and is computed again."""
+def _read(folder: Path, seed: int, point: PaperPoint) -> Evidence | None:
+    """A kept point; a damaged file, or another point's, counts as missing and is computed again."""
     try:
-        numbers = json.loads(path.read_text(encoding="utf-8"))
+        numbers, carried = opened(_path(folder, point, seed).read_bytes(), "kept point")
+        if not carried or numbers.pop("key") != _key(point, seed):
+            return None
         return Evidence(point=point, **{**numbers, "errors_by_instance": tuple(numbers["errors_by_instance"])})
-    except (OSError, ValueError, TypeError, KeyError):
+    except (OSError, DataError, TypeError, KeyError):
         return None
