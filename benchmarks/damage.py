@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,14 @@ from fairarm.problem.pulls import Plan
 
 POSITIONS = 4_000
 KINDS = ("replaced", "one bit", "deleted", "inserted")
+
+RUNS: tuple[tuple[str, str, dict[str, Any], bool], ...] = (
+    ("csr-v2", "ad-marketplace", {}, False),
+    ("pool", "coin", {"confidence": 0.95}, False),
+    ("pool", "ad-marketplace", {}, True),
+    ("pool", "beta-mixtures:K=3", {}, False),
+)
+"""Algorithm, problem, options, and whether from a log."""
 
 Taken = Callable[[bytes], bool]
 """Whether a document is taken."""
@@ -83,12 +92,7 @@ def tallies(document: bytes, taken: Taken, positions: int = POSITIONS, seed: int
 
 def saved_runs() -> Iterator[tuple[str, bytes, Taken]]:
     """Runs in the middle of a phase: of cells, of rows, with bets, and from a log."""
-    for name, problem, options, log in (
-        ("csr-v2", "ad-marketplace", {}, False),
-        ("pool", "coin", {"confidence": 0.95}, False),
-        ("pool", "ad-marketplace", {}, True),
-        ("pool", "beta-mixtures:K=3", {}, False),
-    ):
+    for name, problem, options, log in RUNS:
         world = load_problem(problem).world
         if world is None:
             raise ValueError(problem)
