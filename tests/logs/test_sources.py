@@ -602,7 +602,7 @@ def test_a_folder_stands_for_its_files(tmp_path: Path, engine_name: str) -> None
         pq.write_table(pa.table({"a": [1, day]}), tmp_path / "log.parquet" / f"day={day}" / "part-0.parquet")
     (tmp_path / "log.parquet" / "_SUCCESS").touch()
     log = open_log(tmp_path / "log.parquet", engine=engine_name)
-    assert lines(log.counts(["day", "a"])) == [(1, 1), (2, 1), (2, 2)]
+    assert lines(log.counts(["day", "a"])) == [("1", 1), ("2", 1), ("2", 2)]
     parts = sorted((tmp_path / "log.parquet").rglob("*.parquet"))
     assert open_log([str(parts[0]), parts[1]], engine=engine_name).counts(["a"]).rows.tolist() == [3, 1]
 
@@ -612,9 +612,14 @@ BROKEN: dict[str, tuple[str | bytes, str]] = {
     "text.parquet": ("not a parquet file at all", r"text.parquet: .*"),
     "short.csv": ("a,b\n1,2\n3\n", r"short.csv: .*CSV Error on Line: 3.*Expected Number of Columns: 2 Found: 1"),
     "long.csv": ("a,b\n1,2\n3,4,5\n", r"CSV Error on Line: 3.*Found: 3"),
-    "empty.csv": ("", r"empty.csv:1: a column has no name. The first line must name the columns"),
+    "empty.csv": ("", r"empty.csv:1: no column has a name. The first line must name the columns"),
     "twice.csv": ("a,b,a\n1,2,3\n", r"twice.csv:1: the name 'a' is there twice"),
-    "nameless.csv": ("a,,c\n1,2,3\n", r"nameless.csv:1: a column has no name"),
+    "nameless.csv": (",,\n1,2,3\n", r"nameless.csv:1: no column has a name"),
+    "case.csv": ("a,b,A\n1,2,3\n", r"case.csv:1: 'a' and 'A' differ by case alone"),
+    "zeros.csv": (b"\0" * 1000, r"zeros.csv:1: the first line has bytes of value 0"),
+    "wide.csv": (",".join(f"c{i}" for i in range(100_000)) + "\n", r"wide.csv: 100000 columns; a log may have 5000"),
+    "line.csv": ("a" * (2 << 20), r"line.csv:1: the first line has more than 1048576 characters"),
+    "utf16.csv": ("a,b\n1,2\n".encode("utf-16"), r"utf16.csv: cannot be read: .*UTF-8"),
     "latin.csv": (b"a,b\nna\xefve,2\n", r"latin.csv: .*utf-8"),
     "head.csv": (b"a\xef\xff,b\n1,2\n", r"head.csv: cannot be read: .*utf-8"),
     "fake.csv.gz": ("a,b\n1,2\n", r"fake.csv.gz: cannot be read: Not a gzipped file"),
@@ -646,7 +651,6 @@ def test_files_that_are_not_there_or_do_not_fit(tmp_path: Path) -> None:
         (tmp_path / "folder", r"folder: a folder without Parquet, CSV or JSON files"),
         (tmp_path / ("x" * 300), r"x: "),
         ("a\0b.csv", r"a\\x00b.csv: "),
-        (str(tmp_path / "*.csv"), r"b.csv: its first line is 'b,a', that of .*a.csv is 'a,b'.*same order"),
         ([tmp_path / "a.csv", tmp_path / "c.jsonl"], r"files of different formats"),
     ]:
         with pytest.raises(ReadError, match=message):

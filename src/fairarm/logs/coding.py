@@ -17,12 +17,15 @@ UNDECLARED, ABSENT = -1, -2
 
 
 def texts(value: Any) -> tuple[str, ...]:
-    """The ways in which a value may be written as a state: 1.0 is '1' and '1.0', True is 'true', 'True' and '1'."""
+    """The ways in which a value may be written as a state: 1.0 is '1' and '1.0', True is 'true', 'True' and '1'. A double
+    that is one of 32 bits may be written as that: 0.1."""
     if isinstance(value, bool | np.bool_):
         return (str(bool(value)).lower(), str(bool(value)), str(int(value)))
     if isinstance(value, float | np.floating):
         whole = (str(int(value)),) if float(value).is_integer() else ()
-        return (*whole, repr(float(value)), f"{value:g}")
+        with np.errstate(over="ignore"):
+            short = np.float32(value)
+        return (*whole, repr(float(value)), *([str(short)] if float(short) == value else []))
     return (str(value), str(value).strip())
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -21,9 +21,11 @@ Transform: TypeAlias = Callable[[Frame], Frame]
 class Engine:
     """A frame that narwhals knows. What it streams is collected first; the engines below stream in bounded memory."""
 
-    def __init__(self, native: Any, **collecting: Any) -> None:
+    def __init__(self, native: Any, *, disputed: Mapping[str, str] | None = None, **collecting: Any) -> None:
         self.native = native
         self.collecting = collecting
+        self.disputed = disputed or {}
+        """Columns that cannot be used, and why."""
 
     def columns(self) -> tuple[str, ...]:
         return tuple(nw.from_native(self.native).lazy().collect_schema().names())
@@ -79,8 +81,10 @@ class Pandas(Arrow):
 class DuckDB(Engine):
     """A DuckDB relation. ``again`` makes one on a connection of its own: a connection has one open result at a time."""
 
-    def __init__(self, native: Any, again: Callable[[], Any] | None = None) -> None:
-        super().__init__(_known_types(native))
+    def __init__(
+        self, native: Any, again: Callable[[], Any] | None = None, disputed: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(_known_types(native), disputed=disputed)
         self.again = again
 
     def stream(self, columns: Sequence[str], transform: Transform, rows: int) -> Iterator[pa.Table]:

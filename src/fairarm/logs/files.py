@@ -6,23 +6,23 @@ else is guessed: a line with more or fewer entries is an error. Text in JSON sta
 
 from __future__ import annotations
 
-import csv
 import glob
-import gzip
-import json
 import os
 import tempfile
 import uuid
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial, reduce
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 from weakref import finalize
 
 from fairarm.errors import ReadError, one_line
+from fairarm.logs.csv_files import header
 from fairarm.logs.engines import Dask, DuckDB, Engine
+from fairarm.logs.json_lines import check_rows, types_by_duckdb
+from fairarm.logs.schemas import EXACT, TEXT, Agreement, Alike, agree, check_names, duckdb_type, parquet_kinds
 from fairarm.logs.trouble import speaking
 from fairarm.optional import require
 
@@ -46,15 +46,6 @@ PERFECT_HASH_BITS = 16
 SECONDS = 10
 """How long a server may take to answer."""
 
-BLOCK = 64 << 20
-"""Bytes of text that a Dask task reads."""
-
-SAMPLE = 20_000
-"""Rows from which Dask takes the types of JSON."""
-
-_SIGNS = ",;\t|"
-_HEADER = 1 << 20
-
 
 @dataclass(frozen=True)
 class Files:
@@ -72,6 +63,18 @@ class Files:
     @property
     def packed(self) -> bool:
         return any(path.lower().endswith(".gz") for path in self.paths)
+
+    @cached_property
+    def folders(self) -> tuple[str, ...]:
+        """Columns that the names of folders such as day=1 hold, for all files."""
+        each = [folder_values(path) for path in self.paths]
+        return tuple(name for name in each[0] if all(name in values for values in each))
+
+
+def folder_values(path: str) -> dict[str, str | None]:
+    """Columns and values, as text, in the names of a path's folders."""
+    pairs = [part.split("=", 1) for part in Path(path).parent.parts if "=" in part]
+    return {unquote(name): None if value == "__HIVE_DEFAULT_PARTITION__" else unquote(value) for name, value in pairs}
 
 
 def find_files(given: Sequence[str | os.PathLike[str]]) -> Files:
@@ -118,70 +121,98 @@ def _format(path: str) -> str | None:
     return None if packed and kind == "parquet" else kind
 
 
-# ---- CSV ----
-
-
-@dataclass(frozen=True)
-class _Header:
-    names: tuple[str, ...]
-    sign: str
-
-
-def _header(files: Files) -> _Header:
-    """The first line, which must be the same in every file."""
-    first = _first_line(files.paths[0])
-    for path in files.paths[1:]:
-        if (other := _first_line(path)) != first:
-            text = f"{path}: its first line is {','.join(other.names)!r}, that of {files.paths[0]} is {','.join(first.names)!r}. "
-            raise ReadError(one_line(text + "Files read together need the same columns in the same order."))
-    return first
-
-
-def _first_line(path: str) -> _Header:
-    opened = gzip.open if path.lower().endswith(".gz") else open
-    try:
-        with opened(path, "rt", encoding="utf-8-sig", newline="") as stream:
-            line = stream.readline(_HEADER)
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        raise ReadError(one_line(f"{path}: cannot be read: {error}. Save it as UTF-8 text.")) from None
-    bare = Counter(_outside_quotes(line))
-    sign = max(_SIGNS, key=lambda each: bare[each])
-    names = tuple(next(csv.reader([line], delimiter=sign), ()))
-    twice = [name for name, times in Counter(names).items() if times > 1]
-    if not any(names) or "" in names or twice:
-        trouble = f"the name '{twice[0]}' is there twice" if twice else "a column has no name"
-        raise ReadError(one_line(f"{path}:1: {trouble}. The first line must name the columns, each once."))
-    return _Header(names, sign)
-
-
-def _outside_quotes(line: str) -> str:
-    """The line without what stands in quotes."""
-    return "".join(line.split('"')[::2])
-
-
 # ---- DuckDB ----
 
 
 def with_duckdb(files: Files) -> Engine:
     """The files as a DuckDB relation, with bounded memory."""
     connection = _connect()
-    paths = files.exact
     with speaking(files.name, ReadError):
-        if files.format == "parquet":
-            named = all("=" in str(Path(path).parent) for path in files.paths)  # folders such as day=1 are columns
-            opened = partial(_read, "read_parquet", paths, hive_partitioning=named)
-        elif files.format == "csv":
-            header = _header(files)
-            columns = dict.fromkeys(header.names, "VARCHAR")
-            signs = {"sep": header.sign, "quotechar": '"', "escapechar": '"'}
-            opened = partial(_read, "read_csv", paths, columns=columns, auto_detect=False, header=True, **signs)
-        else:
-            opened = partial(_read, "read_json", paths, columns=_json_types(connection, files, -1))
-        return DuckDB(opened(connection), lambda: opened(connection.cursor()))
+        if files.format == "json":
+            check_rows(files.name, files.paths)
+            types = types_by_duckdb(connection, files.exact)
+            check_names(files.name, tuple(types))
+            opened: Callable[[Any], Any] = partial(_read_json, files, types)
+            return DuckDB(opened(connection), lambda: opened(connection.cursor()))
+        found = agreement(connection, files)
+        opened = partial(_read_alike, files, found)
+        return DuckDB(opened(connection), lambda: opened(connection.cursor()), disputed=found.disputed)
 
 
-def _read(reader: str, paths: Sequence[str], connection: Any, **options: Any) -> Any:
-    return getattr(connection, reader)(list(paths), **options)
+def agreement(connection: Any, files: Files) -> Agreement:
+    """What the files have in common. Integers beside decimals must be of a size at which both are exact."""
+    if files.format == "csv":
+        return agree((path, dict.fromkeys(header(path).names, TEXT)) for path in files.paths)
+    from duckdb import ColumnExpression, FunctionExpression
+
+    found = agree(parquet_kinds(files.paths))
+    too_large = {}
+    for name in (name for name, kind in found.promoted.items() if kind == "double"):
+        paths = found.of_kind(name, "int64") + found.of_kind(name, "whole")
+        if not paths:
+            continue
+        whole = connection.read_parquet([glob.escape(path) for path in paths], hive_partitioning=False)
+        ends = [FunctionExpression(end, ColumnExpression(name)).alias(end) for end in ("min", "max")]
+        low, high = whole.aggregate(ends).fetchall()[0]
+        if max(abs(low or 0), abs(high or 0)) > EXACT:
+            too_large[name] = (
+                f"it holds integers beyond 2^53 in {paths[0]} and numbers of another type elsewhere. Convert it to one type"
+            )
+    return replace(
+        found,
+        promoted={name: kind for name, kind in found.promoted.items() if name not in too_large},
+        columns=tuple(name for name in found.columns if name not in too_large),
+        disputed=found.disputed | too_large,
+    )
+
+
+def _read_alike(files: Files, found: Agreement, connection: Any) -> Any:
+    """Files of each kind read together, then all of them joined with the columns that they share."""
+    from duckdb import ColumnExpression
+
+    def column(name: str) -> Any:
+        kind = found.promoted.get(name)
+        made = ColumnExpression(name)
+        return made if kind is None else made.cast(duckdb_type(kind)).alias(name)
+
+    kept = list(dict.fromkeys([*found.columns, *files.folders]))
+    read = _read_parquet if files.format == "parquet" else _read_csv
+    parts = [read(files, part, connection) for part in found.parts]
+    if len(parts) == 1 and not found.disputed:
+        return parts[0]
+    return reduce(lambda first, second: first.union(second), (part.select(*map(column, kept)) for part in parts))
+
+
+def _read_parquet(files: Files, part: Alike, connection: Any) -> Any:
+    return _read("read_parquet", files, part.paths, connection)
+
+
+def _read_csv(files: Files, part: Alike, connection: Any) -> Any:
+    first = header(part.paths[0])
+    columns = _columns(dict.fromkeys(first.names, "VARCHAR"))
+    signs = f"""sep = {_literal(first.sign)}, quote = '"', escape = '"'"""
+    options = f"columns = {columns}, auto_detect = false, header = true, {signs}"
+    return _read("read_csv", files, part.paths, connection, options)
+
+
+def _read_json(files: Files, types: dict[str, str], connection: Any) -> Any:
+    return _read("read_json", files, files.paths, connection, f"columns = {_columns(types)}")
+
+
+def _read(reader: str, files: Files, paths: Sequence[str], connection: Any, options: str = "") -> Any:
+    """Names of folders hold text, as CSV does: 01 stays 01."""
+    listed = ", ".join(_literal(glob.escape(path)) for path in paths)
+    folders = f"hive_partitioning = {bool(files.folders)}, hive_types_autocast = false"
+    given = ", ".join(part for part in (f"[{listed}]", options, folders) if part)
+    return connection.sql(f"SELECT * FROM {reader}({given})")
+
+
+def _columns(types: Mapping[str, str]) -> str:
+    return "{" + ", ".join(f"{_literal(name)}: '{kind}'" for name, kind in types.items()) + "}"
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _connect() -> Any:
@@ -202,16 +233,6 @@ def _connect() -> Any:
     return connection
 
 
-def _json_types(connection: Any, files: Files, sample: int) -> dict[str, str]:
-    """Columns and types, from so many rows (-1: all). What is written as text stays text, times and all."""
-    if not any(os.path.getsize(path) for path in files.paths):
-        raise ReadError(one_line(f'{files.name}: no rows. Lines such as {{"arm": 1}} are needed.'))
-    found = connection.read_json(files.exact, sample_size=sample, records="true")
-    kept = {"BIGINT": "BIGINT", "HUGEINT": "BIGINT", "UBIGINT": "UBIGINT", "DOUBLE": "DOUBLE", "BOOLEAN": "BOOLEAN"}
-    types = {name: str(kind) for name, kind in zip(found.columns, found.types, strict=True)}
-    return {name: kept.get(kind, "VARCHAR") for name, kind in types.items()}
-
-
 # ---- Dask ----
 
 
@@ -219,68 +240,40 @@ def with_dask(files: Files, address: str | None) -> Engine:
     """The files as a Dask frame: on the cluster at an address, or with the threads of this process."""
     require("dask.dataframe", "dask")
     require("distributed", "dask")
-    opened = {"parquet": _dask_parquet, "csv": _dask_csv, "json": _dask_json}[files.format]
-    with speaking(files.name, ReadError):
-        frame = opened(files)
-    if address is None:
-        return Dask(frame, scheduler="threads")
-    client = _client(address)
-    held = Dask(frame, scheduler=client)
-    finalize(held, client.close)
+    from fairarm.logs import dask_files
+
+    client = None if address is None else _client(address)
+    scheduler = "threads" if client is None else client
+    try:
+        with speaking(files.name, ReadError):
+            if files.format == "json":
+                check_rows(files.name, files.paths)
+                frame, disputed = dask_files.json_frame(files, scheduler), {}
+            else:
+                found = agreement(_connect(), files)
+                made = dask_files.parquet_frame if files.format == "parquet" else dask_files.csv_frame
+                frame, disputed = made(files, found), found.disputed
+    except BaseException:
+        if client is not None:
+            client.close()
+        raise
+    held = Dask(frame, disputed=disputed, scheduler=scheduler)
+    if client is not None:
+        finalize(held, client.close)
     return held
 
 
 def _client(address: str) -> Any:
+    """Of a cluster with at least one worker."""
     from distributed import Client
 
     out = "Start a scheduler there, or leave out the engine to read here."
     with speaking(f"No Dask scheduler answers at {address}", ReadError, out):
-        return Client(f"tcp://{address}", timeout=SECONDS, set_as_default=False)
-
-
-def _dask_parquet(files: Files) -> Any:
-    import dask.dataframe as dd
-
-    return dd.read_parquet(files.exact, dtype_backend="pyarrow")
-
-
-def _dask_csv(files: Files) -> Any:
-    import dask.dataframe as dd
-
-    return dd.read_csv(
-        files.exact,
-        sep=_header(files).sign,
-        dtype="string[pyarrow]",
-        keep_default_na=False,
-        na_values=[""],
-        encoding="utf-8-sig",
-        compression="gzip" if files.packed else None,
-        blocksize=None if files.packed else BLOCK,
-    )
-
-
-def _dask_json(files: Files) -> Any:
-    """JSON lines, each partition parsed on its own into types found in the first rows."""
-    import dask.bag as db
-    import dask.dataframe as dd
-    from dask.delayed import delayed
-
-    types = _json_types(_connect(), files, SAMPLE)
-    names = {"BIGINT": "Int64", "UBIGINT": "UInt64", "DOUBLE": "Float64", "BOOLEAN": "boolean"}
-    made = {name: names.get(kind, "string[pyarrow]") for name, kind in types.items()}
-    lines = db.read_text(files.exact, blocksize=None if files.packed else BLOCK)
-    parts = [delayed(_framed)(part, made) for part in lines.to_delayed()]
-    return dd.from_delayed(parts, meta=_framed([], made), verify_meta=False)
-
-
-def _framed(lines: Iterable[str], types: dict[str, str]) -> Any:
-    import pandas as pd
-
-    rows = [json.loads(line) for line in lines if line.strip()]
-    columns = {}
-    for name, kind in types.items():
-        values = [row.get(name) for row in rows]
-        if kind.startswith("string"):
-            values = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
-        columns[name] = pd.array(values, dtype=kind)
-    return pd.DataFrame(columns)
+        client = Client(f"tcp://{address}", timeout=SECONDS, set_as_default=False)
+    try:
+        client.wait_for_workers(1, timeout=SECONDS)
+    except Exception:
+        client.close()
+        text = f"The Dask scheduler at {address} has no workers, and none came within {SECONDS} s. Start one: dask worker tcp://{address}"
+        raise ReadError(one_line(text)) from None
+    return client

@@ -99,6 +99,8 @@ class LogReader:
         self.rows = self._left_out
 
     def _no_column(self, name: str) -> str:
+        if name in self.table.disputed:
+            return self.table.no_column(name)
         near = f"It has: {', '.join(self.table.columns[:30])}."
         return f"The log {self.table.name} has no column '{name}'. {near} Map nodes to columns in [log.columns] of the problem file."
 

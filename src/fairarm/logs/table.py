@@ -134,6 +134,7 @@ class LogTable:
         self.engine = engine
         self.drop = tuple(drop)
         self._held = held
+        self.disputed = held.disputed
         with self._speaking():
             self.columns = held.columns()
 
@@ -246,13 +247,17 @@ class LogTable:
         used = list(dict.fromkeys([*named, *(name for name in others if name is not None)]))
         for name in used:
             if name not in self.columns:
-                near = get_close_matches(str(name), self.columns, n=1)
-                hint = f"Did you mean '{near[0]}'? " if near else ""
-                raise DataError(
-                    one_line(f"{self.name} has no column '{name}'. {hint}Its columns: {', '.join(self.columns)}.")
-                )
+                raise DataError(self.no_column(name))
         with self._speaking():
             return self._held.lazy(used or self.columns[:1])
+
+    def no_column(self, name: str) -> str:
+        """Why a column cannot be used: the log has none of the name, or its files do not agree on it."""
+        if name in self.disputed:
+            return one_line(f"The column '{name}' cannot be used: {self.disputed[name]}.")
+        near = get_close_matches(str(name), self.columns, n=1)
+        hint = f"Did you mean '{near[0]}'? " if near else ""
+        return one_line(f"{self.name} has no column '{name}'. {hint}Its columns: {', '.join(self.columns[:30])}.")
 
     def _one(self, frame: nw.LazyFrame[Any]) -> dict[str, Any]:
         """The only row of a result, as Python values."""

@@ -30,6 +30,9 @@ PART = 1 << 20
 MISSING_WORDS = ["", "na", "n/a", "nan", "null", "none"]
 """Text that stands for a missing number, in lower case."""
 
+EXACT = 1 << 53
+"""Integers up to this size are the same as doubles."""
+
 MAX_ROWS = 1 << 42
 """Most rows of one combination, and the largest weight: 2^20 times as much stays within 64 bits."""
 
@@ -50,7 +53,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return None if math.isnan(value) else value + 0.0  # -0.0 becomes 0.0
     if isinstance(value, Decimal):
-        return int(value) if value == value.to_integral_value() and value.as_tuple().exponent == 0 else float(value)
+        return _fixed(value)
     if isinstance(value, datetime):
         return naive(value).isoformat() + ("Z" if value.tzinfo else "")
     if isinstance(value, date | time):
@@ -58,6 +61,15 @@ def plain(value: Any) -> Any:
     if isinstance(value, timedelta):
         return value.total_seconds()
     return value if value is None or isinstance(value, str | int) else str(value)
+
+
+def _fixed(value: Decimal) -> int | float | str | None:
+    """A number of fixed point: an integer, a float that is written alike, else text; never another number."""
+    if not value.is_finite():
+        return None if value.is_nan() else float(value)
+    if value.as_tuple().exponent == 0 or (value == value.to_integral_value() and abs(value) >= EXACT):
+        return int(value)
+    return float(value) if Decimal(repr(float(value))) == value else f"{value.normalize():f}"
 
 
 def naive(value: datetime) -> datetime:
@@ -77,15 +89,18 @@ def merged(keys: Sequence[IntArray], amounts: NDArray[np.int64]) -> tuple[list[I
 
 
 def to_numpy(name: str, column: pa.ChunkedArray) -> Any:
-    """A column as an array: int64, float64 (nulls are NaN), bool, datetime64[us] (UTC), or objects (nulls are None)."""
+    """A column as an array: int64, float64 (nulls are NaN), bool, datetime64[us] (UTC), or objects (nulls are None).
+
+    Integers with nulls are doubles only where these hold them exactly; decimals are objects.
+    """
     import pyarrow as pa
     import pyarrow.types as kind
 
     column = flat(name, column)
     given = column.type
-    if kind.is_integer(given) and given != pa.uint64() and not column.null_count:
+    if kind.is_integer(given) and not column.null_count and (given != pa.uint64() or _within(column, 1 << 63)):
         return column.to_numpy().astype(np.int64)
-    if kind.is_integer(given) or kind.is_floating(given) or kind.is_decimal(given):
+    if kind.is_floating(given) or (kind.is_integer(given) and _within(column, EXACT)):
         return column.cast(pa.float64(), safe=False).to_numpy().astype(np.float64)
     if kind.is_boolean(given) and not column.null_count:
         return column.to_numpy().astype(np.bool_)
@@ -93,6 +108,14 @@ def to_numpy(name: str, column: pa.ChunkedArray) -> Any:
         return column.cast(pa.timestamp("us"), safe=False).to_numpy().astype("datetime64[us]")
     values, codes = encoded(name, column)
     return values[codes] if len(values) else object_array([])
+
+
+def _within(column: pa.ChunkedArray, size: int) -> bool:
+    """Whether integers are all smaller than ``size``, either way."""
+    import pyarrow.compute as pc
+
+    ends = pc.min_max(column).as_py()
+    return bool(max(abs(ends["min"] or 0), abs(ends["max"] or 0)) < size)
 
 
 def object_array(values: Sequence[Any]) -> NDArray[Any]:
