@@ -11,6 +11,7 @@ from fairarm.reports.page.charts import Cover, cover_figure
 from fairarm.reports.page.forest import Line, Marks, forest
 from fairarm.reports.page.parts import Block, Box, Card, Facts, Items, Page, Section, Table, Text
 from fairarm.reports.page.rows import MOST_ROWS, Row, Words
+from fairarm.reports.svg import shown
 from fairarm.reports.words import (
     METHODS,
     SETTLED,
@@ -184,7 +185,7 @@ def _outcomes(found: Evaluation, arms: Sequence[ArmEvaluation]) -> Section:
         name="outcomes",
         title=f"Mean outcome of each arm, with {sure} intervals",
         description=f"{len(drawn)} arms. The highest mean is that of {top.name}, {_estimate(top.outcome, digits)}. All numbers are in the table.",
-        heads=("arm", f"mean {outcome.node} ({sure} interval)", f"mean {outcome.node}"),
+        heads=("arm", f"mean {shown(outcome.node, 20)} ({sure} interval)", f"mean {shown(outcome.node, 20)}"),
         xlabel=f"mean {unit_of(outcome)}",
         caption=_key(found, drawn),
     )

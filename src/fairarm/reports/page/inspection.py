@@ -12,6 +12,7 @@ from fairarm.reports.page.forest import Line, Marks, forest
 from fairarm.reports.page.maps import NAMED, map_figure
 from fairarm.reports.page.parts import Block, Box, Facts, Items, Maps, Page, Section, Table, Text
 from fairarm.reports.page.rows import MOST_ROWS, Row, Words
+from fairarm.reports.svg import shown
 from fairarm.reports.words import (
     digits_of,
     gap_unit_of,
@@ -138,7 +139,7 @@ def _truth_figures(found: Inspection) -> list[Block]:
     order = np.lexsort((-truth.outcomes, ~truth.fair))[:MOST_ROWS]
     star = "" if truth.best_fair_arm is None else "★ the best fair arm. "
     caption = [f"{star}● fair. ○ and grey: unfair.", *cut_note(len(problem.arms), "best")]
-    outcome, gap = f"mean {problem.outcome.node}", f"gap {' - '.join(problem.groups)}"
+    outcome, gap = f"mean {shown(problem.outcome.node, 20)}", f"gap {' - '.join(problem.groups)}"
     digits, signed = _digits(problem)
 
     def figure(name: str, what: str, unit: str, numbers: FloatArray, digits: str, marks: Marks) -> Block:

@@ -13,8 +13,8 @@ SHORT = 18
 """Letters that are not broken over lines."""
 REM, LETTERS, PADDING = 16.0, 13.6, 19.2
 """Pixels: of a rem, of a table's letters, and left and right of a cell's."""
-HINTS = tuple(range(20, 64, 4))
-"""Widths of screens in rem at which it may be said that a table goes on to the side."""
+HINTS = range(20, 64, 2)
+"""Widths of screens in rem up to which it may be said that a table goes on to the side."""
 
 
 @dataclass(frozen=True)
@@ -79,15 +79,15 @@ class Table:
     def _narrowest(self, i: int) -> float:
         """Pixels that a column needs: a number and a short name stay on a line, words break at spaces."""
         cells = [row[i] for row in self.rows]
-        head = _longest_word(self.columns[i])
+        head = max(8 * REM if len(self.columns[i]) > SHORT else 0.0, _widest([_longest_word(self.columns[i])]))
         if i == 0:
             best = "★ " if self.best is not None else ""
-            return PADDING + (_widest([head, *(best + cell for cell in cells)]) if self.short else 9 * REM)
+            return PADDING + max(head, _widest([best + cell for cell in cells]) if self.short else 9 * REM)
         if self.columns[i] not in self.texts:
-            return PADDING + _widest([head, *cells])
+            return PADDING + max(head, _widest(cells))
         if any(len(cell) > SHORT for cell in cells):
-            return PADDING + 14 * REM
-        return PADDING + _widest([head, *(_longest_word(cell) for cell in cells)])
+            return PADDING + max(head, 14 * REM)
+        return PADDING + max(head, _widest([_longest_word(cell) for cell in cells]))
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def _longest_word(text: str) -> str:
 
 
 def _widest(texts: Sequence[str]) -> float:
-    return max(text_width(text, LETTERS) for text in texts)
+    return max((text_width(text, LETTERS) for text in texts), default=0.0)
 
 
 Block = Text | Items | Facts | Card | Table | Figure | Maps
@@ -142,3 +142,9 @@ class Page:
     about: Sequence[str]
     boxes: Sequence[Box]
     sections: Sequence[Section]
+
+    @property
+    def hints(self) -> list[int]:
+        """Those that its tables need."""
+        tables = (block for section in self.sections for block in section.blocks if isinstance(block, Table))
+        return sorted({table.hint for table in tables if table.hint is not None})

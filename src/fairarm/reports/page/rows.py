@@ -33,8 +33,8 @@ class Frame:
     ticks: int
 
 
-WIDE = Frame(width=920, row=24, line=12, letters=12, top=30, edge=4, ticks=7)
-NARROW = Frame(width=360, row=42, line=30, letters=13, top=26, edge=14, ticks=5)
+WIDE = Frame(width=920, row=24, line=12, letters=12, top=30, edge=4, ticks=8)
+NARROW = Frame(width=360, row=42, line=30, letters=13, top=26, edge=14, ticks=6)
 NAME, HEAD = 230.0, 250.0
 """The room for a name beside the picture, and the least for what heads the numbers."""
 STAR = "★ "

@@ -43,9 +43,7 @@ def check_report_path(path: Path) -> None:
 def page_text(result: object, problem: Problem | None = None) -> str:
     from markupsafe import Markup
 
-    from fairarm.reports.page.parts import HINTS
-
-    return render("page.html.j2", page=page_of(result, problem), drawn=Markup, hints=HINTS)
+    return render("page.html.j2", page=page_of(result, problem), drawn=Markup)
 
 
 def page_of(result: object, problem: Problem | None = None) -> Page:
