@@ -238,6 +238,18 @@ def test_phases_of_a_run(run: tuple[Any, Any], size: str) -> None:
     assert line == [pytest.approx((along(p.phase), up(p.probability)), abs=NEAR) for p in found.story]
 
 
+@pytest.mark.parametrize("size", SIZES)
+def test_arms_left_after_each_phase(size: str) -> None:
+    coin = load_problem("coin")
+    found = identify(coin.problem, coin.world, algorithm="csr-v2", pulls=300, seed=1)
+    svg, name = drawing(read_page(page_text(found)), "phases", size)
+    along, up = scale(svg, name, "x", 2), scale(svg, name, "y", 2)
+    for id, numbers in (("left", [len(p.left) for p in found.story]), ("fair", [len(p.fair) for p in found.story])):
+        line = [(along(p.phase), up(n)) for p, n in zip(found.story, numbers, strict=True)]
+        assert points(svg.find(f"{name}-{id}")) == [pytest.approx(point, abs=NEAR) for point in line]
+    assert {"arms left", "shown fair"} <= {e.text for e in svg.all("text")}
+
+
 @pytest.mark.parametrize("figure", ["outcomes", "gaps"])
 def test_intervals_and_truths_of_a_run(run: tuple[Any, Any], figure: str) -> None:
     found, problem = run

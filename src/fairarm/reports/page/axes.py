@@ -61,13 +61,13 @@ class Panel:
             (self.box.left, self.box.top), (self.box.width, self.box.height), "none", "line", 0.8, id
         )
 
-    def across(self, ticks: Ticks, names: Sequence[str] = (), above: bool = False, marked: bool = True) -> None:
+    def across(self, ticks: Ticks, names: Sequence[str] = (), above: bool = False) -> None:
         """Grid, ticks and texts of the horizontal scale, and below them its name; ``above`` repeats the texts at the top."""
         box, draw = self.box, self.drawing
         for at, text in zip(ticks.at, ticks.texts, strict=True):
             x = self.x(at)
             with draw.group(kind="x-tick"):
-                draw.line((x, box.top), (x, box.bottom + (TICK if marked else 0.0)), "line", 0.7)
+                draw.line((x, box.top), (x, box.bottom + TICK), "line", 0.7)
                 if text:
                     draw.text(text, (x, box.bottom + BELOW), "middle", TICK_SIZE, "muted")
             if above and text:

@@ -56,7 +56,6 @@ class Canvas:
 
     panel: Panel
     heights: tuple[float, ...]
-    narrow: bool
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,7 @@ def row_figure(
         layout = _layout(words, rows, frame)
         drawing, box = layout.drawing, layout.box
         panel = Panel(drawing, box, Scale(*limits, box.left, box.right), Scale(0, box.height, box.top, box.bottom))
-        canvas = Canvas(panel, tuple(box.top + frame.row * i + frame.line for i in range(len(rows))), frame is NARROW)
+        canvas = Canvas(panel, tuple(box.top + frame.row * i + frame.line for i in range(len(rows))))
         with drawing.group("axes-1"):
             beneath(canvas)
             _lines(panel, frame, len(rows))
