@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairarm import Arm, LogMap, Outcome, Problem, Unknown, Variable, table
+from fairarm import Arm, LogMap, Outcome, Problem, Unknown, Variable, evaluate, table
+from fairarm.core.design import best_fair_arm
 from fairarm.errors import DataError, ProblemError
 from fairarm.logs.coding import ABSENT, UNDECLARED, Coder, numbers
 from fairarm.logs.reading import LEFT_OUT, LogReader
@@ -93,7 +94,7 @@ def test_a_row_that_cannot_be_used_is_left_out_under_a_name(name: str, change: d
 def test_examples_name_the_value() -> None:
     found = reader({**good(), "S": ["a", "martian", "a", "b"]})
     found.cells()
-    assert found.findings()[0].examples == ("S = 'martian'",)
+    assert found.findings()[0].examples == ("S = martian",)
 
 
 def test_a_real_outcome_is_summed_and_checked() -> None:
@@ -211,3 +212,44 @@ def test_a_log_with_too_many_cells_is_read_by_rows() -> None:
         deployed="old",
     )  # fmt: skip
     assert not reader({**good(), "A": ["1"] * 4, "B": ["2"] * 4}, problem=problem).countable
+
+
+@pytest.mark.parametrize("tiny", [1e-160, 1e-20, 1e-5])
+def test_a_propensity_that_cannot_be_is_left_out_and_voids(tiny: float) -> None:
+    """Such a decision has probability below 1/(1000 rows): it used to be weighed, and to become NaN and an answer."""
+    n = 400
+    rng = np.random.default_rng(4)
+    columns = {
+        "S": ["a", "b"] * (n // 2),
+        "V": rng.choice(["no", "yes"], n).tolist(),
+        "Y": rng.integers(0, 2, n).tolist(),
+    }
+    found = evaluate(replace(BASE, log=LogMap(propensity="p")), {**columns, "p": [0.5] * (n - 1) + [tiny]})
+    assert all(np.isfinite(arm.outcome.value) and np.isfinite(arm.gap.value) for arm in found.arms)
+    by_name = {f.name: f for f in found.findings}
+    name = "incredible-propensities"
+    assert (name in by_name) == (tiny < 1e-5) and (found.certified_by is None) >= (tiny < 1e-5)
+    if tiny < 1e-5:
+        assert by_name[name].rows == 1 and by_name[name].examples == (repr(tiny),) and found.used == n - 1
+
+
+def test_percentages_are_named_as_the_cause() -> None:
+    with pytest.raises(DataError, match=r"impossible-propensities.*a percentage is to be divided by 100.*50\.0"):
+        evaluate(replace(BASE, log=LogMap(propensity="p")), {**good(40), "p": [50.0] * 40})
+
+
+def test_a_belief_that_is_not_finite_is_no_answer() -> None:
+    finite = np.zeros((1, 5, 2))
+    for spoiled in (np.nan, np.inf):
+        wrong = finite.copy()
+        wrong[0, 3, 1] = spoiled
+        for outcomes, gaps in ((wrong, finite), (finite, wrong)):
+            with pytest.raises(DataError, match="not a finite number"):
+                best_fair_arm(outcomes, gaps, 0.1)
+
+
+def test_examples_are_the_logs_own_values_and_short() -> None:
+    found = reader({**good(), "S": ["a", "x" * 300, "a", "b"]})
+    found.cells()
+    (example,) = found.findings()[0].examples
+    assert example.startswith("S = xxx") and len(example) <= 84 and example.endswith("…")

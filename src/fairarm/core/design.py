@@ -16,6 +16,7 @@ import numpy as np
 
 from fairarm.core.projection import project
 from fairarm.core.types import FloatArray, IntArray
+from fairarm.errors import DataError
 
 NO_ARM = -1
 
@@ -41,7 +42,15 @@ class Alternatives:
 
 
 def best_fair_arm(outcomes: FloatArray, gaps: FloatArray, tolerance: float) -> IntArray:
-    """The fair arm with the highest outcome over the last axis, NO_ARM where none is fair."""
+    """The fair arm with the highest outcome over the last axis, NO_ARM where none is fair.
+
+    Every answer from draws passes here: one that is not finite would count as unfair, and is an error instead.
+    """
+    if not (np.all(np.isfinite(outcomes)) and np.all(np.isfinite(gaps))):
+        raise DataError(
+            "What is believed of an arm is not a finite number, so there is no answer: a weight, a probability or a count of "
+            "the rows is far outside of what can be. Look at the propensities, counts and outcomes of the rows."
+        )
     fair = np.abs(gaps) < tolerance
     best = np.argmax(np.where(fair, outcomes, -np.inf), axis=-1)
     return np.where(fair.any(axis=-1), best, NO_ARM)

@@ -286,7 +286,12 @@ def _from_rows(reader: LogReader, delta: float, estimated: bool) -> Logged:
             f"it (Arm.from_classifier), or leave it out and give log.propensity."
         )
     known = replace(problem, shares=None) if estimated else problem
-    found: LoggedBeliefs = believe_rows(known, reader.chunks, delta)
+    try:
+        found: LoggedBeliefs = believe_rows(known, reader.chunks, delta)
+    except DataError:
+        if reader.used:
+            raise
+        raise DataError(_nothing(reader)) from None
     if found.impossible:
         reader.leave_out("impossible-rows", found.impossible, [])
     shares = None if known.shares is None else np.array(known.shares)

@@ -28,6 +28,12 @@ MOST_COUNTS = 1 << 25
 PROPENSITY_SUM = 1e-6
 """How far the propensities of a row's decisions may be from 1 in sum."""
 
+LONGEST = 80
+"""Characters of an example."""
+
+INCREDIBLE = 1000
+"""Propensities that would be seen in fewer than one log of so many are not believed."""
+
 LEFT_OUT = {
     "missing-outcomes": (True, "have no outcome. They were left out, not taken as 0; if outcomes are missing for a reason, what is left misleads"),
     "outcomes-out-of-range": (True, "have an outcome outside the declared range"),
@@ -37,7 +43,8 @@ LEFT_OUT = {
     "unknown-arms": (True, "name an arm that the problem does not have"),
     "unknown-regimes": (True, "name a regime that is neither natural nor a group"),
     "forced-rows-of-another-group": (True, "were forced to one group and hold another"),
-    "impossible-propensities": (True, "have a propensity that is missing, not above 0, or above 1"),
+    "impossible-propensities": (True, "have a propensity that is missing, not above 0, or above 1 (a percentage is to be divided by 100)"),
+    "incredible-propensities": (True, "have a propensity so small that such a decision would hardly be seen once in a thousand logs of this size"),
     "propensities-do-not-sum": (True, "have propensities that do not sum to 1 over the decisions"),
     "impossible-rows": (True, "hold a decision or child that the declared mechanisms give probability 0: the rows are from another arm, or a mechanism is not the one that ran"),
     "outcomes-not-due": (False, "are younger than the time within which outcomes arrive; they wait, with and without outcome alike"),
@@ -211,7 +218,7 @@ class LogReader:
             usable,
             count,
             lambda i: (
-                f"forced to {self.problem.regimes[regime[i]]}, holds {raw[self.map.column(self.problem.sensitive)][i]}"
+                f"forced to {self.problem.regimes[regime[i]]}, holds {_shown(raw[self.map.column(self.problem.sensitive)][i])}"
             ),
         )
         propensity = self._propensity(raw, columns, usable, count)
@@ -226,7 +233,7 @@ class LogReader:
         if node in self._coders:
             codes = self._coders[node].codes(raw)
             self._leave(absent, codes == ABSENT, usable, count, lambda i: node)
-            self._leave("undeclared-states", codes == UNDECLARED, usable, count, lambda i: f"{node} = {raw[i]!r}")
+            self._leave("undeclared-states", codes == UNDECLARED, usable, count, lambda i: f"{node} = {_shown(raw[i])}")
             return codes
         values = numbers(raw)
         declared = self.problem.outcome if outcome else self.problem.variables[node]
@@ -235,7 +242,7 @@ class LogReader:
         self._leave(absent, np.isnan(values), usable, count, lambda i: node)
         with np.errstate(invalid="ignore"):
             beyond = (values < low) | (values > high)
-        self._leave(outside, beyond, usable, count, lambda i: f"{node} = {raw[i]}")
+        self._leave(outside, beyond, usable, count, lambda i: f"{node} = {_shown(raw[i])}")
         return values
 
     def _named(
@@ -250,7 +257,7 @@ class LogReader:
         if column is None:
             return np.full(len(count), fixed, dtype=np.int64)
         codes = self._coders[what].codes(raw[column])
-        self._leave(f"unknown-{what}s", codes < 0, usable, count, lambda i: f"{column} = {raw[column][i]!r}")
+        self._leave(f"unknown-{what}s", codes < 0, usable, count, lambda i: f"{column} = {_shown(raw[column][i])}")
         return codes
 
     def _propensity(
@@ -259,18 +266,27 @@ class LogReader:
         if not self.map.has_propensities:
             return None
         if self.map.propensity is not None:
-            chance = numbers(raw[self.map.propensity])
+            shown = raw[self.map.propensity]
+            chance = numbers(shown)
         else:
             states = self.problem.variables[self.problem.decision].states or ()
             each = np.stack([numbers(raw[self.map.propensities[state]]) for state in states])
             total = each.sum(axis=0)
             off = ~(np.abs(total - 1.0) <= PROPENSITY_SUM)
             self._leave("propensities-do-not-sum", off, usable, count, lambda i: f"sum {total[i]:g}")
-            chance = each[np.maximum(columns[self.problem.decision], 0), np.arange(len(count))]
+            chance = shown = each[np.maximum(columns[self.problem.decision], 0), np.arange(len(count))]
         most = 1.0 if self.problem.variables[self.problem.decision].finite else np.inf
         wrong = ~((chance > 0) & (chance <= most))
-        self._leave("impossible-propensities", wrong, usable, count, lambda i: f"{chance[i]:g}")
+        self._leave("impossible-propensities", wrong, usable, count, lambda i: _shown(shown[i]))
+        self._leave("incredible-propensities", chance < self._least_chance, usable, count, lambda i: _shown(shown[i]))
         return chance
+
+    @cached_property
+    def _least_chance(self) -> float:
+        """P(some row's decision had a chance below c) ≤ rows · (states - 1) · c, here 1/1000; of a density: per its range."""
+        decision = self.problem.variables[self.problem.decision]
+        size = decision.size - 1 if decision.finite else (decision.high or 0.0) - (decision.low or 0.0)
+        return 1.0 / (INCREDIBLE * max(self.table.rows(), 1) * max(size, 1e-300))
 
     def _leave(self, name: str, wrong: BoolArray, usable: BoolArray, count: IntArray, example: Any) -> None:
         """Leave out lines that are wrong and were usable so far."""
@@ -318,3 +334,11 @@ def listed(dropped: Sequence[Dropped], most: int = 12) -> str:
     """What was left out, value by value."""
     more = [f"and {len(dropped) - most} more values"] if len(dropped) > most else []
     return "; ".join([*(part.text for part in dropped[:most]), *more])
+
+
+def _shown(value: Any) -> str:
+    """A value of the log as an example: as it is, missing ones by name, cut to LONGEST characters."""
+    if value is None or value != value:
+        return "(missing)"
+    text = repr(float(value)) if isinstance(value, float) else str(value)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
