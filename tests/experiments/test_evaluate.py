@@ -277,7 +277,7 @@ def test_sums_are_evidence_like_any_other() -> None:
     for part in ("rows", "sums", "squares", "by_arm", "contexts", "natural"):
         assert getattr(by_sums, part) == pytest.approx(getattr(by_rows, part), rel=1e-12)
     assert made.pulls().tolist() == run._now.evidence.pulls().tolist()
-    for a, b in zip(made.group_sums(), run._now.evidence.group_sums(), strict=True):
+    for a, b in zip(made.group_sums((0,)), run._now.evidence.group_sums((0,)), strict=True):
         assert a == pytest.approx(b, rel=1e-12)
     direct = [sum(term.outcome_sum.sum() for term in e.outcome_terms((0,))) for e in (made, run._now.evidence)]
     assert direct[0] == pytest.approx(direct[1], rel=1e-12)

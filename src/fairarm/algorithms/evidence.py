@@ -80,9 +80,17 @@ class Evidence(ABC):
     def pulls(self) -> IntArray:
         """(n, R, K)."""
 
+    @property
+    def every_regime(self) -> tuple[int, ...]:
+        """Natural, and forced to each of the groups: what ``regimes`` is where all pulls count."""
+        return tuple(range(len(self.problem.regimes)))
+
     @abstractmethod
-    def group_sums(self) -> tuple[IntArray, FloatArray]:
-        """Rows and sums of scaled outcomes of natural pulls by arm and group, each (n, K, G)."""
+    def group_sums(self, regimes: tuple[int, ...]) -> tuple[IntArray, FloatArray]:
+        """Rows and sums of scaled outcomes of the pulls in these regimes by arm and group, each (n, K, G).
+
+        ``(0,)`` are natural pulls alone, where the groups come as they are; `every_regime` counts forced ones too.
+        """
 
     @abstractmethod
     def of_replicates(self, which: BoolArray) -> Evidence:
@@ -159,7 +167,7 @@ class CellEvidence(Evidence):
 
     def observations(self, regimes: tuple[int, ...]) -> Observations:
         """Only what was seen with an outcome above its lowest: the rest adds nothing to any estimate."""
-        chosen = self.counts[:, regimes[0]] if len(regimes) == 1 else self.counts[:, regimes].sum(axis=1)
+        chosen = self._counts_in(regimes)
         arm, group, row = np.nonzero(chosen[0] if len(chosen) == 1 else chosen.any(axis=0))
         outcome = self.problem.row_outcomes[row]
         if not outcome.all():
@@ -201,8 +209,12 @@ class CellEvidence(Evidence):
             natural=self.counts[:, 0].sum(axis=(1, 3)),
         )
 
-    def group_sums(self) -> tuple[IntArray, FloatArray]:
-        return self.counts[:, 0].sum(axis=-1), self.counts[:, 0] @ self.problem.row_outcomes
+    def group_sums(self, regimes: tuple[int, ...]) -> tuple[IntArray, FloatArray]:
+        chosen = self._counts_in(regimes)
+        return chosen.sum(axis=-1), chosen @ self.problem.row_outcomes
+
+    def _counts_in(self, regimes: tuple[int, ...]) -> IntArray:
+        return self.counts[:, regimes[0]] if len(regimes) == 1 else self.counts[:, regimes].sum(axis=1)
 
 
 @dataclass(frozen=True)
@@ -283,12 +295,12 @@ class RowEvidence(Evidence):
         contexts = sum_by_group(batch.count[None], cells.context_of[group, x], cells.contexts)
         return Summary(rows.astype(np.int64), sums, squares, None, by_arm, contexts, natural)
 
-    def group_sums(self) -> tuple[IntArray, FloatArray]:
-        natural = self.observations((0,))
+    def group_sums(self, regimes: tuple[int, ...]) -> tuple[IntArray, FloatArray]:
+        seen = self.observations(regimes)
         shape = (1, len(self.problem.arms), len(self.problem.groups))
         rows, sums = np.zeros(shape, dtype=np.int64), np.zeros(shape)
-        np.add.at(rows[0], (natural.arm, natural.group), self.batch.count[natural.at])
-        np.add.at(sums[0], (natural.arm, natural.group), natural.outcome_sum[0])
+        np.add.at(rows[0], (seen.arm, seen.group), self.batch.count[seen.at])
+        np.add.at(sums[0], (seen.arm, seen.group), seen.outcome_sum[0])
         return rows, sums
 
 
@@ -347,8 +359,9 @@ class SumEvidence(Evidence):
             self.counts[0].sum(axis=(0, 2))[None],
         )
 
-    def group_sums(self) -> tuple[IntArray, FloatArray]:
-        return self.counts[0].sum(axis=2)[None], self.sums[0].sum(axis=2)[None]
+    def group_sums(self, regimes: tuple[int, ...]) -> tuple[IntArray, FloatArray]:
+        rows, sums = (part[list(regimes)].sum(axis=(0, 3))[None] for part in (self.counts, self.sums))
+        return rows, sums
 
 
 def empty_evidence(problem: Problem) -> CellEvidence | RowEvidence:

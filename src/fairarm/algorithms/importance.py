@@ -28,17 +28,10 @@ from fairarm.problem.context import ContextSample
 from fairarm.problem.model import Problem
 
 
-def rows_by_arm_and_group(evidence: Evidence) -> IntArray:
-    """n_{j,t}: rows of arm j with S = t in any regime, (n, K, G)."""
-    natural, _ = evidence.group_sums()
-    forced = evidence.pulls()[:, 1:].transpose(0, 2, 1)
-    return np.asarray(natural + forced)
-
-
 def group_shares(evidence: Evidence) -> FloatArray:
     """P(S) as declared, or (n_t + ½) / (n + 1) of natural rows and of a context sample's: (n, G)."""
     problem = evidence.problem
-    natural = evidence.group_sums()[0].sum(axis=1)
+    natural = evidence.group_sums((0,))[0].sum(axis=1)
     if problem.shares is not None:
         return np.broadcast_to(np.array(problem.shares), natural.shape)
     rows = natural + _sampled(problem) + 0.5
@@ -58,7 +51,7 @@ def balanced_means(evidence: Evidence) -> FloatArray:
     """μ̂_{k,t} of the module's docstring on the scale of Y', (n, K, G); nan where no row could be of arm k and group t."""
     log_L = evidence.likelihood.log_L
     K, G, points = log_L.shape
-    made = rows_by_arm_and_group(evidence).reshape(-1, K * G)
+    made = evidence.group_sums(evidence.every_regime)[0].reshape(-1, K * G)
     total = made.sum(axis=1, keepdims=True)
     top = np.max(log_L, axis=(0, 1), initial=-np.inf)
     L = np.exp(log_L - np.where(np.isneginf(top), 0.0, top)).reshape(

@@ -27,12 +27,11 @@ from functools import cached_property
 import numpy as np
 
 from fairarm.algorithms.evidence import Evidence
-from fairarm.algorithms.importance import group_shares, rows_by_arm_and_group
+from fairarm.algorithms.importance import group_shares
 from fairarm.algorithms.procedure import BaseProcedure
 from fairarm.algorithms.purse import Purse, Wanted, next_batch, require_few_pulls
 from fairarm.algorithms.state import Answer, State
 from fairarm.core.allocation import require_affordable
-from fairarm.core.grouping import sum_by_group
 from fairarm.core.rejection import highest
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 
@@ -135,8 +134,8 @@ class TopFeasible(BaseProcedure):
 
     def step(self, state: State, in_phase: Evidence, in_stage: Evidence, seed: int) -> State:
         E = self.problem.scaled_tolerance
-        rows = rows_by_arm_and_group(in_stage)
-        bounds = own_bounds(rows, _own_sums(in_stage), group_shares(in_stage))
+        rows, sums = in_stage.group_sums(in_stage.every_regime)
+        bounds = own_bounds(rows, sums, group_shares(in_stage))
         fair = bounds.looks_fair(E)
         state = state.but(
             closed=state.closed + state.running,
@@ -154,10 +153,3 @@ class TopFeasible(BaseProcedure):
         wanted = self._wanted(leader, challenger, rows, state.given, batch)
         given = self._purse.buy(state.given, wanted.regimes, wanted.arms)
         return state.but(phase=state.phase + 1, given=given, plan=given - state.given)
-
-
-def _own_sums(evidence: Evidence) -> FloatArray:
-    """Sums of Y' of each arm's own rows by group, any regime, (n, K, G)."""
-    seen = evidence.observations(tuple(range(len(evidence.problem.regimes))))
-    K, G = len(evidence.problem.arms), len(evidence.problem.groups)
-    return sum_by_group(seen.outcome_sum, seen.arm * G + seen.group, K * G).reshape(-1, K, G)

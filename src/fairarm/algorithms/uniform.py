@@ -53,7 +53,7 @@ class Uniform(BaseProcedure):
         )
 
     def step(self, state: State, in_phase: Evidence, in_stage: Evidence, seed: int) -> State:
-        rows, sums = in_stage.group_sums()
+        rows, sums = in_stage.group_sums((0,))
         with np.errstate(invalid="ignore", divide="ignore"):
             means = sums / rows
             outcomes = sums.sum(axis=2) / rows.sum(axis=2)

@@ -153,7 +153,7 @@ def _from_cells(reader: LogReader, delta: float, estimated: bool, seed: int) -> 
         *_too_sparse(problem, evidence),
         *_contradiction(certified),
     ]
-    rows, sums = evidence.group_sums()
+    rows, sums = evidence.group_sums((0,))
     return Logged(
         problem=problem,
         **_source(reader),
@@ -230,7 +230,7 @@ def _certify(
         n, natural = seen.rows.astype(np.float64), seen.natural.astype(np.float64)
         found.append(intervals(n, seen.sums, shared.law_of_cells(shared.law[None])[0], part, shares, natural))
     if not logging:
-        rows = evidence.group_sums()[0][0].sum(axis=0).astype(np.float64)
+        rows = evidence.group_sums((0,))[0][0].sum(axis=0).astype(np.float64)
         cut = cut_sums(problem, made, bound_delta(part, len(problem.arms), shares is not None))
         found.append(weighted_intervals(cut, part, shares, rows))
     return narrowed(found), " and ".join(ways), (), excluded

@@ -1,0 +1,58 @@
+"""Counts and sums of rows, each against the rows themselves, one by one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from test_contract import make_world, real_problem
+
+from fairarm.algorithms.evidence import CellEvidence, Evidence, RowEvidence, SumEvidence
+from fairarm.problem.pulls import Batch, Plan, groups_of, scaled_outcomes
+
+REGIMES = [(0,), (1,), (2,), (1, 2), (0, 1, 2)]
+
+
+def pulled(kind: str) -> Batch:
+    world = make_world(kind)
+    counts = np.array([[3, 5, 2], [4, 1, 6], [2, 7, 3]])[:, : len(world.problem.arms)]
+    return world.pull(Plan(world.problem.arm_names, world.problem.regimes, counts), np.random.default_rng(0))
+
+
+def evidence(form: str) -> tuple[Evidence, Batch]:
+    kind = "chain" if form == "cells" else "real"
+    made, problem = pulled(kind), make_world(kind).problem
+    if form == "cells":
+        return CellEvidence.empty(problem).add(made), made
+    if form == "rows":
+        return RowEvidence.empty(problem).add(made), made
+    scaled = scaled_outcomes(problem, made) * made.count
+    lines = replace(made, columns={name: made.columns[name] for name in ("S", "V")})
+    return SumEvidence.of(problem, lines, np.stack([scaled, scaled], axis=1)), made
+
+
+@pytest.mark.parametrize("regimes", REGIMES)
+@pytest.mark.parametrize("form", ["cells", "rows", "sums"])
+def test_group_sums_are_of_the_regimes_asked_for(form: str, regimes: tuple[int, ...]) -> None:
+    """Added up by hand, line by line."""
+    found, made = evidence(form)
+    rows, sums = np.zeros((1, len(found.problem.arms), 2)), np.zeros((1, len(found.problem.arms), 2))
+    outcome = scaled_outcomes(found.problem, made)
+    for line, group in enumerate(groups_of(found.problem, made)):
+        if made.regime[line] in regimes:
+            rows[0, made.arm[line], group] += made.count[line]
+            sums[0, made.arm[line], group] += made.count[line] * outcome[line]
+    counted, summed = found.group_sums(regimes)
+    assert rows.sum() > 0
+    np.testing.assert_array_equal(counted, rows)
+    np.testing.assert_allclose(summed, sums, rtol=1e-12)
+    assert found.every_regime == (0, 1, 2)
+
+
+def test_which_pulls_count_must_be_said() -> None:
+    """There is no choice that is right for all: natural pulls alone are zeros for an algorithm that forces."""
+    found: Any = RowEvidence.empty(real_problem())
+    with pytest.raises(TypeError):
+        found.group_sums()
