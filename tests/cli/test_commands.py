@@ -203,6 +203,17 @@ def test_usage_errors_are_one_line_and_exit_code_2(arguments: tuple[str, ...], c
     assert err.startswith("fairarm: ") and err.count("\n") == 1 and "--help" in err
 
 
+@pytest.mark.parametrize("command", ["identify", "simulate"])
+@pytest.mark.parametrize(
+    "key", ["pulls", "problem", "world", "seed", "log", "name", "algorithm", "algorithms", "on_phase", "on-done", "limit", "runs", "jobs", "state", ""]
+)  # fmt: skip
+def test_a_name_that_is_no_option_of_the_algorithm_is_one_line(command: str, key: str, capsys: Any) -> None:
+    """Also where it is the name of something else that the command has."""
+    code, out, err = run(command, "coin", "-o", f"{key}=3", capsys=capsys)
+    assert code == 2 and not out and err.count("\n") == 1
+    assert f"option '{key.replace('-', '_')}'" in err and "min_fair_probability" in err
+
+
 def test_without_arguments_the_help_is_shown(capsys: Any) -> None:
     code, out, _ = run(capsys=capsys)
     assert code == 0 and "identify" in out

@@ -100,14 +100,21 @@ def _refused(message: str) -> int:
     return 2
 
 
-def _options(given: list[str] | None, **named: Any) -> dict[str, Any]:
-    """The options of --option and of the flags that were given."""
+def _options(given: list[str] | None, algorithms: list[str], **named: Any) -> dict[str, Any]:
+    """The options of --option, each of which some of the algorithms must have, and of the flags that were given."""
+    from fairarm.algorithms import options_of
+
+    known = dict.fromkeys(key for name in algorithms for key in options_of(name))
     found: dict[str, Any] = {key: value for key, value in named.items() if value is not None}
     for item in given or []:
         key, equals, value = item.partition("=")
         if not equals:
             raise OptionError(f"An option is KEY=VALUE; got '{item}'.")
-        found[key.replace("-", "_")] = value
+        key = key.replace("-", "_")
+        if key not in known:
+            has = f"'{algorithms[0]}' has no" if len(algorithms) == 1 else f"None of {', '.join(algorithms)} has an"
+            raise OptionError(f"{has} option '{key}'. Options: {', '.join(known) or 'none'}.")
+        found[key] = value
     return found
 
 
@@ -236,7 +243,7 @@ def identify(
 
     check_report(report)
     scenario = load(problem, tolerance)
-    options = _options(option, confidence=confidence, stop=stop, min_fair_probability=min_fair_probability)
+    options = _options(option, [algorithm], confidence=confidence, stop=stop, min_fair_probability=min_fair_probability)
     known, rows = start_from(scenario, log, engine, _certified(options))
     teller = None if as_json else show.Storyteller(known)
     found = find(
@@ -286,9 +293,9 @@ def simulate(
     check_plot(plot)
     check_report(report)
     scenario = load(problem, tolerance)
-    options = _options(option, confidence=confidence, stop=stop, min_fair_probability=min_fair_probability)
-    known, rows = start_from(scenario, log, engine, _certified(options))
     names = list(dict.fromkeys(name.strip() for name in algorithms.split(",")))
+    options = _options(option, names, confidence=confidence, stop=stop, min_fair_probability=min_fair_probability)
+    known, rows = start_from(scenario, log, engine, _certified(options))
     counts = list(dict.fromkeys(_pull_counts(pulls)))
     with show.progress(len(names) * len(counts) * runs, "runs") as advance:
         found = repeat(

@@ -28,6 +28,7 @@ from fairarm.errors import BudgetError, OptionError, ProblemError
 from fairarm.experiments.log_truths import LogTruths, counted_log, law_by_columns
 from fairarm.experiments.margins import TOO_OFTEN, DrawnArms, Margins, good_enough
 from fairarm.experiments.simulate import chunk_size, replicate
+from fairarm.experiments.workers import watched_workers
 from fairarm.problem.context import ContextSample
 from fairarm.problem.model import Problem
 from fairarm.problem.outcome import Outcome
@@ -349,7 +350,8 @@ def _run_all(
         return
     from joblib import Parallel, delayed
 
-    yield from Parallel(n_jobs=jobs)(delayed(_option)(problem, source, asked, b, None) for b in budgets)
+    with watched_workers(jobs):
+        yield from Parallel(n_jobs=jobs)(delayed(_option)(problem, source, asked, b, None) for b in budgets)
 
 
 def _option(

@@ -24,6 +24,7 @@ from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import OptionError, ProblemError
 from fairarm.experiments.identify import require_world
 from fairarm.experiments.limits import find_limit
+from fairarm.experiments.workers import watched_workers
 from fairarm.problem.model import Problem
 from fairarm.problem.pulls import Batch
 from fairarm.worlds.base import World
@@ -182,10 +183,11 @@ def _run_all(
 
     # longest first, so that no worker is left with a long task at the end; results are sorted afterwards
     ordered = sorted(tasks, key=lambda task: -task.pulls)
-    calls: Iterable[_Outcome] = Parallel(n_jobs=jobs, return_as="generator_unordered")(
-        delayed(_run)(problem, world, task, log) for task in ordered
-    )
-    yield from calls
+    with watched_workers(jobs):
+        calls: Iterable[_Outcome] = Parallel(n_jobs=jobs, return_as="generator_unordered")(
+            delayed(_run)(problem, world, task, log) for task in ordered
+        )
+        yield from calls
 
 
 def _run(problem: Problem, world: World, task: _Task, log: CellEvidence | RowEvidence | None) -> _Outcome:

@@ -21,6 +21,7 @@ from fairarm.core.statistics import wilson_interval
 from fairarm.errors import DataError, OptionError
 from fairarm.experiments.paper.plan import PaperPoint
 from fairarm.experiments.simulate import replicate
+from fairarm.experiments.workers import watched_workers
 from fairarm.files import write_whole
 from fairarm.optional import require
 from fairarm.sealed import opened, sealed
@@ -123,7 +124,7 @@ def _compute(points: list[PaperPoint], seed: int, jobs: int, backend: Backend) -
         return
     from joblib import Parallel, delayed, parallel_config
 
-    with _Cluster(backend, jobs), parallel_config(backend=backend, n_jobs=jobs):
+    with watched_workers(jobs), _Cluster(backend, jobs), parallel_config(backend=backend, n_jobs=jobs):
         done: Iterable[Evidence] = Parallel(return_as="generator_unordered")(
             delayed(run_point)(p, seed) for p in points
         )

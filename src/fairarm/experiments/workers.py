@@ -1,0 +1,26 @@
+"""Worker processes: what is said where the system ends one of them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+
+from fairarm.errors import OptionError
+
+
+@contextmanager
+def watched_workers(jobs: int) -> Iterator[None]:
+    """One line where a worker was killed: that is what running out of memory looks like."""
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given to the executor")
+            yield
+    except Exception as error:
+        if not isinstance(error, BrokenProcessPool) and type(error).__name__ != "KilledWorker":  # loky's; dask's
+            raise
+        raise OptionError(
+            f"One of the {jobs} worker processes was killed by the system, most likely because memory ran out. Use fewer "
+            f"jobs, or fewer runs at a time; what was finished and kept before is not lost."
+        ) from None
