@@ -165,7 +165,7 @@ def test_names_are_shown_and_not_obeyed(names: list[str], at: Callable[..., str]
 
 def test_descriptions_cannot_move_the_cursor(at: Callable[..., str], tmp_path: Path) -> None:
     out = at(80, "inspect", hostile(tmp_path / "money.toml", ["a", "b"]))
-    assert "plain \\u202e turned \\x9b31m [bold]not bold[/] \\x07" in " ".join(out.split())
+    assert "31m [bold]not bold[/]" in " ".join(out.split()) and all(c.isprintable() or c == "\n" for c in out)
     document = at(80, "inspect", hostile(tmp_path / "money.toml", ["a", "b"]), "--json")
     assert all(c.isprintable() or c == "\n" for c in document)
 

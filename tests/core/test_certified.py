@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -648,3 +649,34 @@ def test_rows_that_do_not_fit():
         settle(rule, open_ledger(rule), rows, np.array([[1.0, 0.0]]), np.zeros((1, 2)))
     with pytest.raises(DataError, match="none of these arms"):
         settle(rule, open_ledger(rule), rows, np.array([[1.0, 1.0]]), np.zeros((1, 2)))
+
+
+def test_the_side_of_an_unfair_arm_is_said_only_where_it_is_proved():
+    """Refuted of three arms: |ζ| ≤ E alone; with it ζ ≥ E; with it ζ ≤ −E; of the last all three, which contradict."""
+    rule = Rule(np.full((4, 2, 3), 1 / 3), tolerance=0.1, delta=0.05, shares=HALF)
+    won, open_ = rule.log_threshold + 1, 0.0
+    ledger = replace(
+        open_ledger(rule),
+        log_gap=np.array([[[open_, won, open_, won], [open_, open_, won, won], [won, won, won, won]]]),
+    )
+    found = certificate(rule, ledger)
+    assert found.unfair.all()
+    assert found.high.tolist() == [[False, False, True, False]]
+    assert found.low.tolist() == [[False, True, False, False]]
+
+
+def test_a_proved_side_is_the_true_one():
+    """Arm 0 favours the first group by 0.36, arm 1 the second, arm 2 none; 60 runs at δ = 0.1, wrong in at most 12."""
+    law = np.array([[[0.2, 0.8], [0.8, 0.2]], [[0.8, 0.2], [0.2, 0.8]], [[0.5, 0.5], [0.5, 0.5]]])
+    theta = np.array([0.2, 0.8])
+    rule = Rule(law, tolerance=0.1, delta=0.1, shares=HALF)
+    rng, runs = np.random.default_rng(3), 60
+    ledger = open_ledger(rule, runs)
+    for _ in range(12):
+        rows = np.full((runs, 3, 2), 5.0)
+        n = sum(rng.multinomial(5, law[k, t], runs) for k in range(3) for t in range(2))
+        ledger = settle(rule, ledger, rows, n.astype(float), rng.binomial(n, theta).astype(float))
+    found = certificate(rule, ledger)
+    assert found.high[:, 0].mean() > 0.9 and found.low[:, 1].mean() > 0.9
+    wrong = found.low[:, 0] | found.high[:, 1] | found.high[:, 2] | found.low[:, 2]
+    assert wrong.sum() <= 12

@@ -332,3 +332,18 @@ def test_with_arms_refuses(arms: Any, costs: Any, expected: str) -> None:
 def test_an_arm_that_something_rests_on_cannot_leave(changes: dict[str, Any], expected: str) -> None:
     with pytest.raises(ProblemError, match=f"Arm 'one' leaves, but {expected}"):
         full(**{"deployed": None, **changes}).with_arms(["two"])
+
+
+@pytest.mark.parametrize(
+    "name", ["no fair arm", "No Fair Arm", "no  fair arm", "NO_FAIR_ARM", "no-fair-arm", "ｎｏ ｆａｉｒ ａｒｍ"]
+)
+def test_no_arm_is_called_like_the_answer_that_none_is_fair(name: str) -> None:
+    with pytest.raises(
+        ProblemError, match="That is how the answer is called that no arm is fair: give it another name"
+    ):
+        Arm(name, table("V", [], [0.5, 0.5]))
+
+
+@pytest.mark.parametrize("name", ["no fair arms", "fair arm", "no fair arm 2", "nofairarm"])
+def test_other_names_are_taken(name: str) -> None:
+    assert Arm(name, table("V", [], [0.5, 0.5])).name == name

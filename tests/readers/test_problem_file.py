@@ -123,6 +123,7 @@ MALFORMED: dict[str, tuple[str | bytes, str]] = {
     "unknown parent": (swap('name = "two"\nparents = ["X"]', 'name = "two"\nparents = ["Q"]'), "problem.arms[1]"),
     "arm uses outcome": (swap('name = "two"\nparents = ["X"]', 'name = "two"\nparents = ["Y"]'), "comes after it"),
     "two arms of one name": (swap('name = "two"', 'name = "one"'), "Two arms are called 'one'"),
+    "an arm called like the answer": (swap('name = "two"', 'name = "No fair arm"'), "give it another name"),
     "no arms": (BASE.split("[[problem.arms]]")[0], "problem.arms"),
     "unknown deployed": (swap('deployed = "one"', 'deployed = "three"'), "no arm 'three'"),
     "cycle": (swap('["H", "Y"]]', '["H", "Y"], ["Y", "X"]]'), "cycle"),

@@ -8,17 +8,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from made_evaluations import ARMS, certified
+from made_evaluations import evaluation as made_evaluation
 from page_tree import Element, read_page, table_rows
 from rich.console import Console
 
 from fairarm import Problem, Variable, identify, inspect, load_problem, simulate, table
+from fairarm.algorithms.state import Status
 from fairarm.cli import show
 from fairarm.cli import terminal as terminal_of
+from fairarm.cli.documents import identification
+from fairarm.cli.show_evaluation import evaluation as show_evaluation
 from fairarm.experiments.identify import Identification
 from fairarm.problem.mechanism import Arm
 from fairarm.problem.outcome import Outcome
 from fairarm.reports.page.inspection import reasons
 from fairarm.reports.page.write import page_text
+from fairarm.reports.words import guarantee_of
 
 
 def page_of(result: Any, problem: Any = None) -> Element:
@@ -253,3 +259,70 @@ def test_a_problem_in_which_no_arm_is_fair() -> None:
     page = page_of(strict)
     assert "In this world no arm is fair; the best arm of all" in page.text
     assert "★" not in page.find("figure-outcomes").text
+
+
+# ---- evaluations, and answers that are not the most probable one ----
+
+
+LIKELIER = replace(ARMS[1], best_probability=0.69, fair_probability=0.71)
+EVALUATIONS = {
+    "voided": made_evaluation(),
+    "certified": certified(),
+    "no arm is fair": certified(certified_status=Status.NO_FAIR_ARM, certified_arm=None),
+    "not certified": certified(certified_status=Status.UNDECIDED, certified_arm=None),
+    "settled": certified(certified_status=Status.UNDECIDED, certified_arm=None, probability=0.9999),
+    "settled and voided": made_evaluation(probability=0.9999),
+    "gated": made_evaluation((ARMS[0], LIKELIER), arm="current", probability=0.31, runner_up="by-need", runner_up_probability=0.69, gated=True),
+    "with an interval": made_evaluation(plain_gap_interval=(0.0381, 0.0739)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", EVALUATIONS)
+def test_an_evaluation_is_told_in_the_words_of_the_terminal(kind: str, terminal: io.StringIO) -> None:
+    found = EVALUATIONS[kind]
+    show_evaluation(found)
+    said = page_of(found).text
+    lines = [line.strip().removeprefix("- ") for line in terminal.getvalue().splitlines() if line.endswith(".")]
+    own = ("ward: ", "Best fair arm so far", "To learn most", "voids certification", "noted ")  # told by page elements
+    expected = [line for line in lines if not line.startswith(own)]
+    assert len(expected) >= 6
+    assert [line for line in expected if line not in said] == []
+
+
+def test_where_the_answer_is_not_the_most_probable_one_that_is_said_first(terminal: io.StringIO) -> None:
+    found = EVALUATIONS["gated"]
+    show_evaluation(found)
+    why = (
+        "Not the most probable answer: by-need is more likely to be the best fair arm (probability 0.690), but it is fair only "
+        "with probability 0.710, and an arm is named only from 0.8 on (--min-fair-probability)."
+    )
+    shown = terminal.getvalue()
+    assert 0 < shown.index(why) < shown.index("Best fair arm so far: current")
+    page = page_of(found).text
+    assert page.index(why) < page.index("current is the best fair arm by this log")
+
+
+def test_a_run_says_that_the_gate_passed_an_arm_over(terminal: io.StringIO) -> None:
+    """By-sex is twice as likely as by-query to be the best fair arm, and too unlikely to be fair to be named."""
+    found, problem = run_of("ad-marketplace", pulls=200, seed=1)
+    verdict = found.verdict
+    likeliest = max(verdict.arms, key=lambda arm: arm.best_probability or 0.0)
+    assert verdict.gated and verdict.min_fair_probability == 0.8 > (likeliest.fair_probability or 1.0)
+    assert verdict.runner_up == likeliest.name == "by-sex" and verdict.arm == "by-query"
+    assert found.story[-1].leader == likeliest.name
+    teller = show.Storyteller(problem)
+    teller.end(found)
+    shown = terminal.getvalue()
+    assert "fair only with probability" in shown and "named only from 0.8 on (--min-fair-probability)" in shown
+    assert shown.index("Not the most probable answer: by-sex") < shown.index("by-query is the best fair arm found")
+    assert identification(problem, found)["gated"] is True
+    plain, _ = run_of("ad-marketplace", pulls=200, seed=1, min_fair_probability=0.0)
+    assert plain.verdict.arm == "by-sex" and not plain.verdict.gated
+
+
+def test_a_certified_run_from_a_log_states_its_condition() -> None:
+    verdict = run_of("coin", pulls=5000, confidence=0.9)[0].verdict
+    assert guarantee_of(verdict) == "Certified: wrong with probability at most 0.1, whatever the truth (proved)."
+    assert guarantee_of(verdict, 400) == (
+        "Certified: wrong with probability at most 0.1, whatever the truth, if what was declared holds of the log's 400 rows (proved)."
+    )

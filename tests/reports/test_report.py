@@ -27,7 +27,7 @@ from fairarm.problem.outcome import Outcome
 from fairarm.reports.page.evaluation import cut_note
 from fairarm.reports.page.parts import HINTS, Table
 from fairarm.reports.page.write import page_text
-from fairarm.reports.words import percent, value, weight, whole
+from fairarm.reports.words import left_to_learn, percent, value, weight, whole
 
 ORDER = (
     "Answer, by probability",
@@ -124,23 +124,26 @@ def test_the_answer_says_how_sure(voided: Element) -> None:
 
 def test_nothing_is_certified_and_why(voided: Element) -> None:
     assert section(voided, "Certified").text == (
-        "Certified Nothing is certified. Not certified: the log has the finding 'missing-outcomes'."
+        "Certified Nothing is certified: the log has the finding 'missing-outcomes'."
     )
 
 
 def test_what_is_certified_stands_apart(proved: Element) -> None:
     box = section(proved, "Certified").text
-    assert "Certified: by-need is the best fair arm; wrong with probability at most 0.05, whatever the truth" in box
-    assert "Certified fair: current, by-need." in box
-    assert "Certified unfair: by-sex." in box
+    condition = "wrong with probability at most 0.05 if what it rests on (below) holds."
+    assert f"Certified: by-need is the best fair arm, {condition}" in box
+    assert "Certified fair: current, by-need. Certified unfair: by-sex (toward man)." in box
     assert "osterior" not in box
 
 
 @pytest.mark.parametrize(
     ("status", "said"),
     [
-        (Status.NO_FAIR_ARM, "Certified: no arm is fair; wrong with probability at most 0.05"),
-        (Status.UNDECIDED, "Not certified yet which arm is best: at confidence 0.95 more than one answer is left."),
+        (
+            Status.NO_FAIR_ARM,
+            "Certified: no arm is fair, wrong with probability at most 0.05 if what it rests on (below) holds.",
+        ),
+        (Status.UNDECIDED, "Not certified at confidence 0.95 which arm is best: more than one answer is left."),
     ],
 )
 def test_other_certified_answers(status: Status, said: str) -> None:
@@ -152,8 +155,12 @@ def test_no_fair_arm_and_an_arm_that_was_passed_over() -> None:
     doubtful = replace(ARMS[1], best_probability=0.6, fair_probability=0.6)
     found = evaluation((ARMS[0], doubtful), status=Status.NO_FAIR_ARM, arm=None, probability=0.4, runner_up="by-need", runner_up_probability=0.6)  # fmt: skip
     answer = section(page_of(found), ORDER[0]).text
-    assert "No arm is probably fair enough by this log (probability of no fair arm 0.400)." in answer
-    assert "by-need is more probable to be the best fair arm, but it is fair with probability 0.60 only" in answer
+    assert "By this log, no arm is likely enough to be fair (probability of no fair arm 0.400)." in answer
+    why = (
+        "Not the most probable answer: by-need is more likely to be the best fair arm (probability 0.600), but it is fair only "
+        "with probability 0.600, and an arm is named only from 0.8 on (--min-fair-probability). By this log"
+    )
+    assert why in answer  # said first
 
 
 def test_a_likelier_arm_that_the_log_does_not_speak_for_is_not_the_answer() -> None:
@@ -161,7 +168,7 @@ def test_a_likelier_arm_that_the_log_does_not_speak_for_is_not_the_answer() -> N
     found = evaluation((ARMS[0], unheard), status=Status.UNDECIDED, arm=None, probability=0.4, runner_up="by-need", runner_up_probability=0.6)  # fmt: skip
     answer = section(page_of(found), ORDER[0]).text
     assert "This log does not say which arm is best: it does not speak for the likeliest one" in answer
-    assert "by-need would be more probable, but the log does not speak for it" in answer
+    assert "Not the most probable answer: by-need would be (probability 0.600), but the log does not speak" in answer
 
 
 def test_an_answer_that_the_log_does_not_speak_for_is_marked() -> None:
@@ -212,10 +219,8 @@ def test_without_certified_intervals_the_tables_say_none(voided: Element) -> Non
 
 def test_the_plain_gap_and_how_it_differs(voided: Element) -> None:
     text = section(voided, "The plain gap in the log").text
-    assert (
-        "The plain gap, woman - man, is +0.0560. It is what the rows of the deployed rule, current, show as they are"
-        in text
-    )
+    assert "woman 0.4370 (6100 rows), man 0.3810 (5829 rows). Plain gap woman - man: +0.0560 (no interval" in text
+    assert "The plain gap is what the deployed arm, current, did in these rows, chance included." in text
     assert "Under by-need the gap is -0.0300 (-0.0500 to -0.0100): 0.0260 smaller in size." in text
     rows = table_rows(section(voided, "The plain gap in the log").all("table")[0])
     assert rows == [
@@ -232,7 +237,7 @@ def test_the_plain_gap_where_a_group_has_no_rows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "said"), [((5, 7), "the 2 rules that made them"), ((0, 0), "the deployed rule show"), ((0, 3), "the rule that made them, by-need,")]
+    ("rows", "said"), [((5, 7), "the 2 arms that made the log together (current, by-need)"), ((0, 0), "the rule that made the log, which need not be an arm"), ((0, 3), "the arm that made the log, by-need,")]
 )  # fmt: skip
 def test_who_made_the_rows(rows: tuple[int, int], said: str) -> None:
     arms = tuple(replace(arm, rows=number) for arm, number in zip(ARMS, rows, strict=False))
@@ -249,7 +254,24 @@ def test_next_pulls_say_whom(voided: Element) -> None:
 
 @pytest.mark.parametrize("changes", [{"next_pulls": ()}, {"probability": 0.9995}])
 def test_nothing_left_to_pull(changes: dict[str, Any]) -> None:
-    assert "Nothing is left to learn" in section(page_of(evaluation(**changes)), "What to pull next").text
+    said = section(page_of(evaluation(**changes)), "What to pull next").text
+    assert (
+        "By the posterior, nothing is left to learn about which arm is best. For a certified answer, more rows" in said
+    )
+
+
+@pytest.mark.parametrize("probability", [0.9, 0.9995])
+def test_what_is_left_to_learn_goes_with_what_is_certified(probability: float) -> None:
+    """Never "nothing is left to learn" beside "not certified which arm is best", without saying for which sureness."""
+    done = certified(probability=probability)
+    assert left_to_learn(done) == "Nothing is left to learn about which arm is best: it is certified."
+    open_ = certified(probability=probability, certified_status=Status.UNDECIDED, certified_arm=None)
+    if probability < 0.99:
+        assert left_to_learn(open_) is None
+    else:
+        assert "A certified answer needs more rows" in str(left_to_learn(open_))
+    other = certified(probability=probability, certified_arm="current")  # proved is not what is most probable
+    assert "it is certified" not in str(left_to_learn(other))
 
 
 def test_every_assumption_and_what_was_fitted(voided: Element) -> None:

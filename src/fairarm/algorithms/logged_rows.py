@@ -47,7 +47,8 @@ class LoggedBeliefs:
     """(G,)."""
     natural: IntArray
     natural_sums: FloatArray
-    """Natural rows by group and their Σ Y', (G,)."""
+    natural_squares: FloatArray
+    """Natural rows by group, their Σ Y' and Σ Y'², (G,)."""
     made: IntArray
     """Rows by arm and group, (K, G); of no arm where they have propensities."""
     means: FloatArray
@@ -125,7 +126,8 @@ class Sample:
     """Rows by arm and group, (K, G); of no arm where they have propensities."""
     natural: IntArray
     natural_sums: FloatArray
-    """Σ Y' of the natural rows, (G,)."""
+    natural_squares: FloatArray
+    """Σ Y' and Σ Y'² of the natural rows, (G,)."""
     rows: FloatArray
     """(G,)."""
 
@@ -149,7 +151,7 @@ def _sampled(problem: Problem, chunks: Iterable[LoggedRows]) -> Sample:
     nothing = np.zeros(0, dtype=np.int64)
     sample = Sample(
         np.zeros(0, dtype=np.uint64), dict.fromkeys(names, nothing), np.zeros(0), nothing,
-        np.zeros((K, G), dtype=np.int64), np.zeros(G, dtype=np.int64), np.zeros(G), np.zeros(G),
+        np.zeros((K, G), dtype=np.int64), np.zeros(G, dtype=np.int64), np.zeros(G), np.zeros(G), np.zeros(G),
     )  # fmt: skip
     for part in chunks:
         batch, group = part.batch, groups_of(problem, part.batch)
@@ -157,7 +159,9 @@ def _sampled(problem: Problem, chunks: Iterable[LoggedRows]) -> Sample:
             np.add.at(sample.made, (batch.arm, group), batch.count)
         natural = np.where(batch.regime == 0, batch.count, 0)
         np.add.at(sample.natural, group, natural)
-        np.add.at(sample.natural_sums, group, natural * scaled_outcomes(problem, batch))
+        y = scaled_outcomes(problem, batch)
+        np.add.at(sample.natural_sums, group, natural * y)
+        np.add.at(sample.natural_squares, group, natural * y**2)
         np.add.at(sample.rows, group, batch.count.astype(np.float64))
         _keep(problem, sample, part, names)
     return sample
@@ -381,6 +385,7 @@ class _Weighing:
             rows=n,
             natural=self.sample.natural,
             natural_sums=self.sample.natural_sums,
+            natural_squares=self.sample.natural_squares,
             made=self.sample.made,
             means=np.stack([sums.psi for sums in self.sums], axis=1) / n,
             roots=tuple(_root(sums) for sums in self.sums),

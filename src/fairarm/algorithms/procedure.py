@@ -9,6 +9,7 @@ import numpy as np
 
 from fairarm.algorithms.evidence import CellEvidence, Evidence, RowEvidence
 from fairarm.algorithms.state import Answer, ArmReport, Belief, Guarantee, Proof, Reason, State, Status, Verdict
+from fairarm.problem.mechanism import NO_FAIR_ARM
 from fairarm.problem.model import Problem
 
 
@@ -102,6 +103,8 @@ def verdict(procedure: Procedure, state: State, replicate: int = 0) -> Verdict:
     chosen = answer + 1 if answer >= Answer.NONE else int(np.argmax(votes)) if said else 0
     others = np.where(np.arange(len(votes)) == chosen, -1.0, votes)
     second = int(np.argmax(others))
+    gate = procedure.options().get("min_fair_probability")
+    by_posterior = answer >= Answer.NONE and procedure.guarantee != Guarantee.CERTIFIED
     return Verdict(
         status=status,
         arm=problem.arm_names[answer] if answer >= 0 else None,
@@ -117,11 +120,10 @@ def verdict(procedure: Procedure, state: State, replicate: int = 0) -> Verdict:
         runner_up_probability=float(votes[second]) if said else None,
         leader=named[chosen] if said else None,
         method=("doubly robust" if belief.robust[replicate] else "cell means") if said else None,
+        min_fair_probability=gate,
+        gated=said and gate is not None and by_posterior and bool(votes[second] > votes[chosen]),
     )
 
-
-NO_FAIR_ARM = "no fair arm"
-"""How "none" is called where answers are listed."""
 
 NEVER_BEST, UNLIKELY_FAIR = 0.05, 0.2
 
@@ -131,10 +133,11 @@ def _believed_reason(problem: Problem, state: State, i: int, k: int) -> str:
     belief, answer = state.belief, int(state.answer[i])
     against = problem.groups[1 if state.gaps[i, 0, k] > 0 else 0]
     proof, fair = Proof(int(belief.proof[i, k])), float(belief.fair[i, k])
-    if proof == Proof.UNFAIR:
-        return f"unfair toward {against} (proved)"
+    if proof.label == "unfair":
+        side = {Proof.UNFAIR_TO_FIRST: 0, Proof.UNFAIR_TO_SECOND: 1}.get(proof)
+        return "unfair (proved)" if side is None else f"unfair toward {problem.groups[side]} (proved)"
     if proof in (Proof.WORSE, Proof.UNFAIR_OR_WORSE):
-        return f"{proof.name.lower().replace('_', ' ')} than the arm found (proved)"
+        return f"{proof.label} than the arm found (proved)"
     if answer == Answer.PENDING:
         return f"still in the running: the best fair arm with probability {belief.best[i, k]:.2g}"
     if fair <= UNLIKELY_FAIR:
@@ -174,7 +177,7 @@ def _beliefs(problem: Problem, belief: Belief, i: int, k: int) -> dict[str, Any]
         "fair_probability": float(belief.fair[i, k]),
         "outcome_interval": outcome,
         "gap_interval": (float(width * belief.gap_low[i, k]), float(width * belief.gap_high[i, k])),
-        "certified": None if proof == Proof.NOTHING else proof.name.lower().replace("_", " "),
+        "certified": None if proof == Proof.NOTHING else proof.label,
         "effective_rows": float(belief.effective[i, k]),
         "largest_weight": float(belief.largest_weight[i, k]),
         "overlap": float(belief.overlap[i, k]),

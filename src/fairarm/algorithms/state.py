@@ -45,9 +45,19 @@ class Proof(IntEnum):
     NOTHING = 0
     FAIR = 1
     UNFAIR = 2
+    """Toward one of the groups; it is not proved which."""
     WORSE = 3
     UNFAIR_OR_WORSE = 4
     """Not the answer, for one of the two reasons."""
+    UNFAIR_TO_FIRST = 5
+    UNFAIR_TO_SECOND = 6
+    """Unfair, and the first (second) group's outcome is proved to be the lower one."""
+
+    @property
+    def label(self) -> str:
+        """ "fair", "unfair", "worse", "unfair or worse", "nothing": in one word, whatever the side."""
+        unfair = self in (Proof.UNFAIR_TO_FIRST, Proof.UNFAIR_TO_SECOND)
+        return "unfair" if unfair else self.name.lower().replace("_", " ")
 
 
 class Guarantee(StrEnum):
@@ -290,3 +300,7 @@ class Verdict:
     runner_up_probability: float | None
     method: str | None
     """How arms were estimated: "cell means" or "doubly robust"."""
+    min_fair_probability: float | None = None
+    """The gate: an arm is named only if it is fair with this probability, by the posterior; None where there is none."""
+    gated: bool = False
+    """An arm is more likely to be the best fair arm than the answer is to be right, but does not pass the gate."""

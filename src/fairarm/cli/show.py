@@ -22,6 +22,7 @@ from fairarm.reports.words import (
     limits,
     mixture_text,
     names,
+    not_most_probable,
     paper_lines,
     plan_text,
     sureness,
@@ -151,8 +152,10 @@ class Storyteller:
             "NO_FAIR_ARM": [("no fair arm found", "bold yellow")],
             "UNDECIDED": [("undecided", "bold yellow")],
         }
+        if why := not_most_probable(verdict):
+            say((why, "yellow"))
         say(*answer[verdict.status], f", after {count(found.pulls, 'pull')} at a cost of {found.cost:.6g}.")
-        for line in _sureness(verdict) if verdict.probability is not None else ():
+        for line in _sureness(verdict, found.log_rows) if verdict.probability is not None else ():
             say(line)
         if found.mixture is not None:
             say(mixture_text(found.mixture, self.problem.outcome))
@@ -216,13 +219,11 @@ def _believed_table(problem: Problem, verdict: Verdict) -> None:
     table(columns, rows)
 
 
-def _sureness(verdict: Verdict) -> Iterator[str]:
+def _sureness(verdict: Verdict, log_rows: int) -> Iterator[str]:
     """How sure the answer is, and by what; the proved and the posterior kind are never worded alike."""
-    if guarantee := guarantee_of(verdict):
+    if guarantee := guarantee_of(verdict, log_rows):
         yield guarantee
-    posterior, *rest = sureness(verdict)
-    yield " ".join([posterior, *rest[:1]])
-    yield from rest[1:]
+    yield " ".join(sureness(verdict))
 
 
 def simulation(found: Simulation) -> None:

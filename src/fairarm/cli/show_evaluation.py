@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from fairarm.cli.show import MOST_ARMS, more_arms
 from fairarm.cli.terminal import Column, Styled, numbers, say, table
-from fairarm.experiments.evaluate import NONE, ArmEvaluation, Estimate, Evaluation
-from fairarm.reports.words import METHODS, SETTLED, between, interval_digits, no_arm, not_named, value
+from fairarm.experiments.evaluate import ArmEvaluation, Estimate, Evaluation
+from fairarm.reports.words import (
+    METHODS,
+    between,
+    certified_labels,
+    certified_text,
+    interval_digits,
+    left_to_learn,
+    no_arm,
+    not_most_probable,
+    plain_gap_text,
+    value,
+    why_gaps_differ,
+)
 
 
 def evaluation(found: Evaluation) -> None:
@@ -16,9 +28,13 @@ def evaluation(found: Evaluation) -> None:
     _findings(found)
     _arms(found)
     _answer(found)
-    _certified(found)
-    _plain_gap(found)
+    for line in (certified_text(found), certified_labels(found)):
+        if line is not None:
+            say(line)
     _next(found)
+    if plain := plain_gap_text(found):
+        say(plain)
+        say(why_gaps_differ(found))
     for note in found.fitted:
         say(note.text)
     say("It rests on:")
@@ -70,50 +86,18 @@ def _cells(estimate: Estimate, digits: str) -> list[str]:
 
 
 def _answer(found: Evaluation) -> None:
-    second = "no fair arm" if found.runner_up == NONE else found.runner_up
-    chance = f"(probability {found.probability:.3f}; next {second}, {found.runner_up_probability:.3f})"
+    if why := not_most_probable(found):
+        say((why, "yellow"))
+    chance = f"(probability {found.probability:.3f}; next {found.runner_up}, {found.runner_up_probability:.3f})"
     if found.arm is None:
         say(f"{no_arm(found)} {chance}.")
     else:
         say("Best fair arm so far: ", (found.arm, "bold"), f" {chance}.")
-    if why := not_named(found):
-        say(why)
-
-
-def _certified(found: Evaluation) -> None:
-    if found.not_certified and found.certified_by is None:
-        say(f"Not certified: {'; '.join(found.not_certified)}.")
-    elif found.certified_arm is not None:
-        say(
-            "Certified: ",
-            (found.certified_arm, "bold"),
-            f" is the best fair arm, wrong with probability at most {1 - found.confidence:.3g} if what it rests on (below) holds.",
-        )
-    elif found.certified_status == "NO_FAIR_ARM":
-        say(
-            f"Certified: no arm is fair, wrong with probability at most {1 - found.confidence:.3g} if what it rests on (below) holds."
-        )
-    else:
-        fair = [arm.name for arm in found.arms if arm.certified_fair]
-        unfair = [arm.name for arm in found.arms if arm.certified_fair is False]
-        say(
-            f"Not certified yet which arm is best. Certified fair: {', '.join(fair) or 'none'}; unfair: {', '.join(unfair) or 'none'}."
-        )
-
-
-def _plain_gap(found: Evaluation) -> None:
-    if found.plain_gap is None:
-        return
-    first, second = found.observed
-    say(
-        f"In the log as it is: {first.group} {value(first.mean)} ({first.rows:,} rows), {second.group} {value(second.mean)} "
-        f"({second.rows:,} rows), plain gap {value(found.plain_gap)}."
-    )
 
 
 def _next(found: Evaluation) -> None:
-    if found.probability >= SETTLED:
-        say("Nothing is left to learn about which arm it is.")
+    if settled := left_to_learn(found):
+        say(settled)
     elif found.next_pulls:
         lines = ", ".join(f"{n.arm} [{n.regime}] {n.share:.0%}" for n in found.next_pulls[:6])
         say(f"To learn most, pull next: {lines}.")

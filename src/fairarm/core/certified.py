@@ -102,12 +102,15 @@ class Ledger:
 class Certificate:
     """``answer`` (N,): an arm, NONE_FAIR or UNDECIDED. ``fair``, ``unfair`` (N, K).
 
+    ``high``, ``low`` (N, K): unfair on a proved side, ζ_k > E or ζ_k < −E. An unfair arm may be neither.
     ``beaten`` (N, K): compared with the answer, the arm is unfair or worse. A fair arm that is beaten is worse.
     """
 
     answer: IntArray
     fair: BoolArray
     unfair: BoolArray
+    high: BoolArray
+    low: BoolArray
     beaten: BoolArray
 
 
@@ -171,7 +174,8 @@ def certificate(rule: Rule, ledger: Ledger) -> Certificate:
     best = above & below & (beaten.sum(axis=-1) == K - 1)
     answer = np.where(best.any(axis=-1), best.argmax(axis=-1), np.where(fair.all(axis=-1), NONE_FAIR, UNDECIDED))
     chosen = beaten[np.arange(len(answer)), np.maximum(answer, 0)] & (answer >= 0)[:, None]
-    return Certificate(answer.astype(np.int64), above & below, fair, chosen)
+    high, low = fair & below & ~above, fair & above & ~below
+    return Certificate(answer.astype(np.int64), above & below, fair, high, low, chosen)
 
 
 # ---- which bets to make: any choice is valid, a good one is quick ----

@@ -14,12 +14,14 @@ from fairarm.algorithms.state import Belief, Status
 from fairarm.core.design import best_fair_arm
 from fairarm.core.doubly_robust import PRIOR_SD
 from fairarm.core.region import Intervals
+from fairarm.core.statistics import difference_interval
 from fairarm.core.types import BoolArray, FloatArray
 from fairarm.errors import OptionError
 from fairarm.experiments.logged import Logged, read_evidence
 from fairarm.logs.findings import Finding
 from fairarm.logs.reading import Dropped
 from fairarm.problem.fitting import FittedNote
+from fairarm.problem.mechanism import NO_FAIR_ARM
 from fairarm.problem.model import Problem
 
 DRAWS = 4000
@@ -117,15 +119,18 @@ class Evaluation:
     assumptions: tuple[str, ...]
     dropped: tuple[Dropped, ...] = ()
     """Rows left out on purpose (log.drop), by value."""
+    plain_gap_interval: tuple[float, float] | None = None
+    """An ordinary interval of the plain gap; None where the rows do not give one."""
+    min_fair_probability: float = 0.8
+    """The gate: an arm is named only if it is fair with this probability."""
+    gated: bool = False
+    """An arm is more likely to be the best fair arm than the answer is to be right, but does not pass the gate."""
 
     @property
     def plain_gap(self) -> float | None:
         """The difference of the groups' mean outcomes in the log as it is, first minus second."""
         first, second = (group.mean for group in self.observed)
         return None if first is None or second is None else first - second
-
-
-NONE = "no fair arm"
 
 
 def evaluate(
@@ -160,12 +165,6 @@ def evaluate(
     )
     outcomes, gaps = _drawn(logged.beliefs, seed)
     belief = belief_of(logged.beliefs, outcomes, gaps, problem.scaled_tolerance)
-    votes = np.concatenate([belief.none[0, None], belief.best[0]])
-    names = (NONE, *problem.arm_names)
-    heard = np.array([support_of(u, n) != "no" for u, n in zip(belief.unseen[0], belief.effective[0], strict=True)])
-    first = int(np.argmax(np.where(np.append(True, heard & (belief.fair[0] >= min_fair_probability)), votes, -1.0)))
-    second = int(np.argmax(np.where(np.arange(len(votes)) == first, -1.0, votes)))
-    unheard = first == 0 and votes[0] < belief.best[0][~heard].max(initial=0.0)
     findings = (*logged.findings, *_disagreements(logged, outcomes[0], gaps[0], confidence))
     voided = tuple(f.name for f in findings if f.voids)
     certified = None if voided else logged.certified
@@ -180,11 +179,7 @@ def evaluate(
         confidence=confidence,
         seed=seed,
         arms=_arms(logged, certified, outcomes[0], gaps[0], belief, confidence),
-        status=Status.FOUND if first else Status.UNDECIDED if unheard else Status.NO_FAIR_ARM,
-        arm=names[first] if first else None,
-        probability=float(votes[first]),
-        runner_up=names[second],
-        runner_up_probability=float(votes[second]),
+        **_answer(problem, belief, min_fair_probability),
         certified_status=status,
         certified_arm=arm,
         not_certified=(*(f"the log has the finding '{name}'" for name in voided), *logged.not_certified),
@@ -195,7 +190,27 @@ def evaluate(
         fitted=logged.fitted,
         assumptions=logged.assumptions,
         dropped=logged.dropped,
+        plain_gap_interval=_plain_gap_interval(problem, logged, confidence),
+        min_fair_probability=min_fair_probability,
     )
+
+
+def _answer(problem: Problem, belief: Belief, min_fair_probability: float) -> dict[str, Any]:
+    """The fields of an evaluation that say which arm it is, by the posterior."""
+    best, names = belief.best[0], (NO_FAIR_ARM, *problem.arm_names)
+    votes = np.concatenate([belief.none[0, None], best])
+    heard = np.array([support_of(u, n) != "no" for u, n in zip(belief.unseen[0], belief.effective[0], strict=True)])
+    first = int(np.argmax(np.where(np.append(True, heard & (belief.fair[0] >= min_fair_probability)), votes, -1.0)))
+    second = int(np.argmax(np.where(np.arange(len(votes)) == first, -1.0, votes)))
+    unheard = first == 0 and votes[0] < best[~heard].max(initial=0.0)
+    return {
+        "status": Status.FOUND if first else Status.UNDECIDED if unheard else Status.NO_FAIR_ARM,
+        "arm": names[first] if first else None,
+        "probability": float(votes[first]),
+        "runner_up": names[second],
+        "runner_up_probability": float(votes[second]),
+        "gated": bool(best[heard].max(initial=0.0) > votes[first]),
+    }
 
 
 def _drawn(beliefs: Beliefs, seed: int) -> tuple[FloatArray, FloatArray]:
@@ -308,6 +323,14 @@ def _observed(problem: Problem, logged: Logged) -> tuple[ObservedGroup, ...]:
         mean = float(problem.outcome.unscale(logged.natural_sums[t] / rows)) if rows else None
         found.append(ObservedGroup(group, rows, mean))
     return tuple(found)
+
+
+def _plain_gap_interval(problem: Problem, logged: Logged, confidence: float) -> tuple[float, float] | None:
+    values = problem.outcome.values
+    two_valued = values is not None and len(set(values)) == 2
+    natural = logged.natural.astype(np.float64)
+    found = difference_interval(natural, logged.natural_sums, logged.natural_squares, two_valued, confidence)
+    return None if found is None else (problem.outcome.width * found[0], problem.outcome.width * found[1])
 
 
 def _next(problem: Problem, beliefs: Beliefs, outcomes: FloatArray, gaps: FloatArray) -> tuple[NextPulls, ...]:

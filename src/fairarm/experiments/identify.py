@@ -115,6 +115,9 @@ def _story(phase: int, before: Verdict, after: Verdict, plan: tuple[Pulls, ...],
     fair = [r for r in after.arms if r.fair and r.rejected_in_phase is None]
     known = [r for r in fair if r.outcome is not None]
     gone = {r.name for r in before.arms if r.rejected_in_phase is not None}
+    likeliest = (after.leader, after.probability)
+    if (after.runner_up_probability or 0.0) > (after.probability or 0.0):  # the answer goes by the gate, or by a proof
+        likeliest = (after.runner_up, after.runner_up_probability)
     return PhaseStory(
         phase=phase,
         pulls=sum(line.count for line in plan),
@@ -122,7 +125,7 @@ def _story(phase: int, before: Verdict, after: Verdict, plan: tuple[Pulls, ...],
         plan=plan,
         left=left,
         fair=tuple(r.name for r in fair),
-        leader=after.leader or (max(known, key=lambda r: r.outcome or 0.0).name if known else None),
-        probability=after.probability,
+        leader=likeliest[0] or (max(known, key=lambda r: r.outcome or 0.0).name if known else None),
+        probability=likeliest[1],
         rejected=tuple(r.name for r in after.arms if r.rejected_in_phase is not None and r.name not in gone),
     )

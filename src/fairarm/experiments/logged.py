@@ -45,7 +45,8 @@ class Logged:
     """Rows by arm and group, (K, G)."""
     natural: IntArray
     natural_sums: FloatArray
-    """Natural rows by group and their Σ Y', (G,)."""
+    natural_squares: FloatArray
+    """Natural rows by group, their Σ Y' and Σ Y'², (G,)."""
     certified: Intervals | None
     certified_by: str | None
     not_certified: tuple[str, ...]
@@ -161,6 +162,7 @@ def _from_cells(reader: LogReader, delta: float, estimated: bool, seed: int) -> 
         made=made.by_arm,
         natural=rows[0].sum(axis=0),
         natural_sums=sums[0].sum(axis=0),
+        natural_squares=_natural_squares(evidence),
         certified=certified,
         certified_by=by,
         not_certified=why,
@@ -203,6 +205,13 @@ def cells_by_group(evidence: CellEvidence | SumEvidence) -> GroupCells:
     states = seen.reshape(len(seen), -1, len(values)).astype(np.float64)
     by_arm = evidence.counts[0].sum(axis=(0, 3))
     return GroupCells(states.sum(axis=2), states @ values, states @ values**2, by_arm)
+
+
+def _natural_squares(evidence: CellEvidence | SumEvidence) -> FloatArray:
+    """Σ Y'² of the natural rows by group, (G,)."""
+    if isinstance(evidence, SumEvidence):
+        return np.asarray(evidence.squares[0].sum(axis=(0, 2)))
+    return np.asarray(evidence.counts[0, 0].sum(axis=0) @ evidence.problem.row_outcomes**2)
 
 
 def _certify(
@@ -307,6 +316,7 @@ def _from_rows(reader: LogReader, delta: float, estimated: bool) -> Logged:
         made=found.made,
         natural=found.natural,
         natural_sums=found.natural_sums,
+        natural_squares=found.natural_squares,
         certified=None if logging else certified,
         certified_by=None if logging else BERNSTEIN,
         not_certified=(_made_by_a_fitted(logging[0]),) if logging else (),

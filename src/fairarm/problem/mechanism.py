@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
@@ -30,6 +32,9 @@ PRIOR_ROWS = 1.0
 Enough that no state is impossible, so that every row keeps a likelihood and every ratio is finite; and little enough that
 n rows of a combination weigh n/(n + 1). A row a state would pull a node with many states far towards the uniform law.
 """
+
+NO_FAIR_ARM = "no fair arm"
+"""How the answer is called, where answers are listed, that no arm is fair. No arm may be called so."""
 
 
 class Mechanism(Protocol):
@@ -264,7 +269,7 @@ class Unknown:
 
 
 Rule = Callable[[Columns], Any]
-"""What a Python rule is: columns in (codes for finite nodes, values for real ones), one answer a row out."""
+"""What a Python rule is: columns in (codes for finite nodes, values for real ones), one answer per row out."""
 
 
 @dataclass(frozen=True)
@@ -276,6 +281,11 @@ class Arm:
 
     def __post_init__(self) -> None:
         check_name(self.name, "The name of an arm")
+        plain = unicodedata.normalize("NFKC", str(self.name)).casefold()
+        if re.split(r"[\W_]+", plain.strip()) == NO_FAIR_ARM.split():
+            raise ProblemError(
+                f"An arm is called '{self.name}'. That is how the answer is called that no arm is fair: give it another name."
+            )
         if isinstance(self.mechanism, Unknown):
             object.__setattr__(self, "mechanism", replace(self.mechanism, arm=self.name))
 

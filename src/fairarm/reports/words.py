@@ -9,6 +9,7 @@ from statistics import median
 from fairarm.algorithms import BestMixture, Verdict
 from fairarm.core.limit import Limit
 from fairarm.experiments import Evaluation, Inspection
+from fairarm.experiments.evaluate import ArmEvaluation
 from fairarm.problem.model import Problem
 from fairarm.problem.outcome import Outcome
 from fairarm.problem.pulls import Pulls
@@ -25,6 +26,12 @@ METHODS = {
     "weighted mean": "Rows were weighted to each arm.",
 }
 """How a log was read."""
+ADJUSTED = {
+    "cell means": "from the mean outcomes of all rows alike in what the outcome depends on",
+    "doubly robust": "from rows weighted by what it would decide, and a regression",
+    "weighted mean": "from rows weighted by what it would decide",
+}
+"""How an arm's gap was made from the rows."""
 ESTIMATED = {"cell means": "Estimated from cell means", "doubly robust": "Estimated by doubly robust regression"}
 
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -132,38 +139,136 @@ def question(problem: Problem) -> str:
     )
 
 
-def proved(confidence: float) -> str:
-    return f"wrong with probability at most {1 - confidence:.3g}, whatever the truth (proved)."
+def proved(confidence: float, log_rows: int = 0) -> str:
+    """What a certified run promises; with the rows of a log, on what condition."""
+    condition = f", if what was declared holds of the log's {count(log_rows, 'row')}" if log_rows else ""
+    return f"wrong with probability at most {1 - confidence:.3g}, whatever the truth{condition} (proved)."
 
 
 def posterior(leader: str, probability: float, runner_up: str, next_probability: float) -> str:
-    return f"Posterior probability of {leader}: {probability:.3f}; next, {runner_up}: {next_probability:.3f}."
+    word = "passed over" if next_probability > probability else "next"
+    return f"Posterior probability of {leader}: {probability:.3f}; {word}, {runner_up}: {next_probability:.3f}."
 
 
-def passed_over(name: str, fair_probability: float) -> str:
+def passed_over(name: str, probability: float, fair_probability: float, gate: float) -> str:
+    """Why an arm that is likelier than the answer is not the answer."""
     return (
-        f"{name} is more probable to be the best fair arm, but it is fair with probability {fair_probability:.2f} only: "
-        f"less than an answer must have (--min-fair-probability)."
+        f"Not the most probable answer: {name} is more likely to be the best fair arm (probability {probability:.3f}), but it "
+        f"is fair only with probability {fair_probability:.3f}, and an arm is named only from {gate:g} on "
+        f"(--min-fair-probability)."
     )
 
 
-def not_named(found: Evaluation) -> str | None:
-    """Why the arm that is likelier than the answer of a log is not the answer; None where there is none."""
+def not_most_probable(found: Evaluation | Verdict) -> str | None:
+    """Why an arm that is likelier than the answer is not the answer; None where there is none, or no answer."""
+    if isinstance(found, Evaluation):
+        return _not_named(found)
+    likelier = (found.runner_up_probability or 0.0) > (found.probability or 0.0)
+    if not likelier or found.status == "UNDECIDED":
+        return None
+    if not found.gated:
+        return (
+            f"By the posterior {found.runner_up} is more likely than what is proved (probability "
+            f"{found.runner_up_probability or 0.0:.3f}): the answer goes by the proof."
+        )
+    other = next(arm for arm in found.arms if arm.name == found.runner_up)
+    gate = found.min_fair_probability or 0.0
+    return passed_over(other.name, other.best_probability or 0.0, other.fair_probability or 0.0, gate)
+
+
+def _not_named(found: Evaluation) -> str | None:
     arm = max(found.arms, key=lambda each: each.best_probability)
     if arm.name == found.arm or arm.best_probability <= found.probability:
         return None
     if arm.support == "no":
         return (
-            f"{arm.name} would be more probable, but the log does not speak for it: what it would do was hardly tried."
+            f"Not the most probable answer: {arm.name} would be (probability {arm.best_probability:.3f}), but the log does not "
+            f"speak for it: what it would do was hardly tried."
         )
-    return passed_over(arm.name, arm.fair_probability)
+    return passed_over(arm.name, arm.best_probability, arm.fair_probability, found.min_fair_probability)
 
 
 def no_arm(found: Evaluation) -> str:
     """The answer of a log that names no arm."""
     if found.status == "UNDECIDED":
         return "This log does not say which arm is best: it does not speak for the likeliest one"
-    return "No arm is probably fair enough by this log"
+    return "By this log, no arm is likely enough to be fair"
+
+
+def certified_text(found: Evaluation) -> str:
+    """What is proved from a log, and on what condition."""
+    if found.not_certified and found.certified_by is None:
+        return f"Nothing is certified: {'; '.join(found.not_certified)}."
+    condition = f"wrong with probability at most {1 - found.confidence:.3g} if what it rests on (below) holds."
+    if found.certified_arm is not None:
+        return f"Certified: {found.certified_arm} is the best fair arm, {condition}"
+    if found.certified_status == "NO_FAIR_ARM":
+        return f"Certified: no arm is fair, {condition}"
+    return f"Not certified at confidence {found.confidence:g} which arm is best: more than one answer is left."
+
+
+def certified_labels(found: Evaluation) -> str | None:
+    """Which arms are proved fair or unfair, and toward whom; None where nothing can be certified."""
+    if found.certified_by is None:
+        return None
+    fair = [arm.name for arm in found.arms if arm.certified_fair]
+    unfair = [arm.name + _toward(found, arm) for arm in found.arms if arm.certified_fair is False]
+    return f"Certified fair: {names(fair)}. Certified unfair: {names(unfair)}."
+
+
+def _toward(found: Evaluation, arm: ArmEvaluation) -> str:
+    """The group whose outcome is proved to be the lower one: the whole certified interval lies beyond one end."""
+    low, high, tolerance = arm.gap.certified_low, arm.gap.certified_high, found.problem.gap_tolerance
+    if low is not None and low >= tolerance:
+        return f" (toward {found.problem.groups[1]})"
+    return f" (toward {found.problem.groups[0]})" if high is not None and high <= -tolerance else ""
+
+
+def left_to_learn(found: Evaluation) -> str | None:
+    """What more rows could still tell, by the posterior and for a proof; None where the answer itself is open."""
+    if found.certified_status != "UNDECIDED" and found.certified_arm == found.arm:
+        return "Nothing is left to learn about which arm is best: it is certified."
+    if found.status == "UNDECIDED" or (found.probability < SETTLED and found.next_pulls):
+        return None
+    settled = "By the posterior, nothing is left to learn about which arm is best."
+    if found.certified_by is None:
+        return f"{settled} For a certified answer, more rows are not enough: what stands against it (above) must be put right."
+    return f"{settled} A certified answer needs more rows, as its intervals hold whatever the truth and are wider."
+
+
+def plain_gap_text(found: Evaluation) -> str | None:
+    """The log as it is, its plain gap with an interval; None where a group has no natural rows."""
+    if found.plain_gap is None:
+        return None
+    first, second = found.observed
+    outcome, ends = found.problem.outcome, found.plain_gap_interval
+    digits, signed = interval_digits(outcome, [ends]), interval_digits(outcome, [ends], signed=True)
+    means = ", ".join(f"{g.group} {value(g.mean, digits)} ({count(g.rows, 'row')})" for g in (first, second))
+    interval = "no interval: too few rows, or nothing varies"
+    if ends is not None:
+        interval = f"{percent(found.confidence)} interval {limits(ends, signed)}"
+    return f"In the log as it is: {means}. Plain gap {first.group} - {second.group}: {value(found.plain_gap, signed)} ({interval})."
+
+
+def why_gaps_differ(found: Evaluation) -> str:
+    """Why the plain gap is no arm's gap."""
+    return (
+        f"The plain gap is what {_makers(found)} did in these rows, chance included. An arm's gap is what to expect if that arm "
+        f"decided for everybody, {ADJUSTED[found.method]}; so the two differ, also for an arm that made the rows."
+    )
+
+
+def _makers(found: Evaluation) -> str:
+    made = [arm.name for arm in found.arms if arm.rows]
+    if not made:
+        return "the rule that made the log, which need not be an arm,"
+    if len(made) > 1:
+        return f"the {len(made)} arms that made the log together ({names(made, 4)})"
+    return (
+        f"the deployed arm, {made[0]},"
+        if made[0] == found.problem.deployed
+        else f"the arm that made the log, {made[0]},"
+    )
 
 
 def answer_of(verdict: Verdict) -> str:
@@ -174,13 +279,15 @@ def answer_of(verdict: Verdict) -> str:
     }[verdict.status]
 
 
-def guarantee_of(verdict: Verdict) -> str | None:
+def guarantee_of(verdict: Verdict, log_rows: int = 0) -> str | None:
     """What is proved, or what the run stopped by; None where it is neither."""
     if verdict.probability is None:
         return None
     decided, confidence = verdict.status != "UNDECIDED", verdict.confidence or 0.0
     if verdict.guarantee == "certified":
-        return f"Certified: {proved(confidence)}" if decided else f"Nothing is certified at confidence {confidence:g}."
+        if decided:
+            return f"Certified: {proved(confidence, log_rows)}"
+        return f"Nothing is certified at confidence {confidence:g}."
     if verdict.guarantee == "bayes-stop" and decided:
         return f"Bayes-stop: stopped when the posterior probability reached {confidence:g} (calibrated by simulation, not proved)."
     return None
@@ -193,9 +300,6 @@ def sureness(verdict: Verdict) -> Iterator[str]:
     next_probability = verdict.runner_up_probability or 0.0
     yield posterior(verdict.leader or "", verdict.probability, verdict.runner_up or "", next_probability)
     yield f"{ESTIMATED[verdict.method or '']}; fair, best: probabilities; rows: effective sample size."
-    other = next((arm for arm in verdict.arms if arm.name == verdict.runner_up), None)
-    if other is not None and next_probability > verdict.probability and verdict.finished:
-        yield passed_over(other.name, other.fair_probability or 0.0)
 
 
 def mixture_text(found: BestMixture, outcome: Outcome | None = None) -> str:

@@ -4,32 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fairarm.experiments.evaluate import NONE, ArmEvaluation, Estimate, Evaluation
+from fairarm.experiments.evaluate import ArmEvaluation, Estimate, Evaluation
 from fairarm.logs.findings import Finding
+from fairarm.problem.mechanism import NO_FAIR_ARM
 from fairarm.problem.model import NATURAL, Problem
 from fairarm.reports.page.charts import Cover, cover_figure
 from fairarm.reports.page.forest import Line, Marks, forest
-from fairarm.reports.page.parts import Block, Box, Card, Facts, Items, Page, Section, Table, Text
+from fairarm.reports.page.parts import Block, Box, Card, Facts, Items, Page, Section, Table, Text, Tone
 from fairarm.reports.page.rows import MOST_ROWS, Row, Words
 from fairarm.reports.svg import shown
 from fairarm.reports.words import (
     METHODS,
-    SETTLED,
     between,
+    certified_labels,
+    certified_text,
     gap_unit_of,
     interval_digits,
-    names,
+    left_to_learn,
     no_arm,
     not_fair_means,
-    not_named,
+    not_most_probable,
     percent,
+    plain_gap_text,
     posterior,
-    proved,
     question,
     unit_of,
     value,
     weight,
     whole,
+    why_gaps_differ,
 )
 
 PROBABLY = 0.5
@@ -81,12 +84,12 @@ def _answer(found: Evaluation) -> Box:
     else:
         headline = f"{no_arm(found)} (probability of no fair arm {found.probability:.3f})."
     lines = [
-        posterior(found.arm or NONE, found.probability, found.runner_up, found.runner_up_probability),
+        posterior(found.arm or NO_FAIR_ARM, found.probability, found.runner_up, found.runner_up_probability),
         f"The probability goes by the posterior: what the rows and the assumptions below say together, not a proof. {METHODS.get(found.method, '')}",
     ]
     if arm is not None and arm.support != "yes":
         lines.append(f'Beware of {arm.name}: {SUPPORT[arm.support]} (see "Can the log speak for the arms?").')
-    lines += [text for text in [not_named(found)] if text]
+    headline = " ".join(text for text in (not_most_probable(found), headline) if text)
     return Box("Answer, by probability", headline, lines, "good" if arm is not None else "warn")
 
 
@@ -107,27 +110,13 @@ def _estimate(number: Estimate, digits: str) -> str:
 
 
 def _certified(found: Evaluation) -> Box:
-    if found.not_certified and found.certified_by is None:
-        why = [f"Not certified: {reason}." for reason in found.not_certified]
-        return Box("Certified", "Nothing is certified.", why, "warn")
-    fair = [arm.name for arm in found.arms if arm.certified_fair]
-    unfair = [arm.name for arm in found.arms if arm.certified_fair is False]
-    lines = [
-        f"Certified fair: {names(fair)}.",
-        f"Certified unfair: {names(unfair)}.",
-        f"Certified by the {found.certified_by}.",
-    ]
-    if found.certified_status == "FOUND":
-        return Box(
-            "Certified",
-            f"Certified: {found.certified_arm} is the best fair arm; {proved(found.confidence)} It rests on what is listed below.",
-            lines,
-            "good",
-        )
-    if found.certified_status == "NO_FAIR_ARM":
-        return Box("Certified", f"Certified: no arm is fair; {proved(found.confidence)}", lines, "warn")
-    headline = f"Not certified yet which arm is best: at confidence {found.confidence:g} more than one answer is left."
-    return Box("Certified", headline, lines)
+    lines = [text for text in [certified_labels(found)] if text]
+    if found.certified_by is not None:
+        lines.append(f"Certified by the {found.certified_by}.")
+    tone: Tone = "good" if found.certified_status == "FOUND" else "plain"
+    if found.certified_by is None or found.certified_status == "NO_FAIR_ARM":
+        tone = "warn"
+    return Box("Certified", certified_text(found), lines, tone)
 
 
 def _findings(found: Evaluation) -> Section:
@@ -256,37 +245,21 @@ def _plain(found: Evaluation) -> Section:
 
 def plain_text(found: Evaluation) -> str:
     """The plain gap, and how it differs from the arms' gaps."""
-    s, other = found.problem.groups
-    gap, signed = found.plain_gap, gap_digits(found)
-    if gap is None:
+    signed = gap_digits(found)
+    plain = plain_gap_text(found)
+    if plain is None or found.plain_gap is None:
         empty = next(group.group for group in found.observed if group.mean is None)
         return f"The log has no natural rows of {empty}: there is no plain gap to compare with."
-    text = (
-        f"The plain gap, {s} - {other}, is {value(gap, signed)}. It is what the rows of {_makers(found)} show as they are; an "
-        f"arm's gap is what is to be expected if that arm decided for everybody."
-    )
     arm = _answered(found)
+    text = f"{plain} {why_gaps_differ(found)}"
     if arm is None:
         return text
-    change = abs(gap) - abs(arm.gap.value)
+    change = abs(found.plain_gap) - abs(arm.gap.value)
     word = "smaller" if change > 0 else "larger"
     return (
         f"{text} Under {arm.name} the gap is {_estimate(arm.gap, signed)}: "
         f"{value(abs(change), signed.removeprefix('+'))} {word} in size."
     )
-
-
-def _makers(found: Evaluation) -> str:
-    made = [arm.name for arm in found.arms if arm.rows]
-    if len(made) > 1:
-        return f"the {len(made)} rules that made them"
-    if made:
-        return (
-            f"the deployed rule, {made[0]},"
-            if made[0] == found.problem.deployed
-            else f"the rule that made them, {made[0]},"
-        )
-    return "the deployed rule"
 
 
 # ---- tables ----
@@ -336,8 +309,8 @@ def _support_table(found: Evaluation, arms: Sequence[ArmEvaluation]) -> Table:
 
 def _next(found: Evaluation) -> Section:
     title = "What to pull next"
-    if found.probability >= SETTLED or not found.next_pulls:
-        return Section(title, [Text("Nothing is left to learn about which arm it is.")])
+    if (settled := left_to_learn(found)) or not found.next_pulls:
+        return Section(title, [Text(settled or "No further pulls were planned.")])
     rows = [(line.arm, regime_words(found.problem, line.regime), f"{line.share:.0%}") for line in found.next_pulls]
     table = Table("Shares of the next pulls", ("arm", "whom", "share"), rows, ("whom",))
     return Section(

@@ -23,6 +23,7 @@ from fairarm.reports.words import (
     interval_digits,
     mixture_text,
     names,
+    not_most_probable,
     plan_text,
     question,
     sureness,
@@ -48,7 +49,7 @@ def identification_page(found: Identification, problem: Problem | None, version:
     return Page(
         title=f"{problem.name if problem else 'A run'}: the best fair arm, by {found.algorithm}",
         about=about,
-        boxes=[_answer(found), *_guarantee(verdict)],
+        boxes=[_answer(found), *_guarantee(found)],
         sections=[
             _phases(found),
             Section("How good each arm is", [_forest(found, arms, outcome, Marks())]),
@@ -87,11 +88,13 @@ def _answer(found: Identification) -> Box:
     good = verdict.status == "FOUND" and verdict.fairness_tested
     if verdict.arm is None:
         headline = headline[0].upper() + headline[1:]
+    headline = " ".join(text for text in (not_most_probable(verdict), headline) if text)
     return Box("Answer", headline, lines, "good" if good else "warn")
 
 
-def _guarantee(verdict: Verdict) -> list[Box]:
-    if words := guarantee_of(verdict):
+def _guarantee(found: Identification) -> list[Box]:
+    verdict = found.verdict
+    if words := guarantee_of(verdict, found.log_rows):
         tone: Tone = "good" if verdict.guarantee == "certified" and verdict.status != "UNDECIDED" else "plain"
         return [Box("How sure, and by what", words, (), tone)]
     if verdict.probability is not None:
