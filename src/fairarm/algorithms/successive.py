@@ -17,7 +17,7 @@ import numpy as np
 from fairarm.algorithms.evidence import Evidence
 from fairarm.algorithms.procedure import BaseProcedure
 from fairarm.algorithms.state import Answer, Reason, State
-from fairarm.core.allocation import Allocation, Leakage, allocate, require_affordable
+from fairarm.core.allocation import Allocation, Leakage, allocate, require_affordable, require_room
 from fairarm.core.estimators import ClipBase, dropped_mean
 from fairarm.core.rejection import highest, safely_fair, surely_unfair, surely_worse
 from fairarm.core.rounding import round_pulls
@@ -62,6 +62,7 @@ class SuccessiveRejection(BaseProcedure):
     _programmes: dict[tuple[int, bytes], Allocation] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        require_room(len(self.problem.arms), max(stage.outcome + 2 * stage.gap for stage in self.stages))
         if self.tests_fairness:
             self.problem.tables.require_overlap()
         for stage in self.stages:  # a budget that cannot be met is an error before the first pull

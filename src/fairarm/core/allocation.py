@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,10 +10,14 @@ import numpy as np
 from scipy.optimize import linprog
 
 from fairarm.core.types import BoolArray, FloatArray
-from fairarm.errors import BudgetError
+from fairarm.errors import BudgetError, OptionError
 
 _SMALL, _LARGEST_ENTRY = 1e-3, 1e12
 """HiGHS keeps rows only to 1e-7: v is measured in a unit near v*, and the programme solved again if it was far off."""
+
+
+MOST_ENTRIES = 9_000_000
+"""Of the programme's matrix, units × rows. Solving takes some 78 bytes for each: 0.7 GB, for three blocks of 1 000 arms."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,15 @@ def require_affordable(costs: FloatArray, budget: float | None) -> None:
         raise BudgetError(
             f"The budget allows an average cost of {budget:.6g} a pull, but the cheapest pull that this algorithm can "
             f"use costs {cheapest:.6g}. Raise the budget to at least that, or make some arm cheaper."
+        )
+
+
+def require_room(arms: int, blocks: int) -> None:
+    """An error before memory is taken for a programme over so many arms and blocks, each of a regime of its own."""
+    if (entries := (blocks * arms) ** 2) > MOST_ENTRIES:
+        raise OptionError(
+            f"The allocation programme of {arms} arms would take some {78e-9 * entries:.1f} GB of memory; at most "
+            f"{math.isqrt(MOST_ENTRIES) // blocks} arms are taken. Use pool, which needs no programme, or fewer arms."
         )
 
 
