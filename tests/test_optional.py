@@ -45,12 +45,12 @@ def test_a_plain_installation_needs_no_extra(tmp_path: Path) -> None:
     commands = [
         ["problems"],
         ["init", "log.csv", "--sensitive", "group", "--decision", "side", "--outcome", "result"],
-        ["evaluate", "coin", "log.csv"],
+        ["evaluate", "coin", "log.csv", "--report", "log.html"],
         ["evaluate", "coin", "log.parquet", "--json"],
-        ["inspect", "hepar2", "--limit"],
+        ["inspect", "hepar2", "--limit", "--report", "inspect.html"],
         ["plan", "coin", "--truths", "10", "--log", "log.csv", "--jobs", "2"],
-        ["identify", "coin", "--pulls", "100", "--seed", "7"],
-        ["simulate", "coin", "--pulls", "20,40", "--runs", "4", "--jobs", "2"],
+        ["identify", "coin", "--pulls", "100", "--seed", "7", "--report", "identify.html"],
+        ["simulate", "coin", "--pulls", "20,40", "--runs", "4", "--jobs", "2", "--report", "simulate.html"],
         ["schema"],
     ]
     given = json.dumps([EXTRAS, commands])
