@@ -187,7 +187,7 @@ def test_real_decision_integrates_its_density() -> None:
 
 def test_code_that_misbehaves_is_named() -> None:
     made = problem(arms=[Arm("bad", Code("V", ("Z",), lambda columns: np.zeros(3)))], context=None)
-    with pytest.raises(ProblemError, match="The code of 'V' must return"):
+    with pytest.raises(ProblemError, match="Arm 'bad': its code of 'V' must return"):
         _ = made.tables.likelihood
 
 

@@ -28,6 +28,7 @@ from sklearn.tree import DecisionTreeClassifier
 from fairarm import (
     Arm,
     Code,
+    FunctionWorld,
     Network,
     NetworkWorld,
     Outcome,
@@ -48,7 +49,7 @@ from fairarm import (
 )
 from fairarm.algorithms.base import fingerprint
 from fairarm.catalog.continuous import gaussian_arms
-from fairarm.errors import ProblemError
+from fairarm.errors import DataError, ProblemError
 from fairarm.problem.likelihood import likelihood
 from fairarm.problem.models import Model, _distinct
 
@@ -511,7 +512,10 @@ def test_other_mistakes_are_named() -> None:
         Arm.from_classifier("x", both, decision="V", inputs=INPUTS, variables=FINITE)
     text = Variable("Z", ("one", "two", "four"))  # the model was fitted on numbers
     arm = Arm.from_classifier("x", logistic(), decision="V", inputs=INPUTS, variables=(S, text, C, V))
-    with pytest.raises(ProblemError, match=r"Arm 'x': its model cannot predict from a data frame of S \(object\)"):
+    with pytest.raises(
+        ProblemError,
+        match=r"Arm 'x': predict_proba of its model failed on a data frame of S \(object\).*: ValueError: ",
+    ):
         arm.mechanism.distribution({name: np.array([0]) for name in INPUTS}, 3, 1)
 
 
@@ -758,7 +762,7 @@ def test_densities_in_three_forms() -> None:
     with pytest.raises(ProblemError, match=r"with logpdf, or a function of columns; got float"):
         Arm.from_density("n", 0.5, decision="V")
     wrong = Arm.from_density("n", lambda c: [0.0], decision="V", inputs=["S"])
-    with pytest.raises(ProblemError, match="The code of 'V' must return 30 log-probabilities"):
+    with pytest.raises(ProblemError, match="Arm 'n': its code of 'V' must return 30 log-probabilities"):
         wrong.mechanism.log_prob(columns)
 
 
@@ -786,3 +790,166 @@ def test_a_run_with_densities_is_the_run_with_their_code(tmp_path: Path) -> None
     assert fingerprint(again) == fingerprint(problem)  # code counts by its node and parents
     with pytest.raises(ProblemError, match="made of code"):
         write_problem(again, tmp_path / "x.toml")
+
+
+# ---- scores, cut into decisions ----
+
+
+class Scored:
+    """A model of the outcome: its score for inputs Z (1, 2, 4) is 0.1, 0.5 and 0.9."""
+
+    def __init__(self, classes: list[Any] | None, scores: tuple[float, ...] = (0.1, 0.5, 0.9)) -> None:
+        self.scores = dict(zip((1, 2, 4), scores, strict=True))
+        if classes is not None:
+            self.classes_ = np.array(classes)
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        score = np.array([self.scores[z] for z in X[:, 0]])
+        others = len(self.classes_) - 1
+        return np.column_stack([*[(1 - score) / others] * others, score])
+
+
+class Regressor(Scored):
+    predict_proba = None  # type: ignore[assignment]
+
+    def __init__(self, scores: tuple[float, ...] = (0.1, 0.5, 0.9)) -> None:
+        super().__init__(None, scores)
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "predict_proba":
+            raise AttributeError(name)
+        return super().__getattribute__(name)
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        return np.array([self.scores[z] for z in X[:, 0]])
+
+
+def decided(model: Any, **options: Any) -> list[str]:
+    """What is decided for each state of Z, where nothing is explored; exploration checked by hand."""
+    two = Variable("V", ("deny", "approve"))
+    known = two if "tiers" not in options else V
+    arm = Arm.from_classifier("cut", model, decision="V", inputs=["Z"], variables=[Z, known], **options)
+    arm = pickle.loads(pickle.dumps(arm))
+    found = arm.mechanism.distribution({"Z": np.arange(3)}, known.size, 3)
+    explore = options.get("explore", 0.0)
+    assert np.all(np.isclose(found, explore / known.size) | np.isclose(found, 1 - explore + explore / known.size))
+    assert known.states is not None
+    return [known.states[i] for i in found.argmax(axis=1)]
+
+
+def test_a_score_is_cut_into_decisions() -> None:
+    """A score equal to a cut belongs above it."""
+    for model in (Scored([0, 1]), Regressor()):
+        assert decided(model, threshold=0.5) == ["deny", "approve", "approve"]
+        assert decided(model, threshold=0.51, explore=0.2) == ["deny", "deny", "approve"]
+        assert decided(model, threshold=0.5, states=["approve", "deny"]) == ["approve", "deny", "deny"]  # a risk
+        assert decided(model, tiers=[0.2, 0.9]) == ["low", "mid", "high"]
+        assert decided(model, tiers=[0.6, 0.95]) == ["low", "low", "mid"]
+    assert decided(Scored(["paid", "lost"]), threshold=0.5, score_class="paid") == ["approve", "approve", "deny"]
+    assert decided(Scored(["a", "b", "c"]), threshold=0.5, score_class="c") == ["deny", "approve", "approve"]
+
+
+def test_a_cut_score_is_a_rule_like_any_other() -> None:
+    """Against the table of what it decides, row by row and over cells."""
+    arm = Arm.from_classifier("cut", Scored([0, 1]), decision="V", inputs=["Z"], variables=FINITE, tiers=[0.2, 0.9])
+    known = Arm("cut", table("V", ["Z"], np.eye(3)))
+    rng = np.random.default_rng(0)
+    columns = {v.name: rng.integers(0, v.size, 50) for v in (Z, V)}
+    np.testing.assert_array_equal(arm.mechanism.log_prob(columns), known.mechanism.log_prob(columns))
+    both = [world_of([a]) for a in (arm, known)]
+    np.testing.assert_allclose(both[0].law, both[1].law, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "message"),
+    [
+        (Scored([0, 1]), {"threshold": math.nan}, "Arm 'cut': the score is cut at .nan.. Cuts are finite numbers"),
+        (Scored([0, 1]), {"threshold": True}, "cut at .True."),
+        (Scored([0, 1]), {"tiers": [0.5, 0.2]}, "that rise"),
+        (Scored([0, 1]), {"tiers": []}, "that rise"),
+        (Scored([0, 1]), {"threshold": 0.5, "tiers": [0.5]}, "one of the two"),
+        (Scored([0, 1]), {"states": ["deny", "approve"]}, "one of the two"),
+        (Scored([0, 1]), {"tiers": [0.5]}, "1 cuts of the score make 2 decisions, but the states are"),
+        (Scored([0, 1]), {"threshold": 0.5, "states": ["deny", "deny"]}, "from the lowest score to the highest"),
+        (Scored([0, 1]), {"threshold": 0.5, "states": ["deny", "perhaps"]}, "no state 'perhaps'"),
+        (Scored([0, 1]), {"threshold": 0.5, "decide": "argmax"}, "Give one kind"),
+        (Scored([0, 1]), {"threshold": 0.5, "score_class": 7}, "the classes of its model are .0, 1.*got 7"),
+        (Scored(["a", "b", "c"]), {"threshold": 0.5}, "score_class="),
+        (Regressor(), {"threshold": 0.5, "score_class": 1}, "has no probabilities of classes"),
+        (5, {"threshold": 0.5}, "a int, gives no score"),
+        (
+            Regressor((0.1, math.nan, 0.9)),
+            {"threshold": 0.5},
+            "Arm 'cut': predict of its model must give.* 1 times nan",
+        ),
+        (Scored([0, 1], (0.1, math.nan, 0.9)), {"threshold": 0.5}, "Arm 'cut', predict_proba of its model: .*nan"),
+    ],
+)
+def test_mistakes_of_cuts(model: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ProblemError, match=message):
+        decided(model, **options)
+
+
+# ---- an exception inside someone's rule ----
+
+
+def test_what_a_rule_raises_names_the_arm_and_keeps_the_cause() -> None:
+    columns = {"S": np.array([0, 1]), "V": np.array([0, 1])}
+
+    def broken(columns: Any) -> Any:
+        return columns["age"]
+
+    class Broken:
+        classes_ = np.array(V.states)
+
+        def predict_proba(self, X: Any) -> Any:
+            raise RuntimeError("no\nluck")
+
+    arms = [
+        Arm.from_callable("x", broken, decision="V", inputs=["S"]),
+        Arm.from_density("x", broken, decision="V", inputs=["S"]),
+        Arm("x", Code("V", ("S",), broken)),
+        Arm.from_classifier("x", Broken(), decision="V", inputs=["S"], variables=FINITE),
+    ]
+    for arm in arms:
+        with pytest.raises(
+            ProblemError, match=r"^Arm 'x': .* failed on .*S.*: (KeyError: 'age'|RuntimeError: no luck)\.$"
+        ) as e:
+            arm.mechanism.log_prob(columns)
+        assert isinstance(e.value.__cause__, KeyError | RuntimeError)
+    every = Code("V", ("S",), broken, broken)
+    with pytest.raises(ProblemError, match=r"The code of 'V' failed on 2 rows of the columns S: KeyError: 'age'"):
+        every.distribution({"S": columns["S"]}, 3, 2)
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ([[0.5, 0.5], [0.5]], "different lengths"),
+        ([["a", "b"], ["c", "d"]], "must return numbers"),
+        ([[0.5, math.nan], [0.5, 0.5]], "is nan"),
+        ([[1.5, -0.5], [0.5, 0.5]], "is -0.5"),
+        (np.array(["no", None], dtype=object), "decides None, which is none of the states"),
+    ],
+)
+def test_answers_that_are_none_name_the_arm(answer: Any, message: str) -> None:
+    arm = Arm.from_callable("x", lambda c: answer, decision="V", inputs=["S"], states=("no", "yes"))
+    with pytest.raises(ProblemError, match=f"^Arm 'x'.*{message}"):
+        arm.mechanism.distribution({"S": np.array([0, 1])}, 2, 2)
+
+
+def test_code_whose_probabilities_do_not_sum_to_one_is_named() -> None:
+    arm = Arm("x", Code("V", ("S",), lambda c: np.log(np.full(len(c["V"]), 0.4))))
+    with pytest.raises(ProblemError, match=r"^Arm 'x': its code of 'V', .*row \[0\] sums to 1\.2"):
+        arm.mechanism.distribution({"S": np.array([0, 1])}, 3, 2)
+
+
+def test_a_simulator_that_fails_names_the_arm() -> None:
+    made = finite_problem([table_arm("tree")], [("S", "V"), ("V", "Y"), ("Z", "Y"), ("Z", "C")])
+
+    def simulate_rows(arm: str, regime: str, count: int, rng: np.random.Generator) -> Any:
+        return {"S": {}["age"]}
+
+    with pytest.raises(DataError, match=r"^Arm 'tree': the simulator failed on \d+ pulls \(.*\): KeyError: 'age'") as e:
+        identify(made, FunctionWorld(made, simulate_rows), pulls=50, seed=1)
+    assert isinstance(e.value.__cause__, KeyError)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import ProblemError
+from fairarm.problem.calls import ask, numbers, rows_of
 from fairarm.problem.names import check_name
 from fairarm.problem.variables import Variable, check_parents
 
@@ -196,6 +197,8 @@ class Code:
     parents: tuple[str, ...]
     function: Callable[[Columns], ArrayLike]
     all_states: Callable[[Columns], ArrayLike] | None = None
+    arm: str | None = field(default=None, compare=False)
+    """The arm it belongs to, for messages."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parents", tuple(self.parents))
@@ -205,27 +208,30 @@ class Code:
 
     def log_prob(self, columns: Columns) -> FloatArray:
         given = {name: columns[name] for name in (*self.parents, self.node)}
-        values = np.asarray(self.function(given), dtype=np.float64)
-        expected = (len(columns[self.node]),)
-        if values.shape != expected or np.any(np.isnan(values)) or np.any(np.isposinf(values)):
+        length = len(columns[self.node])
+        values = numbers(ask(self.function, given, what=self._what, given=rows_of(given, length)), self._what)
+        if values.shape != (length,) or np.any(np.isnan(values)) or np.any(np.isposinf(values)):
             raise ProblemError(
-                f"{self._what} must return {expected[0]} log-probabilities (finite or −inf); "
-                f"it returned shape {values.shape}" + (" with nan or +inf." if values.shape == expected else ".")
+                f"{self._what} must return {length} log-probabilities (finite or −inf); "
+                f"it returned shape {values.shape}" + (" with nan or +inf." if values.shape == (length,) else ".")
             )
         return values
 
     def distribution(self, columns: Columns, states: int, length: int) -> FloatArray:
         given = {name: columns[name] for name in self.parents}
         if self.all_states is not None:
-            return _all_states(np.asarray(self.all_states(given), dtype=np.float64), states, length, self._what)
-        by_state = [
-            self.log_prob({**given, self.node: np.full(length, state, dtype=np.int64)}) for state in range(states)
-        ]
-        return np.exp(np.stack(by_state, axis=1))
+            answer = ask(self.all_states, given, what=self._what, given=rows_of(given, length))
+            found = _all_states(numbers(answer, self._what), states, length, self._what)
+        else:
+            by_state = [
+                self.log_prob({**given, self.node: np.full(length, state, dtype=np.int64)}) for state in range(states)
+            ]
+            found = np.exp(np.stack(by_state, axis=1))
+        return checked_rows(found, f"{self._what}, its probabilities of all states")[0]
 
     @property
     def _what(self) -> str:
-        return f"The code of '{self.node}'"
+        return f"The code of '{self.node}'" if self.arm is None else f"Arm '{self.arm}': its code of '{self.node}'"
 
 
 def _all_states(found: FloatArray, states: int, length: int, what: str) -> FloatArray:
@@ -286,7 +292,7 @@ class Arm:
             raise ProblemError(
                 f"An arm is called '{self.name}'. That is how the answer is called that no arm is fair: give it another name."
             )
-        if isinstance(self.mechanism, Unknown):
+        if isinstance(self.mechanism, Unknown | Code):
             object.__setattr__(self, "mechanism", replace(self.mechanism, arm=self.name))
 
     @property
@@ -305,20 +311,40 @@ class Arm:
         decide: Literal["sample", "argmax"] = "sample",
         explore: float = 0.0,
         classes: Mapping[Any, str] | None = None,
+        threshold: float | None = None,
+        tiers: Sequence[float] | None = None,
+        states: Sequence[str] | None = None,
+        score_class: Any = None,
     ) -> Arm:
-        """A fitted scikit-learn classifier (anything with ``predict_proba`` and ``classes_``) as P(decision | inputs).
+        """A fitted scikit-learn model as P(decision | inputs): a classifier of the decision, or a model of the outcome.
 
         A model that was fitted on a data frame is given one, with its own column names: finite inputs as the labels of
         their states (numbers, or True and False, where every label is one), real inputs as numbers. Any other model
         is given a float array in the order of ``inputs``, where states whose labels are not numbers are their codes.
 
-        ``decide``: draw the decision from the probabilities, or take the most probable class. ``explore``: with this
-        probability the decision is drawn evenly from all states instead. ``classes`` says which state each class is,
+        *A classifier of the decision* (anything with ``predict_proba`` and ``classes_``). ``decide``: draw the decision
+        from the probabilities, or take the most probable class. ``classes`` says which state each class is,
         where the labels do not. A state that is no class has probability 0, but for what is explored.
-        """
-        from fairarm.problem.models import classifier_model
 
-        return cls(name, classifier_model(name, model, decision, inputs, variables, decide, explore, classes))
+        *A model of the outcome, or any score*: with ``threshold`` the first state of the decision is taken where the
+        score is below it, the second where it is equal or above; with ``tiers``, numbers that rise, one state more than tiers, in
+        the same way. ``states`` names the states from the lowest score to the highest; the decision's own order if not
+        given. The score is the probability of ``score_class`` (the second of two classes if not given), the
+        ``decision_function`` of a classifier without probabilities, or what a regressor predicts.
+
+        ``explore``: with this probability the decision is drawn evenly from all states instead.
+        """
+        from fairarm.problem.classifiers import Cuts, classifier_model, score_model
+
+        if threshold is None and tiers is None and states is None and score_class is None:
+            return cls(name, classifier_model(name, model, decision, inputs, variables, decide, explore, classes))
+        if decide != "sample" or classes is not None:
+            raise ProblemError(
+                f"Arm '{name}': decide and classes are for a model of the decision; threshold, tiers, states and score_class for "
+                f"one whose score is cut. Give one kind."
+            )
+        cuts = Cuts.of(name, threshold, tiers, states, score_class)
+        return cls(name, score_model(name, model, decision, inputs, variables, explore, cuts))
 
     @classmethod
     def from_callable(

@@ -1,7 +1,6 @@
-"""Arms from real models: fitted classifiers and Python rules as P(V | inputs), densities as code.
+"""Arms that are asked for their probabilities: models (`classifiers.py`) and Python rules; densities as code.
 
-Made by `Arm.from_classifier`, `Arm.from_callable` and `Arm.from_density`. Nothing is imported of scikit-learn: a model is
-whatever has ``predict_proba`` and ``classes_``. It is asked once for each distinct combination of its inputs.
+Made by `Arm.from_callable` and `Arm.from_density`. A rule is asked once for each distinct combination of its inputs.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -17,6 +15,8 @@ from numpy.typing import NDArray
 
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import ProblemError
+from fairarm.problem.calls import ask, numbers, rows_of
+from fairarm.problem.labels import same_label
 from fairarm.problem.mechanism import Code, Columns, Rule, checked_rows
 from fairarm.problem.variables import Variable, check_parents
 
@@ -105,182 +105,6 @@ def _distinct(columns: Sequence[NDArray[Any]], length: int) -> tuple[IntArray, I
     return np.flatnonzero(new), np.cumsum(new) - 1
 
 
-# ---- labels ----
-
-
-def _number(label: Any) -> float | None:
-    """A label as a number; True and False are 1 and 0. None where it is neither."""
-    if isinstance(label, str) and label.lower() in ("true", "false"):
-        return float(label.lower() == "true")
-    try:
-        number = float(label)
-    except (TypeError, ValueError):
-        return None
-    return number if math.isfinite(number) else None
-
-
-def _same_label(label: Any, names: Sequence[Any]) -> int | None:
-    """The position of the one name that is this label: equal as text, else equal as a number."""
-    texts = [i for i, name in enumerate(names) if str(name) == str(label)]
-    number = _number(label)
-    close = texts or [i for i, name in enumerate(names) if number is not None and _number(name) == number]
-    return close[0] if len(close) == 1 else None
-
-
-def _values(variable: Variable, coded: bool) -> NDArray[Any]:
-    """What each state is to a model: a number, a truth value, or else its label (its code where ``coded``)."""
-    states = variable.states or ()
-    numbers = [_number(state) for state in states]
-    if any(number is None for number in numbers):
-        return np.arange(len(states)) if coded else np.array(states, dtype=object)
-    if all(state.lower() in ("true", "false") for state in states):
-        return np.array(numbers, dtype=np.bool_)
-    found = np.array(numbers, dtype=np.float64)
-    return found.astype(np.int64) if np.all(found == np.trunc(found)) and np.all(np.abs(found) < 2**53) else found
-
-
-def _shown(variable: Variable, column: NDArray[Any], coded: bool) -> NDArray[Any]:
-    """A column as a model sees it."""
-    return np.asarray(_values(variable, coded)[column] if variable.finite else column.astype(np.float64))
-
-
-# ---- classifiers ----
-
-
-def classifier_model(
-    arm: str,
-    model: Any,
-    decision: str,
-    inputs: Iterable[str],
-    variables: Mapping[str, Variable] | Iterable[Variable],
-    decide: str,
-    explore: float,
-    classes: Mapping[Any, str] | None,
-) -> Model:
-    """The mechanism of `Arm.from_classifier`."""
-    inputs = tuple(inputs)
-    known = {v.name: v for v in (variables.values() if isinstance(variables, Mapping) else variables)}
-    if missing := [name for name in (decision, *inputs) if name not in known]:
-        raise ProblemError(f"Arm '{arm}' uses '{missing[0]}', which is not among its variables: {', '.join(known)}.")
-    if decide not in ("sample", "argmax"):
-        raise ProblemError(f"Arm '{arm}': decide is {decide!r}. It is 'sample' or 'argmax'.")
-    if lacking := [name for name in ("predict_proba", "classes_") if not hasattr(model, name)]:
-        raise ProblemError(
-            f"Arm '{arm}': its model, a {type(model).__name__}, has no {lacking[0]}. Give a fitted classifier that predicts "
-            f"probabilities, or write the rule as a function (Arm.from_callable)."
-        )
-    states = known[decision].size
-    answer = _Classifier(
-        arm=arm,
-        model=model,
-        inputs=tuple(known[name] for name in inputs),
-        features=_features(arm, model, inputs),
-        state_of=_states_of_classes(arm, model, known[decision], classes),
-        states=states,
-        argmax=decide == "argmax",
-    )
-    return Model(arm, decision, inputs, answer, explore, tuple(known[name] for name in (*inputs, decision)))
-
-
-def _features(arm: str, model: Any, inputs: tuple[str, ...]) -> tuple[str, ...] | None:
-    """The columns of the data frame that the model was fitted on, in its order; None if it was fitted on an array."""
-    names = getattr(model, "feature_names_in_", None)
-    if names is not None:
-        features = tuple(str(name) for name in names)
-        if sorted(features) != sorted(inputs):
-            raise ProblemError(
-                f"Arm '{arm}': its model was fitted on the columns {list(features)}, but the inputs are {list(inputs)}. "
-                f"They must be the same names: rename the nodes, or fit the model on these columns."
-            )
-        return features
-    width = getattr(model, "n_features_in_", len(inputs))
-    if width != len(inputs):
-        raise ProblemError(
-            f"Arm '{arm}': its model was fitted on {width} columns, but there are {len(inputs)} inputs {list(inputs)}. "
-            f"Name one input a column, in the model's order."
-        )
-    return None
-
-
-def _states_of_classes(arm: str, model: Any, decision: Variable, classes: Mapping[Any, str] | None) -> tuple[int, ...]:
-    """The code of the state that each class is."""
-    found = np.asarray(model.classes_)
-    if found.ndim != 1:
-        raise ProblemError(f"Arm '{arm}': its model predicts several outputs at once. Give one with a single output.")
-    if classes is not None:
-        return _declared_states(arm, found.tolist(), decision, classes)
-    states = decision.states or ()
-    at = [_same_label(label, states) for label in found.tolist()]
-    if None in at or len(set(at)) < len(at):
-        raise ProblemError(
-            f"Arm '{arm}': the classes of its model are {found.tolist()}, the states of '{decision.name}' {list(states)}. "
-            f"Each class must be one state: name the states so, or say classes={{class: state, ...}}."
-        )
-    return tuple(code for code in at if code is not None)
-
-
-def _declared_states(arm: str, found: list[Any], decision: Variable, classes: Mapping[Any, str]) -> tuple[int, ...]:
-    keys = list(classes)
-    at = [_same_label(label, keys) for label in found]
-    if None in at or len(set(at)) != len(keys):
-        raise ProblemError(
-            f"Arm '{arm}': classes names {keys}; the classes of its model are {found}. Name each of them once."
-        )
-    return tuple(decision.code(classes[keys[i]]) for i in at if i is not None)
-
-
-@dataclass(frozen=True)
-class _Classifier:
-    """An `Answer` by ``predict_proba``."""
-
-    arm: str
-    model: Any
-    inputs: tuple[Variable, ...]
-    features: tuple[str, ...] | None
-    state_of: tuple[int, ...]
-    states: int
-    argmax: bool
-
-    def __call__(self, columns: Columns, length: int) -> FloatArray:
-        given = self._array(columns, length) if self.features is None else self._frame(columns, self.features)
-        try:
-            found = np.asarray(self.model.predict_proba(given), dtype=np.float64)
-        except (ValueError, TypeError, KeyError, IndexError) as error:
-            raise ProblemError(
-                f"Arm '{self.arm}': its model cannot predict from {self._described()}: {error}"
-            ) from error
-        if found.shape != (length, len(self.state_of)):
-            raise ProblemError(
-                f"Arm '{self.arm}': predict_proba gives shape {found.shape}; {length} rows of {len(self.state_of)} classes are needed."
-            )
-        found, _ = checked_rows(found, f"Arm '{self.arm}', predict_proba of its model")
-        if self.argmax:
-            found = np.eye(found.shape[1])[found.argmax(axis=1)]
-        out = np.zeros((length, self.states))
-        for i, code in enumerate(self.state_of):
-            out[:, code] += found[:, i]
-        return out
-
-    def _frame(self, columns: Columns, features: tuple[str, ...]) -> Any:
-        try:
-            frame = import_module("pandas").DataFrame
-        except ImportError:
-            raise ProblemError(
-                f"Arm '{self.arm}': its model was fitted on a data frame; install pandas to ask it."
-            ) from None
-        known = {variable.name: variable for variable in self.inputs}
-        return frame({name: _shown(known[name], columns[name], coded=False) for name in features})
-
-    def _array(self, columns: Columns, length: int) -> FloatArray:
-        parts = [_shown(v, columns[v.name], coded=True).astype(np.float64) for v in self.inputs]
-        return np.stack(parts, axis=1) if parts else np.zeros((length, 0))
-
-    def _described(self) -> str:
-        coded = self.features is None
-        kinds = (f"{v.name} ({_values(v, coded).dtype if v.finite else 'float64'})" for v in self.inputs)
-        return f"{'an array' if coded else 'a data frame'} of {', '.join(kinds)}"
-
-
 # ---- rules and densities ----
 
 
@@ -303,12 +127,17 @@ class _Rule:
     states: tuple[str, ...]
 
     def __call__(self, columns: Columns, length: int) -> FloatArray:
-        found = np.asarray(self.function(columns))
+        what = f"Arm '{self.arm}': its function"
+        answer = ask(self.function, columns, what=what, given=rows_of(columns, length))
+        try:
+            found = np.asarray(answer)
+        except ValueError as error:
+            raise ProblemError(f"{what} returns rows of different lengths, not an array: {error}") from error
         if not columns:  # a function of nothing may leave out the rows
             found = np.atleast_1d(found)
             found = found[None] if found.ndim == 1 and len(found) > 1 else found
         if found.ndim == 2 and found.shape == (length, len(self.states) or found.shape[1]):
-            return checked_rows(found.astype(np.float64), f"Arm '{self.arm}', the result of its function")[0]
+            return checked_rows(numbers(found, what), f"Arm '{self.arm}', the result of its function")[0]
         if found.shape != (length,):
             raise ProblemError(
                 f"Arm '{self.arm}': its function returns shape {found.shape} for {length} rows. It returns probabilities, "
@@ -321,13 +150,18 @@ class _Rule:
         return np.eye(len(self.states))[self._codes(found)]
 
     def _codes(self, decided: NDArray[Any]) -> IntArray:
-        distinct, at = np.unique(decided, return_inverse=True)
-        codes = [self._code(label, decided.dtype.kind) for label in distinct.tolist()]
-        return np.array(codes, dtype=np.int64)[at]
+        labels = decided.tolist()
+        try:
+            codes = {label: self._code(label, decided.dtype.kind) for label in dict.fromkeys(labels)}
+        except TypeError as error:  # a label that cannot be a key, such as a list
+            raise ProblemError(
+                f"Arm '{self.arm}': its function decides something that is no label: {error}."
+            ) from error
+        return np.array([codes[label] for label in labels], dtype=np.int64)
 
     def _code(self, label: Any, kind: str) -> int:
         """Text and fractions are labels. Whole numbers are labels or codes, and must not be both."""
-        named = _same_label(label, self.states)
+        named = same_label(label, self.states)
         code = int(label) if kind in "iub" and 0 <= label < len(self.states) else None
         if kind in "iu" and named != code and named is not None and code is not None:
             raise ProblemError(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairarm.errors import DataError
+from fairarm.problem.calls import ask
 from fairarm.problem.model import Problem
 from fairarm.problem.pulls import Batch, Plan, batch
 from fairarm.worlds.base import Truth
@@ -29,7 +30,10 @@ class FunctionWorld:
     def pull(self, plan: Plan, rng: np.random.Generator) -> Batch:
         columns: dict[str, list[Any]] = {name: [] for name in ("arm", "regime", *self.problem.observed)}
         for pulls in plan:
-            rows = self.simulate(pulls.arm, pulls.regime, pulls.count, rng)
+            rows = ask(
+                self.simulate, pulls.arm, pulls.regime, pulls.count, rng,
+                what=f"Arm '{pulls.arm}': the simulator", given=f"{pulls.count} pulls ({pulls.regime})", kind=DataError,
+            )  # fmt: skip
             if not isinstance(rows, Mapping):
                 raise DataError(f"The simulator must return columns by name; it returned {type(rows).__name__}.")
             for name in self.problem.observed:
