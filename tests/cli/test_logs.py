@@ -213,10 +213,12 @@ def test_init_writes_a_file_that_loads_and_evaluates(log: Path, tmp_path: Path, 
     found = done("init", log, "--out", out, "--decision", "prediction", "--outcome", "revenue", capsys=capsys)
     assert set(keys(found)) <= documented("init")
     assert found["saved"] == str(out) and "sensitive = sex" in found["to_confirm"]
-    problem = load_problem(out).problem
+    problem = load_problem(out, tolerance=0.2).problem
     assert (problem.sensitive, problem.decision, problem.outcome.node) == ("sex", "prediction", "revenue")
-    evaluated = done("evaluate", out, log, capsys=capsys)
+    evaluated = done("evaluate", out, log, "--tolerance", "0.2", capsys=capsys)
     assert (evaluated["used"], evaluated["arms"][0]["fitted"]) == (ROWS, True)
+    assert evaluated["plain_gap"] == pytest.approx(found["plain_gap"]) and found["tolerance"] is None
+    assert "--tolerance" in refused("evaluate", out, log, capsys=capsys)
 
 
 def test_init_says_what_it_guessed_and_overwrites_nothing(log: Path, tmp_path: Path, capsys: Any) -> None:

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from fairarm.cli.evaluate import evaluate, init
+from fairarm.cli.evaluate import evaluate
+from fairarm.cli.init import init
 from fairarm.cli.paper import paper
 from fairarm.cli.plan import plan
 from fairarm.cli.shared import (

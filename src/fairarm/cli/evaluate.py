@@ -1,8 +1,7 @@
-"""``fairarm evaluate``: what a log already says of every arm. ``fairarm init``: a problem file drafted from a log."""
+"""``fairarm evaluate``: what a log already says of every arm."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,6 +9,7 @@ import typer
 from fairarm.cli.shared import (
     AsJson,
     Engine,
+    LogName,
     MinFair,
     ProblemName,
     Report,
@@ -17,20 +17,10 @@ from fairarm.cli.shared import (
     Tolerance,
     check_report,
     load,
-    print_json,
     put_out,
     write_report,
 )
 from fairarm.errors import OptionError
-from fairarm.files import write_whole
-
-LogName = Annotated[
-    str,
-    typer.Argument(
-        metavar="LOG",
-        help="Parquet, CSV or JSON lines (a path or a quoted glob), or sqlite:///file.db?table=t, postgresql://…?table=t.",
-    ),
-]
 
 
 def evaluate(
@@ -72,30 +62,3 @@ def evaluate(
         )
     put_out(found, as_json, documents.evaluation, evaluation)
     write_report(found, report)
-
-
-def init(
-    log: LogName,
-    out: Annotated[Path, typer.Option(help="Where to write the draft.")] = Path("problem.toml"),
-    engine: Engine = None,
-    sensitive: Annotated[
-        str | None, typer.Option(help="The column of the sensitive attribute, if you know it.")
-    ] = None,
-    decision: Annotated[str | None, typer.Option(help="The column of the decision.")] = None,
-    outcome: Annotated[str | None, typer.Option(help="The column of the outcome.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Draft a problem file from a log's columns; what it guessed is marked to be confirmed."""
-    from fairarm.logs.draft import draft_problem
-    from fairarm.logs.sources import open_log
-
-    if out.exists():
-        raise OptionError(f"{out} exists. Choose another name with --out; nothing was written.")
-    draft = draft_problem(open_log(log, engine=engine), sensitive=sensitive, decision=decision, outcome=outcome)
-    write_whole(out, draft.text, "draft")
-    if as_json:
-        print_json({"saved": str(out), "to_confirm": list(draft.to_confirm)})
-        return
-    typer.echo(f"saved {out}")
-    for item in draft.to_confirm:
-        typer.echo(f"  to confirm: {item}")

@@ -33,6 +33,13 @@ MinFair = Annotated[
 ]
 Plot = Annotated[Path | None, typer.Option(help="Draw error against pulls to this .svg, .png or .pdf file.")]
 Log = Annotated[str | None, typer.Option(help="A log (see `fairarm evaluate`): its rows count as pulls already made.")]
+LogName = Annotated[
+    str,
+    typer.Argument(
+        metavar="LOG",
+        help="Parquet, CSV or JSON lines (a path or a quoted glob), or sqlite:///file.db?table=t, postgresql://…?table=t.",
+    ),
+]
 Engine = Annotated[
     str | None, typer.Option(help="Of the log: duckdb (the default), dask, or dask://host:port for a cluster.")
 ]

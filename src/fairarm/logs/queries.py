@@ -31,8 +31,8 @@ def grouped(
     frame: Frame, keys: Sequence[str], weight: str | None, real: tuple[str, float, float] | None, due: nw.Expr | None
 ) -> Frame:
     """Rows by key, and sums of a real column's parts. Nothing is made that is not needed."""
-    # A name with a dot cannot be grouped by in DuckDB.
-    safe = {key: f"fairarm_key{k}" if "." in key else key for k, key in enumerate(keys)}
+    # A name with a dot cannot be grouped by in DuckDB, and one that is empty not at all.
+    safe = {key: f"fairarm_key{k}" if "." in key or not key else key for k, key in enumerate(keys)}
     by = [*safe.values(), *([STATUS] if real else []), *([DUE] if due is not None else [])]
     made = _made_keys(frame, safe)
     made += [] if due is None else [due.alias(DUE)]
@@ -125,6 +125,11 @@ def by_value(frame: Frame, column: str) -> Frame:
     """Rows by value of one column, missing entries left out."""
     found = values(frame, column).group_by(VALUE).agg(nw.len().alias(ROWS))
     return found.with_columns(nw.col(ROWS).cast(nw.Int64))
+
+
+def without_numbers(found: Frame) -> Frame:
+    """The values that are text and no number."""
+    return found.filter(~ex.trimmed(VALUE).str.contains(ex.NUMBER))
 
 
 def each_value(frame: Frame, column: str) -> Frame:

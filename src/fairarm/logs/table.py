@@ -124,6 +124,8 @@ class Profile:
     """Smallest value: a number, a datetime (UTC if it has a zone), or text."""
     high: Any
     nulls: int
+    strays: int = 0
+    """Rows of text that are neither of this kind nor missing, where some may be."""
 
 
 class LogTable:
@@ -135,6 +137,7 @@ class LogTable:
         self.drop = tuple(drop)
         self._held = held
         self.disputed = held.disputed
+        self._rows: int | None = None
         with self._speaking():
             self.columns = held.columns()
 
@@ -157,12 +160,14 @@ class LogTable:
         return counts[1:]
 
     def rows(self) -> int:
-        """Number of rows."""
+        """Number of rows, counted once."""
         from fairarm.logs import queries as ask
 
-        frame = self._frame(self.columns[:1])
-        with self._speaking():
-            return int(self._one(ask.counted(frame))[ROWS])
+        if self._rows is None:
+            frame = self._frame(self.columns[:1])
+            with self._speaking():
+                self._rows = int(self._one(ask.counted(frame))[ROWS])
+        return self._rows
 
     def counts(
         self, keys: Sequence[str], *, weight: str | None = None, real: RealColumn | None = None, due: Due | None = None
@@ -216,8 +221,25 @@ class LogTable:
                 made = {name: plain.to_numpy(name, part[name]) for name in part.column_names}
                 yield made if due is None else made | {DUE: made[DUE].astype(np.bool_)}
 
-    def profile(self, column: str, most_values: int) -> Profile:
-        """What a column looks like, with its values if there are at most ``most_values`` of them."""
+    def common(self, column: str, most: int, *, numbers: bool = True) -> tuple[tuple[Any, int], ...]:
+        """The values of a column and their rows, most rows first, at most so many; missing ones aside. Without
+        ``numbers``: only the texts that are no numbers."""
+        from fairarm.logs import queries as ask
+
+        frame = self._frame([column])
+        with self._speaking():
+            found = ask.by_value(frame, column)
+            found = found if numbers else ask.without_numbers(found)
+            seen = self._held.collect(found.sort(ROWS, VALUE, descending=[True, False]).head(most))
+            values, codes = plain.encoded(column, seen[VALUE])
+        rows = np.zeros(len(values), dtype=np.int64)
+        np.add.at(rows, codes, plain.to_numpy(ROWS, seen[ROWS]))
+        listed = zip(values.tolist(), rows.tolist(), strict=True)
+        return tuple(sorted(listed, key=lambda each: -each[1]))
+
+    def profile(self, column: str, most_values: int, stray: float = 0.0) -> Profile:
+        """What a column looks like, with its values if there are at most ``most_values`` of them. Up to a share ``stray``
+        of the rows may be text beside numbers or times."""
         from fairarm.logs import queries as ask
 
         frame = self._frame([column])
@@ -230,7 +252,7 @@ class LogTable:
             values = None
             if counted and seen[LINES] <= most_values:
                 values = tuple(plain.encoded(column, self._held.collect(found)[VALUE])[0])
-        return _profile(column, kind, rows, seen, values, counted)
+        return _profile(column, kind, rows, seen, values, counted, stray)
 
     # ---- parts ----
 
@@ -321,19 +343,28 @@ def _lines(found: pa.Table, named: Sequence[str], real: bool, due: bool) -> Coun
 
 
 def _profile(
-    column: str, kind: str, rows: int, seen: dict[str, Any], values: tuple[Any, ...] | None, counted: bool
+    column: str,
+    kind: str,
+    rows: int,
+    seen: dict[str, Any],
+    values: tuple[Any, ...] | None,
+    counted: bool,
+    stray: float,
 ) -> Profile:
-    """A column whose text is all numbers or times, words for missing aside, counts as one of numbers or times."""
-    filled, distinct = int(seen["filled"] or 0), int(seen[LINES])
+    """A column whose text is all numbers or times, words for missing and few strays aside, counts as one of those."""
+    filled, distinct, strays = int(seen["filled"] or 0), int(seen[LINES]), 0
     if kind == "text" and filled:
-        looks = [k for k in ("integer", "real", "time") if seen[k] and seen[k] + seen["words"] == filled]
+        said = filled - int(seen["words"])
+        most = max(seen[k] for k in ("integer", "real", "time"))
+        looks = [k for k in ("integer", "real", "time") if seen[k] == most > 0 and said - most <= stray * filled]
         kind = looks[0] if looks else "text"
+        strays = said - int(most) if looks else 0
         filled -= int(seen["words"]) if looks else 0
         if looks and values is not None:
             values = tuple(value for value in values if value.strip().lower() not in MISSING_WORDS)
             distinct = len(values)
     low, high = (_bound(kind, seen, end) for end in ("low", "high"))
-    return Profile(column, kind, distinct if counted else None, values, low, high, rows - filled)
+    return Profile(column, kind, distinct if counted else None, values, low, high, rows - filled, strays)
 
 
 def _bound(kind: str, seen: dict[str, Any], end: str) -> Any:

@@ -31,7 +31,7 @@ def columns(n: int = 300) -> dict[str, Any]:
 
 
 def parsed(text: str) -> Any:
-    return parse_problem(text, "draft", Path("."))[0]
+    return parse_problem(text, "draft", Path("."), 0.05)[0]
 
 
 def test_roles_states_and_log_are_drafted_and_the_draft_evaluates() -> None:

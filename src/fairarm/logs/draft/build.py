@@ -1,0 +1,298 @@
+"""From a log to a draft: the problem that its columns suggest, the groups' mean outcomes, and what was guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import isfinite
+
+import numpy as np
+
+from fairarm.errors import DataError, OptionError, one_line
+from fairarm.logs.draft.columns import Column, Numbers, States, survey
+from fairarm.logs.draft.naming import plain_name, shown
+from fairarm.logs.draft.roles import MEANING, ROLES, Choice, choose
+from fairarm.logs.reading import LogReader
+from fairarm.logs.table import LogTable
+from fairarm.problem.log_map import LogMap
+from fairarm.problem.mechanism import Arm, Unknown
+from fairarm.problem.model import Problem
+from fairarm.problem.outcome import Outcome
+from fairarm.problem.pulls import groups_of
+from fairarm.problem.variables import Variable
+
+MOST_COLUMNS = 200
+MOST_SHOWN, FEW_SHOWN = 8, 3
+"""Values of a column that are shown; fewer where they are only examples."""
+
+GOOD = (
+    "1",
+    "yes",
+    "y",
+    "true",
+    "t",
+    "success",
+    "won",
+    "win",
+    "paid",
+    "repaid",
+    "approved",
+    "admitted",
+    "present",
+    "sale",
+)
+"""Words for the better of two outcomes."""
+
+
+@dataclass(frozen=True)
+class GroupMean:
+    """The usable rows of one group as they are, and their mean outcome."""
+
+    group: str
+    rows: int
+    mean: float | None
+
+
+@dataclass(frozen=True)
+class Described:
+    """A column of the log as it is shown: its commonest values, its role in the draft, and why."""
+
+    name: str
+    kind: str
+    role: str
+    why: str
+    values: tuple[tuple[str, int], ...]
+    """Some of them, most rows first."""
+    other_values: int
+    other_rows: int
+    missing: int
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True)
+class Draft:
+    """The text of a problem file, what it is made from, and what was guessed in it."""
+
+    text: str
+    log: str
+    lines: int
+    """Of the log."""
+    rows: int
+    """What the lines stand for: the same, unless a column holds counts."""
+    used: int
+    """Rows that the problem can use."""
+    columns: tuple[Described, ...]
+    outcome: str
+    unusable: Mapping[str, int]
+    """Value of the outcome that is none -> its rows; "" is a missing one."""
+    labels: Mapping[str, Mapping[str, str]]
+    """Column -> {value in the log: state}."""
+    drop: Mapping[str, Mapping[str, int]]
+    """Column -> {value: rows that are left out}; "" is a missing one."""
+    groups: tuple[GroupMean, GroupMean]
+    mean: float | None
+    tolerance: float | None
+    """As given; None where it is left open."""
+    to_confirm: tuple[str, ...]
+
+    @property
+    def plain_gap(self) -> float | None:
+        """The difference of the groups' mean outcomes in the log as it is, first minus second."""
+        first, second = (group.mean for group in self.groups)
+        return None if first is None or second is None else first - second
+
+
+def draft_problem(
+    table: LogTable,
+    *,
+    sensitive: str | None = None,
+    decision: str | None = None,
+    outcome: str | None = None,
+    tolerance: float | None = None,
+) -> Draft:
+    """Roles that are given are kept; the others are guessed from names and values. The tolerance is never guessed."""
+    from fairarm.logs.draft.text import file_text
+
+    named = {"sensitive": sensitive, "decision": decision, "outcome": outcome}
+    given = {role: name for role, name in named.items() if name is not None}
+    _check(table, given, tolerance)
+    columns = survey(table)
+    lines = next(iter(columns.values())).rows
+    if not lines:
+        raise DataError(one_line(f"The log {table.name} has no rows to draft a problem from."))
+    choice = choose(columns, given)
+    names = node_names(choice)
+    problem = problem_of(choice, names, 1.0 if tolerance is None else tolerance)
+    reader, groups, mean = _means(problem, table)
+    draft = Draft(
+        text="",
+        log=table.name,
+        lines=lines,
+        rows=reader.rows,
+        used=reader.used,
+        columns=tuple(_described(column, choice) for column in columns.values()),
+        outcome=choice.column("outcome") or "",
+        unusable=made.unusable if (made := choice.node("outcome")) else {},
+        labels={n: made.labels for n, made in choice.nodes.items() if isinstance(made, States) and made.labels},
+        drop={name: made.drop for name, made in choice.nodes.items() if made.drop},
+        groups=groups,
+        mean=mean,
+        tolerance=tolerance,
+        to_confirm=_to_confirm(choice, tolerance),
+    )
+    return replace(draft, text=file_text(draft, choice, names, problem))
+
+
+def _check(table: LogTable, given: Mapping[str, str], tolerance: float | None) -> None:
+    for role, name in given.items():
+        if name not in table.columns:
+            listed = ", ".join(shown(each) for each in table.columns[:30])
+            raise OptionError(one_line(f"--{role}: the log has no column '{name}'. It has: {listed}."))
+    if not table.columns or len(table.columns) > MOST_COLUMNS:
+        raise DataError(
+            f"The log has {len(table.columns)} columns; a draft is made of 1 to {MOST_COLUMNS}. Select some first."
+        )
+    if tolerance is not None and not (isfinite(tolerance) and tolerance > 0):
+        raise OptionError(f"The tolerance is {tolerance}. It must be a finite number above 0, in the outcome's units.")
+
+
+# ---- the problem ----
+
+
+def node_names(choice: Choice) -> dict[str, str]:
+    """Column -> node: its own name where that is fit to be one."""
+    names: dict[str, str] = {}
+    used = [choice.column(role) or "" for role in ROLES] + choice.inputs
+    for name in used:
+        names[name] = plain_name(name, {*names.values(), "arm", "regime"}, "unnamed column")
+    return names
+
+
+def problem_of(choice: Choice, names: Mapping[str, str], tolerance: float) -> Problem:
+    """What the draft says. The sensitive attribute may act on everything, and the deployed rule may have seen all inputs."""
+    S, V, Y = (names[choice.column(role) or ""] for role in ROLES)
+    inputs = [names[name] for name in choice.inputs]
+    made = {node: choice.nodes[name] for name, node in names.items()}
+    states = {node: tuple(each.rows) for node, each in made.items() if isinstance(each, States)}
+    arms = arm_names(choice)
+    return Problem(
+        name="draft",
+        variables=[Variable(node, held) for node, held in states.items()],
+        graph=edges(S, V, Y, inputs),
+        sensitive=S,
+        decision=V,
+        outcome=_outcome(Y, choice.node("outcome")),
+        arms=[Arm(arm, Unknown(V, (S, *inputs))) for arm in arms],
+        tolerance=tolerance,
+        deployed=arms[0],
+        log=log_map(choice, names),
+    )
+
+
+def edges(S: str, V: str, Y: str, inputs: list[str]) -> list[tuple[str, str]]:
+    into = [edge for x in inputs for edge in ((x, V), (x, Y))]
+    return [*((S, x) for x in (*inputs, V, Y)), *into, (V, Y)]
+
+
+def arm_names(choice: Choice) -> list[str]:
+    made = choice.node("arm")
+    return list(made.rows) if isinstance(made, States) else ["deployed"]
+
+
+def _outcome(node: str, made: States | Numbers | None) -> Outcome:
+    if isinstance(made, Numbers):
+        return Outcome(node, low=made.low, high=made.high)
+    return Outcome(node, values=tuple(worth(list(made.rows) if made else []).values()))
+
+
+def worth(states: list[str]) -> dict[str, float]:
+    """What each state is worth: numbers as they are; words by position, a word that sounds good last."""
+    try:
+        values = {state: float(state) for state in states}
+        if len(set(values.values())) > 1 and all(map(isfinite, values.values())):
+            return values
+    except ValueError:
+        pass
+    ordered = sorted(states, key=lambda state: state.lower() in GOOD)
+    return {state: float(ordered.index(state)) for state in states}
+
+
+def log_map(choice: Choice, names: Mapping[str, str]) -> LogMap:
+    keys = {**names, **{name: role for name, role in choice.role.items() if role in ("arm", "regime")}}
+    made = {keys[name]: each for name, each in choice.nodes.items()}
+    return LogMap(
+        columns={node: name for name, node in names.items() if node != name},
+        labels={key: each.labels for key, each in made.items() if isinstance(each, States) and each.labels},
+        drop={key: tuple(each.drop) for key, each in made.items() if each.drop},
+        arm=choice.column("arm"),
+        regime=choice.column("regime"),
+        count=choice.column("count"),
+        row_id=choice.column("row_id"),
+        time=choice.column("time"),
+    )
+
+
+# ---- what the log says as it is ----
+
+
+def _means(problem: Problem, table: LogTable) -> tuple[LogReader, tuple[GroupMean, GroupMean], float | None]:
+    """Usable natural rows by group and their mean outcomes, as `evaluate` counts them; and the mean of all."""
+    reader = LogReader(problem, table)
+    cells = reader.cells()
+    if not reader.used:
+        why = "; ".join(f"{each.name}: {each.message}" for each in reader.findings()) or "Every count is 0."
+        raise DataError(one_line(f"No row of {table.name} has a value in every column that the draft needs. {why}"))
+    batch, outcome = cells.batch, problem.outcome
+    group, natural = groups_of(problem, batch), batch.regime == 0
+    scaled = (
+        cells.sums[:, 0] if cells.sums is not None else outcome.scaled_values[batch.columns[outcome.node]] * batch.count
+    )
+    rows = np.array([batch.count[natural & (group == t)].sum() for t in range(2)])
+    sums = np.array([scaled[natural & (group == t)].sum() for t in range(2)])
+
+    rows, sums = np.append(rows, rows.sum()), np.append(sums, sums.sum())
+    values = outcome.unscale(sums / np.maximum(rows, 1))
+    means = [float(value) if count else None for value, count in zip(values, rows, strict=True)]
+    first, second = (GroupMean(g, int(n), m) for g, n, m in zip(problem.groups, rows, means, strict=False))
+    return reader, (first, second), means[-1]
+
+
+# ---- what is shown ----
+
+
+def _described(column: Column, choice: Choice) -> Described:
+    numbers = column.kind in ("integer", "real")
+    shown_values = MOST_SHOWN if column.distinct <= 6 * MOST_SHOWN else FEW_SHOWN
+    listed = [*column.values[:shown_values], *column.strays[:MOST_SHOWN]]
+    return Described(
+        name=column.name,
+        kind=column.kind,
+        role=choice.role[column.name],
+        why=choice.why[column.name],
+        values=tuple(listed),
+        other_values=max(column.distinct + len(column.strays) - len(listed), 0),
+        other_rows=column.filled - sum(rows for _, rows in listed) if column.kind != "other" else 0,
+        missing=column.missing,
+        low=float(column.low) if numbers and column.low is not None and isfinite(column.low) else None,
+        high=float(column.high) if numbers and column.high is not None and isfinite(column.high) else None,
+    )
+
+
+def _to_confirm(choice: Choice, tolerance: float | None) -> tuple[str, ...]:
+    said = [f"{role} = {shown(choice.column(role) or '')}" for role in ROLES if role not in choice.given]
+    made = choice.node("outcome")
+    if isinstance(made, States):
+        values = worth(list(made.rows))
+        said.append(
+            f"what each {MEANING['outcome']} is worth: {', '.join(f'{shown(s)} = {v:g}' for s, v in values.items())}"
+        )
+    else:
+        said.append(f"the range of the {MEANING['outcome']}, and that more is better")
+    for name, each in choice.nodes.items():
+        if isinstance(each, States) and each.labels:
+            said.append(f"the labels of {shown(name)}")
+        if each.drop:
+            said.append(f"the rows left out by {shown(name)}: {sum(each.drop.values()):,}")
+    said += ["the arrows", "the candidate arms"]
+    return tuple(said) if tolerance is not None else ("the tolerance, which is yours to choose", *said)

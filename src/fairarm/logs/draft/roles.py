@@ -1,0 +1,320 @@
+"""Which column of a log is what: given by the user, or guessed from names and values. Every choice has its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from fairarm.errors import OptionError, ProblemError, one_line
+from fairarm.logs.draft.columns import Column, Numbers, States, as_outcome, as_states
+from fairarm.logs.draft.naming import shown
+from fairarm.problem.log_map import MOST_DROPPED
+from fairarm.problem.names import check_column
+
+MOST_COMBINATIONS = 4096
+"""Of the states of all columns that are used."""
+
+MOST_LEFT_OUT = 0.2
+"""Share of the rows that may be left out for the sake of inputs, in all."""
+
+WORDS = {
+    "sensitive": [
+        "sex",
+        "gender",
+        "race",
+        "ethnic",
+        "disab",
+        "religion",
+        "nationality",
+        "marital",
+        "migra",
+        "age_group",
+    ],
+    "decision": [
+        "decision",
+        "action",
+        "treat",
+        "offer",
+        "approve",
+        "admit",
+        "admission",
+        "hire",
+        "promot",
+        "invit",
+        "shown",
+        "price",
+        "rank",
+        "choice",
+    ],
+    "outcome": [
+        "outcome",
+        "reward",
+        "success",
+        "click",
+        "conver",
+        "repaid",
+        "repay",
+        "default",
+        "target",
+        "label",
+        "recover",
+        "surviv",
+        "graduat",
+        "complet",
+        "revenue",
+        "profit",
+        "stayed",
+        "income",
+    ],
+}
+"""What names of columns say, the surest first."""
+
+ROLES = tuple(WORDS)
+MEANING = {"sensitive": "sensitive attribute", "decision": "decision", "outcome": "outcome"}
+ALONE = {"s": "sensitive", "v": "decision", "y": "outcome"}
+"""Columns called by one letter, as in the docs."""
+
+ARM = ("arm", "policy", "variant")
+PROPENSITY = ("propensity", "pscore")
+COUNT = ("count", "n", "applicants", "people")
+SPECIAL = ("row_id", "time", "arm", "regime", "propensity", "count")
+"""What a column can be besides a node."""
+
+
+@dataclass
+class Choice:
+    """The role of every column, and why."""
+
+    columns: Mapping[str, Column]
+    given: Mapping[str, str]
+    """Role -> column, as the user said."""
+    role: dict[str, str] = field(default_factory=dict)
+    """Column -> its role; "unused" if none."""
+    why: dict[str, str] = field(default_factory=dict)
+    """Column -> the reason."""
+    nodes: dict[str, States | Numbers] = field(default_factory=dict)
+    """Column that is a node, the arm or the regime -> what becomes of its values."""
+
+    def column(self, role: str) -> str | None:
+        """The column that has a role which only one can have."""
+        return next((name for name, each in self.role.items() if each == role), None)
+
+    @property
+    def inputs(self) -> list[str]:
+        return [name for name, role in self.role.items() if role == "input"]
+
+    def take(self, name: str, role: str, why: str) -> None:
+        self.role[name], self.why[name] = role, why
+
+    def node(self, role: str) -> States | Numbers | None:
+        name = self.column(role)
+        return None if name is None else self.nodes.get(name)
+
+    def free(self) -> list[str]:
+        return [name for name in self.columns if name not in self.role]
+
+
+def choose(columns: Mapping[str, Column], given: Mapping[str, str]) -> Choice:
+    """Roles that are given are kept; the others are guessed."""
+    found = Choice(columns, given)
+    for name in columns:
+        if name not in given.values() and (trouble := _unnameable(name)):
+            found.take(name, "unused", trouble)
+    for role, name in given.items():
+        _take_given(found, role, name)
+    _take_special(found)
+    for role in ROLES:
+        if role not in given:
+            _guess(found, role)
+    _take_regime(found)
+    _take_inputs(found)
+    # In the log's own order, whatever was looked at first.
+    found.role = {name: found.role[name] for name in columns}
+    return found
+
+
+def _unnameable(name: str) -> str:
+    """Why a column cannot be named in a problem file; empty where it can."""
+    try:
+        check_column(name, "Its name")
+    except ProblemError as error:
+        return str(error).replace("Its name", "its name", 1)
+    return ""
+
+
+def _fitting(column: Column, role: str, given: bool = False) -> States | Numbers | str:
+    if role == "outcome":
+        return as_outcome(column)
+    return as_states(column, "sensitive" if role == "sensitive" else "decision", given)
+
+
+def _take_given(found: Choice, role: str, name: str) -> None:
+    if trouble := _unnameable(name):
+        raise OptionError(one_line(f"Column {shown(name)} cannot be the {MEANING[role]}: {trouble}"))
+    if name in found.role:
+        raise OptionError(one_line(f"Column {shown(name)} is named for two roles: --{found.role[name]} and --{role}."))
+    made = _fitting(found.columns[name], role, given=True)
+    if isinstance(made, str):
+        ways = {"sensitive": "two groups", "decision": "a few states", "outcome": "numbers, or a few states"}
+        raise OptionError(
+            one_line(f"Column {shown(name)} cannot be the {MEANING[role]}: {made}. Give it {ways[role]} in the log.")
+        )
+    found.nodes[name] = made
+    found.take(name, role, f"named with --{role}")
+
+
+# ---- columns that are no node ----
+
+
+def _take_special(found: Choice) -> None:
+    for name in found.free():
+        column = found.columns[name]
+        role, why = _special(column)
+        if role and found.column(role) is None:
+            found.take(name, role, why)
+            if role == "arm" and isinstance(made := as_states(column, "arm"), States):
+                found.nodes[name] = made
+        elif role:
+            found.take(name, "unused", f"{why}, as {shown(found.column(role) or '')}, which is taken")
+
+
+def _special(column: Column) -> tuple[str, str]:
+    """The role of a column that is no node, and why; empty where it may be one."""
+    low = column.name.lower().strip()
+    if column.kind == "time":
+        return "time", "it holds times"
+    if low in ARM and isinstance(as_states(column, "arm"), States):
+        return "arm", "its name"
+    if any(word in low for word in PROPENSITY) and column.kind == "real":
+        return "propensity", "its name"
+    if low in COUNT and _counts(column):
+        return "count", "its name, and whole numbers in every row"
+    if _identifies(low, column):
+        return "row_id", "different in every row" if column.distinct == column.rows else "its name, and few repeat"
+    return "", ""
+
+
+def _counts(column: Column) -> bool:
+    return column.kind == "integer" and not (column.missing or column.strays) and column.low >= 0
+
+
+def _identifies(name: str, column: Column) -> bool:
+    """A row id: its name says so and few repeat, or it is different in every row and no measurement; duplicates are what it is
+    for."""
+    if column.kind not in ("integer", "text") or len(column.values) <= 12 or column.strays:
+        return False
+    named = name in ("id", "uuid", "key", "index") or name.endswith(("_id", "-id", " id", "_uuid", "_key"))
+    numbered = column.kind == "integer" and column.high - column.low == column.rows - 1
+    if column.distinct == column.rows:
+        return named or ((numbered or column.kind == "text") and not _says(name, ROLES))
+    return named and column.distinct > 0.9 * column.rows
+
+
+def _take_regime(found: Choice) -> None:
+    """The column that holds "natural" and groups, whatever it is called."""
+    sensitive = found.node("sensitive")
+    groups = set(sensitive.rows) if isinstance(sensitive, States) else set()
+    for name in found.free():
+        states = as_states(found.columns[name], "arm")
+        held = set(states.rows) if isinstance(states, States) else set()
+        fits = held <= groups | {"natural"} and (held & groups if "natural" in held else False)
+        if isinstance(states, States) and fits and found.column("regime") is None:
+            found.nodes[name] = states
+            found.take(name, "regime", "it holds natural and the groups")
+
+
+# ---- the three roles ----
+
+
+def _says(name: str, roles: Iterable[str]) -> bool:
+    low = name.lower()
+    return any(ALONE.get(low) == role or any(word in low for word in WORDS[role]) for role in roles)
+
+
+def _rank(name: str, role: str) -> int:
+    return next((i for i, word in enumerate(WORDS[role]) if word in name.lower()), -1)
+
+
+def _guess(found: Choice, role: str) -> None:
+    free = found.free()
+    named = sorted((n for n in free if _says(n, [role])), key=lambda n: _rank(n, role))
+    others = [n for n in free if not _says(n, ROLES)]
+    fits = {n: made for n in (*named, *others) if not isinstance(made := _fitting(found.columns[n], role), str)}
+    for name in named:
+        if name in fits:
+            found.nodes[name] = fits[name]
+            found.take(name, role, f"its name{_sizes(fits[name], role)}")
+            return
+    rest = [n for n in others if n in fits and _plain_enough(fits[n], role)]
+    if named or not rest:
+        raise OptionError(one_line(_nothing(found, role, named, [n for n in others if n not in rest])))
+    name = rest[-1] if role == "outcome" else rest[0]
+    found.nodes[name] = fits[name]
+    place = "last" if role == "outcome" else "first"
+    found.take(name, role, f"no name says so; the {place} column that could be it{_sizes(fits[name], role)}")
+
+
+def _plain_enough(made: States | Numbers, role: str) -> bool:
+    """Without a name that says so, an outcome has numbers or two states: what others are worth cannot be guessed."""
+    return role != "outcome" or isinstance(made, Numbers) or len(made.rows) == 2 or all(map(_is_number, made.rows))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _sizes(made: States | Numbers, role: str) -> str:
+    if isinstance(made, Numbers):
+        return ", and numbers"
+    return f", and {len(made.rows)} {'groups' if role == 'sensitive' else 'values'}"
+
+
+def _nothing(found: Choice, role: str, named: list[str], others: list[str]) -> str:
+    """Why no column was taken, the one whose name says so first."""
+    whys = [(n, made) for n in (*named, *others) if isinstance(made := _fitting(found.columns[n], role), str)]
+    said = [f"{shown(name)}: {why}" for name, why in whys[:3]]
+    start = f"No column was taken as the {MEANING[role]}"
+    reasons = f" ({'; '.join(said)})" if said else ""
+    return f"{start}{reasons}. Name it with --{role}. Columns: {', '.join(shown(name) for name in found.columns)}."
+
+
+# ---- inputs ----
+
+
+def _take_inputs(found: Choice) -> None:
+    """Finite columns that the deployed rule may have seen, as many as a table allows."""
+    size, values, rows = 1, 0, 0
+    for used in found.nodes.values():
+        size *= len(used.rows) if isinstance(used, States) else 1
+        values += len(used.drop)
+    for name in found.free():
+        column = found.columns[name]
+        made = as_states(column, "input")
+        if isinstance(made, str):
+            found.take(name, "unused", _near_miss(found, name, made))
+        elif size * len(made.rows) > MOST_COMBINATIONS:
+            found.take(
+                name, "unused", f"with it, there would be more than {MOST_COMBINATIONS:,} combinations of values"
+            )
+        elif values + len(made.drop) > MOST_DROPPED or rows + sum(made.drop.values()) > MOST_LEFT_OUT * column.rows:
+            found.take(name, "unused", "with it, too many rows would be left out for values that are missing or stray")
+        else:
+            size, values, rows = size * len(made.rows), values + len(made.drop), rows + sum(made.drop.values())
+            found.nodes[name] = made
+            found.take(name, "input", f"{len(made.rows)} values")
+
+
+def _near_miss(found: Choice, name: str, why: str) -> str:
+    """Why it is no input and, where its name speaks of a role, why it does not have that."""
+    for role in ROLES:
+        if role not in found.given and _says(name, [role]):
+            trouble = _fitting(found.columns[name], role)
+            if isinstance(trouble, str) and trouble != why:
+                return f"{why}; not the {MEANING[role]}: {trouble}"
+            if not isinstance(trouble, str):
+                return f"{why}; {shown(found.column(role) or '')} was taken as the {MEANING[role]}"
+    return why

@@ -1,0 +1,203 @@
+"""The drafted file: TOML with comments, in the order in which someone reads it for the first time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from fairarm.logs.draft.naming import key, quoted, shown
+from fairarm.logs.draft.roles import Choice
+from fairarm.problem.model import Problem
+
+if TYPE_CHECKING:
+    from fairarm.logs.draft.build import Described, Draft
+
+WIDTH = 110
+
+
+def file_text(draft: Draft, choice: Choice, names: Mapping[str, str], problem: Problem) -> str:
+    """The whole file. Whatever comes from the log goes through ``quoted`` or ``shown``."""
+    inputs = [names[name] for name in choice.inputs]
+    lines = [
+        *_head(draft),
+        "format = 1",
+        "",
+        "[problem]",
+        'name = "draft"',
+        f"sensitive = {quoted(problem.sensitive)}{_mark(choice, 'sensitive')}",
+        f"decision = {quoted(problem.decision)}{_mark(choice, 'decision')}",
+        f"deployed = {quoted(problem.deployed or '')}  # TO CONFIRM: the rule that runs today",
+        f"outcome = {_outcome(problem)}{_mark(choice, 'outcome')}",
+        *_worth(problem, draft),
+        "",
+        *_tolerance(draft, problem),
+        "",
+        "# What acts on what? [cause, effect]. TO CONFIRM. This draft is the cautious one: the sensitive attribute may act on",
+        "# everything. Deleting an arrow that is not there makes answers sharper; deleting one that is there makes them wrong.",
+        "edges = [",
+        *(f"  {_listed(edge)}," for edge in problem.graph.edges),
+        "]",
+        *_unused(draft.columns),
+        "",
+        "[problem.states]",
+        *(f"{key(v.name)} = {_listed(v.states)}" for v in problem.variables.values() if v.states is not None),
+        "",
+        *_arms(problem, inputs),
+        *_log(problem, choice, draft),
+        "",
+        "# ---- The columns of the log: their values with the number of rows, and what each was taken for ----",
+        *(f"# {line}" for column in draft.columns for line in described(column)),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def described(column: Described) -> list[str]:
+    """A column in two lines: what it holds, and what it was taken for."""
+    parts = [f"{shown(value)} ({rows:,})" for value, rows in column.values]
+    if column.other_values:
+        parts.append(f"{column.other_values:,} other values ({column.other_rows:,})")
+    if column.missing:
+        parts.append(f"missing ({column.missing:,})")
+    ends = "" if column.low is None or column.high is None else f", from {column.low:.10g} to {column.high:.10g}"
+    span = ends if column.other_values else ""
+    held = f"{shown(column.name)}: {', '.join(parts) or 'nothing'}{span}"
+    return [held, f"    {column.role.replace('_', ' ')}: {column.why}"]
+
+
+def by_group(draft: Draft) -> str:
+    """The groups' mean outcomes as they are, the gap, and the mean of all."""
+    each = [
+        f"{shown(g.group)} {'unknown' if g.mean is None else f'{g.mean:.4g}'} ({g.rows:,} rows)" for g in draft.groups
+    ]
+    gap = "unknown" if draft.plain_gap is None else f"{draft.plain_gap:.4g}"
+    mean = "unknown" if draft.mean is None else f"{draft.mean:.4g}"
+    return f"{', '.join(each)}; plain gap {gap}; mean of all {mean}"
+
+
+def left_out(values: Mapping[str, int]) -> str:
+    """Values and their rows."""
+    return ", ".join(f"{shown(value) if value else 'missing'} ({rows:,})" for value, rows in values.items())
+
+
+def without_outcome(draft: Draft) -> str:
+    return (
+        f"Lines without a usable outcome: {left_out(draft.unusable)}. evaluate leaves them out, says so, and certifies nothing while "
+        f"they are there."
+    )
+
+
+def _head(draft: Draft) -> list[str]:
+    lines = "" if draft.lines == draft.rows else f" on {draft.lines:,} lines"
+    todo = "check each line marked TO CONFIRM, and add your candidate rules."
+    return [
+        f"# Drafted by fairarm init from {shown(draft.log)}: {draft.used:,} of {draft.rows:,} rows{lines} can be used.",
+        f"# To do: {'fill in the tolerance, ' if draft.tolerance is None else ''}{todo}",
+    ]
+
+
+def _mark(choice: Choice, role: str) -> str:
+    return "" if role in choice.given else f"  # TO CONFIRM: {choice.why[choice.column(role) or '']}"
+
+
+def _outcome(problem: Problem) -> str:
+    outcome = problem.outcome
+    if outcome.values is None:
+        return f"{{ node = {quoted(outcome.node)}, range = [{outcome.low!r}, {outcome.high!r}] }}"
+    states = problem.variables[outcome.node].states or ()
+    worth = ", ".join(f"{key(state)} = {value!r}" for state, value in zip(states, outcome.values, strict=True))
+    return f"{{ node = {quoted(outcome.node)}, values = {{ {worth} }} }}"
+
+
+def _worth(problem: Problem, draft: Draft) -> list[str]:
+    what = "the range that the outcome can have" if problem.outcome.values is None else "what each outcome is worth"
+    lines = [f"# TO CONFIRM: {what}; more is better."]
+    if draft.unusable:
+        lines.append(f"# {without_outcome(draft)}")
+    return lines
+
+
+def _tolerance(draft: Draft, problem: Problem) -> list[str]:
+    """The one line that is left open, with what helps to choose it."""
+    said = [
+        f"# The largest gap between the groups' mean outcomes that still counts as fair, in units of {shown(draft.outcome)}.",
+        f"# In the log as it is: {by_group(draft)}.",
+    ]
+    if draft.tolerance is not None:
+        return [*said, f"tolerance = {draft.tolerance!r}"]
+    return [*said, "# TO FILL IN, or give --tolerance to every command:", "# tolerance ="]
+
+
+def _unused(columns: Iterable[Described]) -> list[str]:
+    names = [
+        shown(column.name) for column in columns if column.role == "unused" and (column.values or column.other_rows)
+    ]
+    if not names:
+        return []
+    return [
+        *_wrapped("Not used (the reasons are at the end): ", names),
+        "# If the rule saw one of them and it acts on the outcome, answers without it are wrong: give it a few states in the log",
+        "# (bins), or use Python (docs/logs.md).",
+    ]
+
+
+def _wrapped(start: str, names: list[str]) -> list[str]:
+    lines = [f"# {start}"]
+    for i, name in enumerate(names):
+        word = name + (", " if i < len(names) - 1 else ".")
+        lines = [*lines[:-1], lines[-1] + word] if len(lines[-1]) + len(word) <= WIDTH else [*lines, f"#   {word}"]
+    return [line.rstrip() for line in lines]
+
+
+def _arms(problem: Problem, inputs: list[str]) -> list[str]:
+    states = problem.variables[problem.decision].states or ()
+    shares = [f"{1 / len(states):.6f}" for _ in states[1:]]
+    even = ", ".join([*shares, f"{1 - sum(map(float, shares)):.6f}"])
+    lines = [
+        "# The rules. One without a table is fitted from its rows. TO CONFIRM: what each of them sees (its parents)."
+    ]
+    for name in problem.arm_names:
+        lines += [
+            "[[problem.arms]]",
+            f"name = {quoted(name)}",
+            f"parents = {_listed((problem.sensitive, *inputs))}",
+            "",
+        ]
+    return [
+        *lines,
+        f"# A candidate: the probability of each {shown(problem.decision)} ({', '.join(map(shown, states))}). With parents, one list for",
+        "# each of their states, outermost first.",
+        "# [[problem.arms]]",
+        '# name = "even"',
+        "# parents = []",
+        f"# table = [{even}]",
+        "",
+    ]
+
+
+def _log(problem: Problem, choice: Choice, draft: Draft) -> list[str]:
+    log = problem.log
+    lines = [
+        "[log]  # a node has the column of its name unless said otherwise; docs/logs.md lists what else can be said"
+    ]
+    for role in ("arm", "regime", "count", "row_id", "time"):
+        if (name := getattr(log, role)) is not None:
+            lines.append(f"{role} = {quoted(name)}  # TO CONFIRM: {choice.why[name]}")
+    if (name := choice.column("propensity")) is not None:  # with it every arm needs a table, and the draft has none yet
+        lines.append(f"# propensity = {quoted(name)}  # once every arm above has a table")
+    if log.columns:
+        lines += ["", "[log.columns]  # node = column"]
+        lines += [f"{key(node)} = {quoted(column)}" for node, column in log.columns.items()]
+    if log.labels:
+        lines += ["", "[log.labels]  # value in the log = the state that it means. TO CONFIRM"]
+        for node, labels in log.labels.items():
+            pairs = ", ".join(f"{key(value)} = {quoted(state)}" for value, state in labels.items())
+            lines.append(f"{key(node)} = {{ {pairs} }}")
+    if log.drop:
+        lines += ["", '[log.drop]  # rows left out on purpose, by value; "" is a missing one. TO CONFIRM']
+        for node, values in log.drop.items():
+            lines.append(f"{key(node)} = {_listed(values)}  # {left_out(draft.drop[log.column_of(node, problem)])}")
+    return lines
+
+
+def _listed(names: Iterable[str]) -> str:
+    return f"[{', '.join(quoted(name) for name in names)}]"
