@@ -1040,3 +1040,16 @@ def test_more_arms_than_the_programme_has_room_for_are_refused_before_memory_is_
         tracemalloc.stop()
     assert "\n" not in str(refused.value)
     assert algorithm("pool", problem, pulls=10_000).ask().total > 0
+
+
+def test_more_certified_claims_than_there_is_room_for_are_refused_before_memory_is_taken() -> None:
+    """Measured: some 50 bytes for each pair of arms in each run."""
+    procedure = make_procedure("pool", many_arms(800), 100, confidence=0.95)
+    assert procedure.start(1).log_pair.shape == (1, 1, 800, 800)
+    tracemalloc.start()
+    try:
+        with pytest.raises(OptionError, match=r"800 arms in 50 runs .* 1.6 GB .* Use fewer runs or fewer arms"):
+            procedure.start(50)
+        assert tracemalloc.get_traced_memory()[1] < 50e6
+    finally:
+        tracemalloc.stop()

@@ -14,6 +14,9 @@ from fairarm.errors import OptionError
 from fairarm.problem.model import Problem
 from fairarm.problem.shared_cells import SharedCells
 
+MOST_CLAIMS = 16_000_000
+"""About pairs of arms, over all runs that are computed together. A phase takes some 50 bytes for each: 0.8 GB."""
+
 
 @dataclass(frozen=True)
 class Certified:
@@ -47,6 +50,12 @@ class Certified:
 
     def start(self, n: int) -> tuple[FloatArray, FloatArray]:
         """The log wealth of the bets about gaps (n, 3, K) and about pairs of arms (n, P, K, K) before the first row."""
+        arms, ends = len(self.rule.law), 2 if self.rule.shares is None else 1
+        if (claims := n * ends * arms**2) > MOST_CLAIMS:
+            raise OptionError(
+                f"Certified answers for {arms} arms in {n} runs at once would take some {50e-9 * claims:.1f} GB of memory, and at "
+                f"most {50e-9 * MOST_CLAIMS:.1f} are taken. Use fewer runs or fewer arms, or stop=bayes-stop."
+            )
         ledger = open_ledger(self.rule, n)
         return ledger.log_gap, ledger.log_pair
 
