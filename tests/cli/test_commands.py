@@ -358,3 +358,40 @@ def test_plan_prints_a_plan_and_draws_it(capsys: Any, tmp_path: Path) -> None:
     assert code == 0 and "cheapest" in out and figure.stat().st_size > 1000 and "saved" in err
     code, _, err = run("plan", "coin", "--target-error", "2", capsys=capsys)
     assert code == 2 and "target error" in err
+
+
+ORDER = ["init", "evaluate", "inspect", "plan", "identify", "simulate", "problems", "paper", "schema"]
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_help_lists_the_commands_in_the_order_of_use_and_cuts_nothing(width: int, capsys: Any) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("COLUMNS", str(width))
+        texts = {name: run(*name, "--help", capsys=capsys)[1] for name in ((), *((command,) for command in ORDER))}
+    listed = [line.split()[0] for line in texts[()].partition("Commands:")[2].splitlines() if line.strip()]
+    assert listed == ORDER
+    for text in texts.values():
+        body = text.partition("\n\n")[2]
+        assert "..." not in body and max(map(len, body.splitlines())) <= width
+    assert "Runs per point" in texts[("simulate",)]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("problems",),
+        ("inspect", "coin", "--report", "inspect.html"),
+        ("identify", "coin", "--pulls", "100", "--report", "identify.html"),
+        ("simulate", "coin", "--runs", "3", "--pulls", "100", "--plot", "s.svg", "--report", "simulate.html"),
+        ("plan", "coin", "--truths", "5", "--target-error", "0.4", "--plot", "p.svg"),
+        ("schema",),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_standard_output_holds_the_document_alone(
+    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(*arguments, *(() if arguments == ("schema",) else ("--json",)), capsys=capsys)
+    assert code == 0 and strict(out)
+    assert err.count("saved ") == sum(flag in ("--plot", "--report") for flag in arguments)

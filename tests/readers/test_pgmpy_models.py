@@ -90,7 +90,7 @@ def test_graph_and_table_must_have_the_same_parents() -> None:
 @pytest.mark.parametrize(
     ("model", "fragment"),
     [
-        ({"A": 1}, "an object of type dict arrived"),
+        ({"A": 1}, "got an object of type dict"),
         (Model(), "it has no nodes"),
         (Model(A, nodes=["A", "Z"]), "node 'Z': it has no distribution"),
         (Model(SimpleNamespace(variable="A", std=1)), "SimpleNamespace has no variables, state_names, values"),

@@ -154,7 +154,6 @@ def _version(
         raise typer.Exit
 
 
-@app.command()
 def problems(
     save: Annotated[
         str | None, typer.Option(metavar="PROBLEM", help="Write this bundled problem as a file to start from.")
@@ -162,7 +161,7 @@ def problems(
     out: Annotated[Path | None, typer.Option(help="Where to save; the problem's name with .toml if not given.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the bundled problems, or save one as a file."""
+    """List the bundled problems, or save one."""
     from fairarm.catalog import bundled_problems
 
     if out is not None and save is None:
@@ -194,7 +193,6 @@ def _saved(name: str, out: Path | None) -> Path:
     return path
 
 
-@app.command()
 def inspect(
     problem: ProblemName,
     tolerance: Tolerance = None,
@@ -206,7 +204,10 @@ def inspect(
     report: Report = None,
     as_json: AsJson = False,
 ) -> None:
-    """Is the problem well posed; what must be observed; which arms inform which; the truth, where known."""
+    """Check a problem, and what it asks for.
+
+    Is it well posed; what must be observed; which arms inform which; the truth, where known.
+    """
     from fairarm.cli import documents, show
     from fairarm.experiments import inspect as look
 
@@ -217,7 +218,6 @@ def inspect(
     write_report(found, report)
 
 
-@app.command()
 def identify(
     problem: ProblemName,
     algorithm: Annotated[
@@ -238,7 +238,10 @@ def identify(
     report: Report = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the best fair arm in the problem's world, phase by phase."""
+    """Find the best fair arm, phase by phase.
+
+    The arms are pulled in the problem's own world, which is simulated.
+    """
     from fairarm.cli import documents, show
     from fairarm.experiments import identify as find
 
@@ -264,13 +267,14 @@ def identify(
     write_report(found, report, known)
 
 
-@app.command()
 def simulate(
     problem: ProblemName,
     algorithms: Annotated[str, typer.Option(help="Names, separated by commas.")] = "pool,csr-v2,two-stage-v2",
     tolerance: Tolerance = None,
     pulls: Annotated[str, typer.Option(help="Numbers of pulls, separated by commas.")] = "1000,3000,10000",
-    runs: Annotated[int, typer.Option(min=1, max=MOST_RUNS, help="Runs a point.")] = 200,
+    runs: Annotated[
+        int, typer.Option(min=1, max=MOST_RUNS, help="Runs per point: per algorithm and number of pulls.")
+    ] = 200,
     seed: Seed = 0,
     jobs: Jobs = 1,
     confidence: Confidence = None,
@@ -286,7 +290,10 @@ def simulate(
     report: Report = None,
     as_json: AsJson = False,
 ) -> None:
-    """How often is each algorithm wrong, at each number of pulls?"""
+    """How often each algorithm is wrong.
+
+    Many runs in the problem's world, for each algorithm and number of pulls.
+    """
     from fairarm.cli import documents, show
     from fairarm.experiments import simulate as repeat
     from fairarm.reports.figures import error_curves
@@ -317,7 +324,6 @@ def simulate(
     write_report(found, report, known)
 
 
-@app.command()
 def schema() -> None:
     """Print the JSON Schema of problem files."""
     from fairarm.readers.problem_file import problem_schema
@@ -325,7 +331,5 @@ def schema() -> None:
     print_json(problem_schema())
 
 
-app.command()(evaluate)
-app.command()(init)
-app.command()(plan)
-app.command()(paper)
+for _command in (init, evaluate, inspect, plan, identify, simulate, problems, paper, schema):  # in the order of use
+    app.command()(_command)

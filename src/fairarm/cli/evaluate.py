@@ -40,7 +40,10 @@ def evaluate(
     report: Report = None,
     as_json: AsJson = False,
 ) -> None:
-    """What the log says of every arm: outcome, gap, how sure, and whether it can speak for the arm at all."""
+    """What a log says of every arm.
+
+    Its outcome, its gap, how sure that is, and whether the log can speak for the arm at all.
+    """
     from fairarm.cli import documents, show
     from fairarm.cli.show_evaluation import evaluation
     from fairarm.experiments import evaluate as find

@@ -31,7 +31,10 @@ def init(
     engine: Engine = None,
     as_json: AsJson = False,
 ) -> None:
-    """Draft a problem file from a log's columns; what it guessed is marked to be confirmed."""
+    """Draft a problem file from a log.
+
+    What was guessed from the columns is marked to be confirmed.
+    """
     from fairarm.logs.draft import draft_problem
     from fairarm.logs.sources import open_log
 

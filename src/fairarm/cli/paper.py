@@ -25,7 +25,10 @@ def paper(
     out: Annotated[Path, typer.Option(help="Folder for everything; finished points are kept in it.")] = Path("out/paper"),
     seed: Seed = 0,
 ) -> None:  # fmt: skip
-    """Run every experiment of the paper and write results, figures, claims and a report. Start it again to go on."""
+    """Run every experiment of the paper.
+
+    Writes results, figures, claims and a report. Start it again to go on where it stopped.
+    """
     if backend not in BACKENDS:
         raise OptionError(f"The backend is one of {', '.join(BACKENDS)}; got '{backend}'.")
     require("matplotlib", "plots")

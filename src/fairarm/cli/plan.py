@@ -42,7 +42,7 @@ def plan(
         float | None,
         typer.Option(help="How alike the outcome is in all cells: near 0 all or nothing, 2 (if not given) anything, 20 and more alike."),
     ] = None,
-    truths: Annotated[int, typer.Option(min=1, max=1_000_000, help="Truths drawn a point.")] = 200,
+    truths: Annotated[int, typer.Option(min=1, max=1_000_000, help="Truths drawn per point of the curve.")] = 200,
     most_pulls: Annotated[int, typer.Option(min=32, max=10**9, help="Where to give up.")] = 50_000,
     log: Log = None,
     engine: Engine = None,
@@ -51,7 +51,10 @@ def plan(
     plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:  # fmt: skip
-    """How many pulls will be needed, of which arms, at what cost; before anything is pulled."""
+    """How many pulls are needed, of which arms.
+
+    And at what cost, before anything is pulled.
+    """
     from fairarm.cli import documents, show
     from fairarm.experiments import plan as find
     from fairarm.reports.figures import plan_curves

@@ -20,7 +20,7 @@ def phase_count(pulls: int, reading: PhaseReading = "log2") -> int:
     ``product``:  n(T) = ⌈log 2 · log(10 √T)⌉ (natural logarithms), the line as SRIS prints it, kept for comparison.
     """
     if pulls < 1:
-        raise BudgetError(f"A run needs at least 1 pull; {pulls} arrived. Give a larger number of pulls.")
+        raise BudgetError(f"A run needs at least 1 pull; got {pulls}. Give a larger number of pulls.")
     root = 10.0 * math.sqrt(pulls)
     return math.ceil(math.log2(root) if reading == "log2" else math.log(2) * math.log(root))
 

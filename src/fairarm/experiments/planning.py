@@ -271,7 +271,7 @@ def _log_notes(problem: Problem, log: CellEvidence | None, found: ExperimentPlan
     if problem.fitted:
         yield f"The mechanism of '{problem.fitted[0]}' was fitted from rows: the truths take it as it is."
     if choose_method(problem, log) == "doubly robust":
-        yield "The log has few rows a cell: the truths take all cells as alike as the log's rows show."
+        yield "The log has few rows per cell: the truths take all cells as alike as the log's rows show."
 
 
 def _countable(problem: Problem, log: Batch | None = None) -> tuple[Problem, tuple[str, ...]]:

@@ -93,7 +93,7 @@ class Problem:
     ) -> None:
         """``graph`` is a list of edges, or anything with nodes and edges. ``groups`` orders the states of S as (s, s').
 
-        ``tolerance`` bounds the gap between the two groups. ``costs`` has one row an arm: natural, forced s, forced s';
+        ``tolerance`` bounds the gap between the two groups. ``costs`` has one row per arm: natural, forced s, forced s';
         1 each if not given. ``budget`` is the largest average cost of a pull (None: no limit). ``hidden`` nodes are never
         observed. ``shares`` is P(S), ``context`` the law of what arms see; both optional, but the paper's
         algorithms need them for their divergences. ``log`` says where a log keeps the columns.
@@ -322,7 +322,7 @@ class Problem:
         rows = rows or ((1.0,) * width,) * len(self.arms)
         if len(rows) != len(self.arms) or any(len(row) != width for row in rows):
             raise ProblemError(
-                f"Costs need one row an arm ({len(self.arms)}) and one number a regime ({', '.join(self.regimes)})."
+                f"Costs need one row per arm ({len(self.arms)}) and one number per regime ({', '.join(self.regimes)})."
             )
         for arm, row in zip(self.arm_names, rows, strict=True):
             if any(not 0 <= c <= MAX_COST for c in row):
@@ -351,7 +351,7 @@ class Problem:
             return
         if isinstance(self.budget, str) or not math.isfinite(self.budget) or self.budget < 0:
             raise ProblemError(
-                f"The budget is {self.budget!r}. It is an average cost a pull: a number, 0 or more, or '{ROOT_BUDGET}'."
+                f"The budget is {self.budget!r}. It is an average cost per pull: a number, 0 or more, or '{ROOT_BUDGET}'."
             )
 
     def _check_names(self) -> None:

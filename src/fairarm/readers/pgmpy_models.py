@@ -47,7 +47,7 @@ def _error(node: object, what: str) -> ReadError:
 def _nodes(model: Any) -> list[Any]:
     if not callable(getattr(model, "nodes", None)) or not callable(getattr(model, "get_cpds", None)):
         raise ReadError(
-            f"pgmpy model: an object of type {type(model).__name__} arrived, without nodes() and get_cpds(). "
+            f"pgmpy model: got an object of type {type(model).__name__}, without nodes() and get_cpds(). "
             "Pass a DiscreteBayesianNetwork."
         )
     return list(model.nodes())
