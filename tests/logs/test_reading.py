@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from fairarm import Arm, LogMap, Outcome, Problem, Unknown, Variable, evaluate, table
@@ -253,3 +254,69 @@ def test_examples_are_the_logs_own_values_and_short() -> None:
     found.cells()
     (example,) = found.findings()[0].examples
     assert example.startswith("S = xxx") and len(example) <= 84 and example.endswith("…")
+
+
+@pytest.mark.parametrize("rows_too", [False, True])
+def test_rows_without_a_time_void_and_are_counted(rows_too: bool) -> None:
+    times = ["2026-01-01T00:00:00+01:00", "2026-01-01T00:00:30+01:00", None, "31.1.2026"]
+    found = reader({**good(), "at": times}, LogMap(time="at", outcome_within=10.0))
+    total = sum(part.batch.total for part in found.chunks(3)) if rows_too else found.cells().batch.total
+    assert total == 1
+    assert {f.name: (f.rows, f.voids) for f in found.findings()} == {
+        "missing-times": (2, True), "outcomes-not-due": (1, False),
+    }  # fmt: skip
+    assert found.findings()[0].examples == ("at = 31.1.2026",)
+
+
+def test_offsets_from_utc_do_not_choose_a_group() -> None:
+    """Group a writes its times in UTC, group b five hours behind: the same instants, so the same rows are due."""
+    start = datetime(2026, 1, 1)
+    instants = [start + timedelta(minutes=i) for i in range(0, 4000, 2)]
+    texts = [f"{t.isoformat()}Z" for t in instants] + [
+        f"{(t - timedelta(hours=5)).isoformat()}-05:00" for t in instants
+    ]
+    n = len(instants)
+    columns = {"S": ["a"] * n + ["b"] * n, "V": ["no", "yes"] * n, "Y": [0, 1, 1, 0] * (n // 2), "at": texts}
+    found = evaluate(replace(BASE, log=LogMap(time="at", outcome_within=3600.0)), columns)
+    assert {f.name: f.rows for f in found.findings if "time" in f.name or "due" in f.name} == {"outcomes-not-due": 60}
+    assert [group.rows for group in found.observed] == [n - 30, n - 30]
+
+
+REAL = replace(BASE, outcome=Outcome("Y", low=0, high=10), variables=[v for k, v in BASE.variables.items() if k != "Y"])
+
+
+@pytest.mark.parametrize("rows_too", [False, True])
+@pytest.mark.parametrize(
+    ("written", "name", "message"),
+    [
+        ("3,5", "outcomes-not-numbers", "decimal point"),
+        ("1,234.5", "outcomes-not-numbers", "between thousands"),
+        ("12 %", "outcomes-not-numbers", "percentage"),
+        ("twelve", "outcomes-not-numbers", "not a number"),
+        ("1e999", "outcomes-not-numbers", "not a number"),
+        ("12.5", "outcomes-out-of-range", "outside the declared range"),
+        ("NaN", "missing-outcomes", "no outcome"),
+    ],
+)
+def test_what_is_no_number_is_named_with_its_cause(written: str, name: str, message: str, rows_too: bool) -> None:
+    found = reader({**good(), "Y": ["1", "2", written, " 3.5 "]}, problem=REAL)
+    total = sum(part.batch.total for part in found.chunks(3)) if rows_too else found.cells().batch.total
+    (finding,) = found.findings()
+    assert (total, finding.name, finding.rows, finding.voids) == (3, name, 1, True)
+    assert message in finding.message
+    assert finding.examples == ("Y" if name == "missing-outcomes" else f"Y = {written}",)
+
+
+def test_an_outcome_beyond_the_range_is_shown_as_it_is() -> None:
+    found = reader({**good(), "Y": [1.0, 11.5, -0.0, float("inf")]}, problem=REAL)
+    assert found.cells().batch.total == 2
+    assert found.findings()[0].examples == ("Y = 11.5", "Y = inf")
+
+
+@pytest.mark.parametrize("frame", [dict, pd.DataFrame])
+def test_times_with_and_without_a_zone_in_one_column_are_an_error(frame: Any) -> None:
+    times = [datetime(2026, 1, 1), datetime(2026, 1, 1, tzinfo=UTC)] * 2
+    columns = frame({**good(), "at": np.array(times, dtype=object)})
+    log = replace(BASE, log=LogMap(time="at", outcome_within=10.0))
+    with pytest.raises(DataError, match=r"'at'.*with a zone and times without"):
+        LogReader(log, open_log(columns)).cells()

@@ -27,8 +27,10 @@ import pytest
 from fairarm.errors import DataError, OptionError, ReadError
 from fairarm.logs import files
 from fairarm.logs import table as tables
+from fairarm.logs.coding import read_numbers
 from fairarm.logs.sources import open_log
 from fairarm.logs.table import DUE, Counts, Due, LogTable, RealColumn
+from fairarm.logs.values import NO_TIME
 
 Row = dict[str, Any]
 START = datetime(2030, 3, 6)  # summer time starts on the 10th in New York
@@ -248,7 +250,7 @@ def expected(
         if due is not None:
             newest = max(r[due.column] for r in rows if r[due.column] is not None)
             span = due.within if isinstance(newest, int) else timedelta(seconds=due.within)
-            line.append(row[due.column] is not None and row[due.column] <= newest - span)
+            line.append(NO_TIME if row[due.column] is None else int(row[due.column] <= newest - span))
         if count:
             total = found.setdefault(tuple(line), [0, 0.0, 0.0])
             for at, amount in enumerate((1, scaled, scaled * scaled)):
@@ -335,7 +337,7 @@ def test_batches_hold_every_row_once(engine: str, table: LogTable) -> None:
     parts = list(table.batches(["unique", "s", "b", "y", "i", "t", "s"], rows=64, due=Due("t", 3600.0 * 24)))
     assert all(set(part) == {"unique", "s", "b", "y", "i", "t", DUE} for part in parts)
     assert all(len(column) == len(part["unique"]) <= 64 for part in parts for column in part.values())
-    assert all(part[DUE].dtype == np.bool_ and part["s"].dtype == object for part in parts)
+    assert all(part[DUE].dtype == np.int64 and part["s"].dtype == object for part in parts)
     typed = "csv" not in engine
     newest = max(row["t"] for row in ROWS if row["t"] is not None)
     got = {int(part["unique"][k]): {n: c[k] for n, c in part.items()} for part in parts for k in range(len(part["s"]))}
@@ -344,7 +346,7 @@ def test_batches_hold_every_row_once(engine: str, table: LogTable) -> None:
         line = got[row["unique"]]
         assert line["s"] == row["s"]
         assert line["b"] == row["b"] and (line["b"] is None) == (row["b"] is None)
-        assert line[DUE] == (row["t"] is not None and row["t"] <= newest - timedelta(days=1))
+        assert line[DUE] == (NO_TIME if row["t"] is None else int(row["t"] <= newest - timedelta(days=1)))
         if typed:
             assert is_missing(line["y"]) if is_missing(row["y"]) else line["y"] == row["y"]
             assert is_missing(line["i"]) if row["i"] is None else line["i"] == row["i"]
@@ -431,11 +433,17 @@ def test_text_as_numbers(framed: Any) -> None:
     """What is no number is outside, what says it is missing is missing; no exception, whatever the text."""
     ok = ["0.5", " 1 ", "+.25", "1e-3", "1.", "0E0", "000.5"]
     missing = [None, "", " ", "NaN", "na", "N/A", "NULL", "none"]
-    outside = ["abc", "2", "-1", "inf", "1e999", "1,5", "0x1", "1_0", "١", "1 2", "9" * 400]
-    log = framed({"y": pa.array(ok + missing + outside)})
+    outside = ["2", "-1", "1e30"]
+    unreadable = ["abc", "inf", "1e999", "1,5", "0x1", "1_0", "١", "1 2", "9" * 400]
+    log = framed({"y": pa.array(ok + missing + outside + unreadable)})
     found = log.counts([], real=RealColumn("y", 0.0, 1.0))
     rows = dict(zip(found.outcome.tolist(), found.rows.tolist(), strict=True))
-    assert rows == {"ok": len(ok), "missing": len(missing), "outside": len(outside)}
+    assert rows == {"ok": len(ok), "missing": len(missing), "outside": len(outside), "unreadable": len(unreadable)}
+    assert log.examples("y", "outside", 0.0, 1.0) == sorted(outside)
+    assert log.examples("y", "unreadable", 0.0, 1.0, most=20) == sorted(unreadable)
+    raw = _joined(log.batches(["y"]))["y"]
+    read, wrong = read_numbers(raw)
+    assert (np.isnan(read).sum(), wrong.sum()) == (len(missing) + len(unreadable), len(unreadable))
     assert found.sums[0] == pytest.approx([3.251, 2.562501], abs=1e-11)
     assert log.profile("y", 5).kind == "text"
 
@@ -505,7 +513,7 @@ def test_times_as_keys_and_in_batches_are_the_same_everywhere(framed: Any) -> No
     assert part["t"].dtype == part["z"].dtype == np.dtype("datetime64[us]")
     assert sorted(part["z"][~np.isnat(part["z"])].tolist()) == moments[:2]
     assert log.profile("z", 0).high == moments[1]
-    assert log.counts([], due=Due("z", 1e-6)).due.tolist() == [False, True]
+    assert log.counts([], due=Due("z", 1e-6)).due.tolist() == [0, 1, NO_TIME]
 
 
 def _joined(parts: Any) -> dict[str, Any]:
@@ -521,20 +529,45 @@ def test_due_of_large_integers_is_exact(framed: Any) -> None:
 
 def test_due_of_text(framed: Any) -> None:
     times = [
-        "2030-03-06",
+        "2030-03-06Z",
         "2030-03-06T00:00Z",
-        "2030-03-06 00:00:00.000000000",
+        "2030-03-06 00:00:00.000000000Z",
         "2030-03-06T00:00:01.5+00:00",
         "later",
         None,
     ]
-    log = framed({"t": times})
-    found = log.counts([], due=Due("t", 1.5))
-    assert (found.due.tolist(), found.rows.tolist()) == ([False, True], [3, 3])
-    assert framed({"t": ["1", "2.5", None]}).counts([], due=Due("t", 1.0)).rows.tolist() == [2, 1]
-    for column in (["x", "y"], ["1", "2030-03-06"], ["2030-03-06T00:00:00+02:00"]):
+    found = framed({"t": times}).counts([], due=Due("t", 1.5))
+    assert (found.due.tolist(), found.rows.tolist()) == ([0, 1, NO_TIME], [1, 3, 2])
+    assert framed({"t": ["1", "2.5", None, "inf"]}).counts([], due=Due("t", 1.0)).rows.tolist() == [1, 1, 2]
+    for column in (
+        ["x", "y"],
+        ["1", "2030-03-06"],
+        ["2030-03-06T00:00:00+02:00", "2030-03-06"],
+        ["2030-03-06 01:00Z", "2030-03-06 01:00"],
+    ):
         with pytest.raises(DataError, match=r"column 't' holds .* Make all of it numbers, or times in UTC"):
             framed({"t": column}).counts([], due=Due("t", 1.0))
+
+
+def test_times_of_any_offset_are_compared_as_instants(framed: Any) -> None:
+    """Against Python's own times. Every way of writing an offset; the newest one is written with an early clock."""
+    rng = np.random.default_rng(8)
+    offsets = {"Z": 0, "+00:00": 0, "+0530": 330, "-11": -660, "+14:00": 840, "-03:30": -210}
+    moments = [
+        START + timedelta(seconds=int(s), microseconds=int(u)) for s, u in rng.integers(0, [10**6, 10**6], (300, 2))
+    ]
+    texts, suffixes = [], rng.choice(list(offsets), len(moments))
+    for i, (moment, suffix) in enumerate(zip(moments, suffixes, strict=True)):
+        local = moment + timedelta(minutes=offsets[suffix])
+        texts.append(local.isoformat(sep="T" if i % 2 else " ") + suffix)
+    limit = max(moments) - timedelta(days=3)
+    rows = sum(moment <= limit for moment in moments)
+    log = framed({"t": [*texts, None, "yesterday"]})
+    found = log.counts([], due=Due("t", 3 * 86400.0))
+    assert (found.due.tolist(), found.rows.tolist()) == ([0, 1, NO_TIME], [300 - rows, rows, 2])
+    seen = np.concatenate([part[DUE] for part in log.batches(["t"], rows=50, due=Due("t", 3 * 86400.0))])
+    assert np.bincount(seen).tolist() == [300 - rows, rows, 2]
+    assert log.examples("t", "no time") == ["yesterday"]
 
 
 def test_profile_of_text_that_is_numbers_or_times(framed: Any) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,8 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairarm.core.types import FloatArray, IntArray
-from fairarm.logs.values import MISSING_WORDS
+from fairarm.core.types import BoolArray, FloatArray, IntArray
+from fairarm.logs.values import MISSING_WORDS, NUMBER
+
+_NUMBER = re.compile(NUMBER)
 
 UNDECLARED, ABSENT = -1, -2
 """Codes of a value that is no declared state, and of a missing one."""
@@ -77,13 +81,38 @@ class Coder:
 
 def numbers(values: NDArray[Any]) -> FloatArray:
     """A column as float64; nan where a value is missing or no number."""
+    return read_numbers(values)[0]
+
+
+def read_numbers(values: NDArray[Any]) -> tuple[FloatArray, BoolArray]:
+    """A column as float64, nan where there is no number, and where something is written that is none, (I,) each."""
     if values.dtype.kind in "fiub":
-        return values.astype(np.float64)
-    return np.array([_number(value) for value in values.tolist()], dtype=np.float64)
+        return values.astype(np.float64), np.zeros(len(values), dtype=bool)
+    read = [_number(value) for value in values.tolist()]
+    found = np.array([math.nan if value is None else value for value in read], dtype=np.float64)
+    return found, np.array([value is None for value in read], dtype=bool)
 
 
-def _number(value: Any) -> float:
+def _number(value: Any) -> float | None:
+    """A number, nan for a missing one, None for what is no number: the same as the engines' own (``expressions.number``)."""
+    if isinstance(value, str):
+        text = value.strip()
+        if _NUMBER.fullmatch(text):
+            return float(text)
+        return math.nan if text.lower() in MISSING_WORDS else None
     try:
-        return float(value)
+        return math.nan if value is None else float(value)
     except (TypeError, ValueError):
-        return float("nan")
+        return None
+
+
+_COMMA, _PERCENT = re.compile(r"[+-]?[0-9]+([.,' ][0-9]{3})*,[0-9]+([.][0-9]+)?"), re.compile(r".*[0-9]\s*%")
+
+
+def cause(text: str) -> str:
+    """Why text that looks like a number is none, and the way out; "" where it does not look like one."""
+    if _PERCENT.fullmatch(text):
+        return f"'{text}' is a percentage: divide by 100 and write 0.12 for 12 %."
+    if _COMMA.fullmatch(text):
+        return f"'{text}' has a comma: write numbers with a decimal point and without a sign between thousands."
+    return ""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -70,12 +71,23 @@ class Pandas(Arrow):
         import pyarrow as pa
 
         part = self.native[list(columns)].iloc[start : start + rows]
+        for name in columns:
+            if part[name].dtype == object:
+                check_zones(name, part[name])
         try:
             return pa.Table.from_pandas(part, preserve_index=False)
         except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
             reason = str(error.args[-1])
             text = f"A column holds values of more than one type ({reason}). Convert it to one, as with astype(str)."
             raise DataError(one_line(text)) from None
+
+
+def check_zones(name: str, values: Iterable[Any]) -> None:
+    """Arrow takes a time without a zone for one in UTC where others have one."""
+    zoned = {value.tzinfo is not None for value in values if isinstance(value, datetime) and value == value}
+    if len(zoned) > 1:
+        text = f"Column '{name}' holds times with a zone and times without one. Give all of them a zone, or none."
+        raise DataError(one_line(text))
 
 
 class DuckDB(Engine):

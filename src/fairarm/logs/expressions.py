@@ -7,7 +7,7 @@ since engines round halves differently; and no doubles are summed, since such a 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from math import floor
@@ -16,24 +16,27 @@ from typing import Any
 import narwhals.stable.v2 as nw
 
 from fairarm.errors import DataError, one_line
-from fairarm.logs.values import MAX_ROWS, MISSING_WORDS, PART
-
-NUMBER = r"^[+-]?(?:[0-9]{1,60}(?:\.[0-9]{0,60})?|\.[0-9]{1,60})(?:[eE][+-]?1?[0-9]{1,2})?$"
-"""Text that is a number. The lengths keep it within the range of a double, beyond which some engines give up."""
+from fairarm.logs.values import IS_DUE, MAX_ROWS, MISSING_WORDS, NO_TIME, NOT_DUE, NUMBER, PART
 
 INTEGER = r"^(?:0|-?[1-9][0-9]{0,17})$"
 """Text that is an integer and nothing else: not 01, which is a name."""
 
 _DAY = r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
 _CLOCK = r"(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:\.[0-9]{1,9})?)?"
-_UTC = "(?:Z|[+-]00:?00)"
-MOMENT = rf"^{_DAY}(?:[T ]{_CLOCK})?{_UTC}?$"
-"""Text that is a time. Written like this, texts are in the order of the times."""
+_LONG = r"[+-](?:0[0-9]|1[0-4]):?[0-5][0-9]"
+_SHORT = r"[+-](?:0[0-9]|1[0-4])"
+MOMENT = rf"^{_DAY}(?:[T ]{_CLOCK}(?:Z|{_LONG}|{_SHORT})?|Z|{_LONG})?$"
+"""Text that is a time, with its offset from UTC or without. Those of one offset are in the order of the times."""
+
+MOST_OFFSETS = 100
+"""Offsets from UTC, each as it is written, that a column of times may hold."""
 
 WORD = rf"(?i)^(?:{'|'.join(MISSING_WORDS)})$"
 """Text that stands for a missing number. A list with ``is_in`` would be joined to every row by DuckDB."""
 
-OK, MISSING, OUTSIDE = 0, 1, 2
+MAX = 1.7976931348623157e308
+
+OK, MISSING, OUTSIDE, UNREADABLE = 0, 1, 2, 3
 """Codes of what a real outcome is."""
 
 
@@ -85,13 +88,14 @@ def between(value: nw.Expr, low: float, high: float) -> nw.Expr:
 
 
 def status(value: nw.Expr, column: str, dtype: Any, low: float, high: float) -> nw.Expr:
-    """Code of each row's outcome: OK in [low, high], MISSING if null, NaN or a word for it, OUTSIDE otherwise.
-    ``value``: the column as a number."""
+    """Code of each row's outcome: OK in [low, high], MISSING if null, NaN or a word for it, UNREADABLE if it is no number,
+    OUTSIDE otherwise. ``value``: the column as a number."""
     codes = nw.when(between(value, low, high)).then(nw.lit(OK))
     if is_text(dtype):
         text = trimmed(column)
         absent = text.is_null() | text.str.contains(WORD)
-        return codes.when(absent).then(nw.lit(MISSING)).otherwise(nw.lit(OUTSIDE)).cast(nw.Int64)
+        codes = codes.when(absent).then(nw.lit(MISSING)).when(value.is_null()).then(nw.lit(UNREADABLE))
+        return codes.otherwise(nw.lit(OUTSIDE)).cast(nw.Int64)
     beyond = (value < low) | (value * -1.0 < -high)
     return codes.when(beyond).then(nw.lit(OUTSIDE)).otherwise(nw.lit(MISSING)).cast(nw.Int64)
 
@@ -160,17 +164,42 @@ def _exact(text: str) -> Fraction | None:
 
 
 def moment(column: str, dtype: Any) -> nw.Expr:
-    """A column of times as what can be compared: times, or text in the order of the times; null where it is no time."""
+    """A column of times as what can be compared: times, or text in the order of the times of one offset; null where it is
+    no time."""
     if is_text(dtype):
         text = trimmed(column)
-        bare = text.str.replace_all("T", " ", literal=True).str.replace_all(f"{_UTC}$", "")
-        return nw.when(text.str.contains(MOMENT)).then(bare)
+        timed = text.str.replace_all(f"(?:Z|{_LONG}|{_SHORT})$", "")
+        dated = text.str.replace_all(f"(?:Z|{_LONG})$", "")
+        bare = nw.when(text.str.contains(":")).then(timed).otherwise(dated)
+        return nw.when(text.str.contains(MOMENT)).then(bare.str.replace_all("T", " ", literal=True))
     return nw.col(column).cast(nw.Datetime("us")) if isinstance(dtype, nw.Date) else nw.col(column)
 
 
+def offset(column: str) -> nw.Expr:
+    """The offset from UTC of text that is a time, as it is written: "", "Z", "+01:00"; null where it is no time."""
+    text = trimmed(column)
+    return nw.when(text.str.contains(MOMENT)).then(text.str.replace_all(f"^{_DAY}(?:[T ]{_CLOCK})?", ""))
+
+
 def place(column: str, dtype: Any) -> nw.Expr:
-    """A column of numbers as what can be compared; null where it is no number."""
-    return nw.col(column) if dtype.is_integer() else not_nan(number(column, dtype))
+    """A column of numbers as what can be compared; null where it is no finite number."""
+    if dtype.is_integer():
+        return nw.col(column)
+    value = number(column, dtype)
+    return nw.when(between(value, -MAX, MAX)).then(value)
+
+
+def minutes(written: str) -> int:
+    """An offset from UTC, as it is written, in minutes."""
+    digits = written.lstrip("+-").replace(":", "")
+    if written in ("", "Z"):
+        return 0
+    return (-1 if written[0] == "-" else 1) * (60 * int(digits[:2]) + int(digits[2:] or 0))
+
+
+def instant(text: str, written: str) -> datetime:
+    """A time as ``moment`` gives it, and its offset, as one in UTC."""
+    return datetime.fromisoformat(text[:26]) - timedelta(minutes=minutes(written))
 
 
 def earlier(newest: Any, within: float) -> Any:
@@ -180,19 +209,31 @@ def earlier(newest: Any, within: float) -> Any:
         return (newest.astimezone(UTC) - timedelta(seconds=within)).astimezone(newest.tzinfo)
     if isinstance(newest, datetime):
         return newest - timedelta(seconds=within)
-    if isinstance(newest, str):
-        # Nine digits after the point: no text of the same moment is longer, so none comes after it.
-        return f"{datetime.fromisoformat(newest[:26]) - timedelta(seconds=within):%Y-%m-%d %H:%M:%S.%f}000"
     return floor(newest - Fraction(within)) if isinstance(newest, int) else newest - within
 
 
 def due(column: str, dtype: Any, newest: Any, within: float, spark: bool = False) -> nw.Expr:
-    """1 for rows that are not later than the newest value less ``within``, else 0; ``newest`` says what is compared."""
+    """IS_DUE for rows that are not later than the newest value less ``within``, NO_TIME for those without one, else
+    NOT_DUE; ``newest`` says what is compared."""
     if newest is None:
-        return nw.lit(0)
+        return nw.lit(NO_TIME)
     latest = earlier(newest, within)
     limit = nw.lit(latest)
     if spark and isinstance(latest, datetime) and latest.tzinfo is None:
         # Spark would take the time as one of this machine's zone, and shift it to the session's.
         limit = nw.lit(latest.isoformat(sep=" ")).cast(nw.Datetime("us"))
-    return flag((moment if isinstance(newest, datetime | str) else place)(column, dtype) <= limit)
+    value = (moment if isinstance(newest, datetime) else place)(column, dtype)
+    codes = nw.when(value <= limit).then(nw.lit(IS_DUE)).when(value.is_null()).then(nw.lit(NO_TIME))
+    return codes.otherwise(nw.lit(NOT_DUE)).cast(nw.Int64)
+
+
+def due_text(column: str, dtype: Any, newest: Mapping[str, str], within: float) -> nw.Expr:
+    """The same of times that are text; ``newest``: the newest of each offset. Each is compared among those of its offset."""
+    latest = max(instant(text, written) for written, text in newest.items()) - timedelta(seconds=within)
+    value, own = moment(column, dtype), offset(column)
+    codes = nw.when(value.is_null()).then(nw.lit(NO_TIME))
+    for written in newest:
+        # Nine digits after the point: no text of the same moment is longer, so none comes after it.
+        limit = f"{latest + timedelta(minutes=minutes(written)):%Y-%m-%d %H:%M:%S.%f}000"
+        codes = codes.when((own == written) & (value <= limit)).then(nw.lit(IS_DUE))
+    return codes.otherwise(nw.lit(NOT_DUE)).cast(nw.Int64)

@@ -16,6 +16,8 @@ from fairarm.logs.values import (
     LARGEST,
     LINES,
     LOW,
+    NUMBER,
+    OFFSET,
     REAL,
     ROWS,
     STATUS,
@@ -155,15 +157,24 @@ def unsound(frame: Frame, weight: str) -> Frame:
 
 
 def newest(frame: Frame, column: str) -> Frame:
-    """The largest number and the largest time of a column, as far as its type can hold them."""
+    """The largest number, or time, of a column that is no text."""
     dtype = frame.collect_schema()[column]
-    made = {}
-    if not ex.is_time(dtype):
-        made["number"] = ex.place(column, dtype)
-    if ex.is_time(dtype) or ex.is_text(dtype):
-        made["moment"] = ex.moment(column, dtype)
+    value = ex.moment(column, dtype) if ex.is_time(dtype) else ex.place(column, dtype)
+    return frame.select(value.alias(VALUE)).select(nw.col(VALUE).max())
+
+
+def newest_text(frame: Frame, column: str) -> Frame:
+    """Of text, by offset from UTC (null where it is no time): the largest time and the largest number, one too many of them."""
+    dtype = frame.collect_schema()[column]
+    made = {OFFSET: ex.offset(column), VALUE: ex.moment(column, dtype), REAL: ex.place(column, dtype)}
     frame = frame.select(*(value.alias(name) for name, value in made.items()))
-    return frame.select(*(nw.col(name).max() for name in made))
+    return frame.group_by(OFFSET).agg(nw.col(VALUE).max(), nw.col(REAL).max()).head(ex.MOST_OFFSETS + 2)
+
+
+def examples(frame: Frame, column: str, wanted: nw.Expr) -> Frame:
+    """Values of a column in the rows that are wanted, each once, in order."""
+    found = frame.with_columns(wanted.alias(STATUS)).filter(nw.col(STATUS)).select(nw.col(column).alias(VALUE))
+    return found.drop_nulls(VALUE).unique().sort(VALUE)
 
 
 def summary(found: Frame) -> tuple[str, Frame]:
@@ -179,7 +190,7 @@ def summary(found: Frame) -> tuple[str, Frame]:
     if held == "text":
         text = ex.trimmed(VALUE)
         ranged["text"] = nw.col(VALUE).cast(nw.String)
-        flags = {"integer": ex.INTEGER, "real": ex.NUMBER, "time": ex.MOMENT, "words": ex.WORD}
+        flags = {"integer": ex.INTEGER, "real": NUMBER, "time": ex.MOMENT, "words": ex.WORD}
         tallied |= {name: ex.flag(text.str.contains(pattern)) * nw.col(ROWS) for name, pattern in flags.items()}
     made = found.select(*(value.alias(name) for name, value in (ranged | tallied).items()))
     ends = [end for n in ranged for end in (nw.col(n).min().alias(f"low_{n}"), nw.col(n).max().alias(f"high_{n}"))]

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import DataError
-from fairarm.logs.coding import ABSENT, UNDECLARED, Coder, numbers
+from fairarm.logs.coding import ABSENT, UNDECLARED, Coder, cause, numbers, read_numbers
 from fairarm.logs.findings import EXAMPLES, Finding, Tally
 from fairarm.logs.table import Due, LogTable, RealColumn
-from fairarm.logs.values import DUE
+from fairarm.logs.values import DUE, NO_TIME, NOT_DUE, object_array
 from fairarm.problem.log_map import LogMap
 from fairarm.problem.model import Problem
 from fairarm.problem.pulls import UNKNOWN_ARM, Batch, LoggedRows
@@ -37,6 +37,8 @@ INCREDIBLE = 1000
 LEFT_OUT = {
     "missing-outcomes": (True, "have no outcome. They were left out, not taken as 0; if outcomes are missing for a reason, what is left misleads"),
     "outcomes-out-of-range": (True, "have an outcome outside the declared range"),
+    "outcomes-not-numbers": (True, "have an outcome that is not a number"),
+    "values-not-numbers": (True, "hold something that is not a number where one is needed"),
     "undeclared-states": (True, "hold a value that is not a declared state. Declare it, or map it in [log.labels]"),
     "missing-values": (True, "lack a value that the problem needs"),
     "values-out-of-range": (True, "hold a number outside the declared range"),
@@ -47,6 +49,7 @@ LEFT_OUT = {
     "incredible-propensities": (True, "have a propensity so small that such a decision would hardly be seen once in a thousand logs of this size"),
     "propensities-do-not-sum": (True, "have propensities that do not sum to 1 over the decisions"),
     "impossible-rows": (True, "hold a decision or child that the declared mechanisms give probability 0: the rows are from another arm, or a mechanism is not the one that ran"),
+    "missing-times": (True, "have no time, or one that cannot be read: whether their outcome was due is not known"),
     "outcomes-not-due": (False, "are younger than the time within which outcomes arrive; they wait, with and without outcome alike"),
 }  # fmt: skip
 """Why rows are left out: whether that voids what is certified, and the sentence after the number of rows."""
@@ -158,11 +161,10 @@ class LogReader:
         )
         raw = dict(found.keys)
         if real is not None and found.outcome is not None:
-            status = found.outcome
-            middle = 0.5 * (real.low + real.high)
-            values = np.where(status == "ok", middle, np.where(status == "missing", np.nan, np.inf))
-            raw[real.column] = values.astype(np.float64)
-        rows, kept = self._taken(raw, found.rows, None if found.due is None else ~found.due)
+            stand_in = {"ok": 0.5 * (real.low + real.high), "missing": None, "outside": np.inf, "unreadable": "?"}
+            raw[real.column] = object_array([stand_in[status] for status in found.outcome])
+        rows, kept = self._taken(raw, found.rows, found.due)
+        self._show(real, due)
         return LoggedCells(rows.batch, None if found.sums is None else found.sums[kept])
 
     def chunks(self, size: int = 1 << 16) -> Iterator[LoggedRows]:
@@ -170,7 +172,18 @@ class LogReader:
         self.tallies, self.rows, self.used = {}, self._left_out, 0
         due = self._due
         for raw in self.table.batches(self._columns, size, due=due):
-            yield self._taken(raw, self._counts(raw), None if due is None else ~raw[DUE])[0]
+            yield self._taken(raw, self._counts(raw), None if due is None else raw[DUE])[0]
+
+    def _show(self, real: RealColumn | None, due: Due | None) -> None:
+        """Examples of what the engine has not handed out: outcomes, where they were summed, and times."""
+        for name, what in (("outcomes-out-of-range", "outside"), ("outcomes-not-numbers", "unreadable")):
+            if real is not None and name in self.tallies:
+                node = self.problem.outcome.node
+                found = self.table.examples(real.column, what, real.low, real.high)
+                self.tallies[name].examples = [f"{node} = {_shown(value)}" for value in found[:EXAMPLES]]
+        if due is not None and "missing-times" in self.tallies:
+            found = self.table.examples(due.column, "no time")
+            self.tallies["missing-times"].examples = [f"{due.column} = {_shown(value)}" for value in found[:EXAMPLES]]
 
     @property
     def _due(self) -> Due | None:
@@ -198,13 +211,14 @@ class LogReader:
         return coders
 
     def _taken(
-        self, raw: dict[str, NDArray[Any]], count: IntArray, young: BoolArray | None
+        self, raw: dict[str, NDArray[Any]], count: IntArray, due: IntArray | None
     ) -> tuple[LoggedRows, BoolArray]:
         """The usable lines as codes and values, and which they are; the others are tallied by their first fault."""
         self.rows += int(count.sum())
         usable = np.ones(len(count), dtype=bool)
-        if young is not None:
-            self._leave("outcomes-not-due", young, usable, count, lambda i: "")
+        if due is not None:
+            self._leave("missing-times", due == NO_TIME, usable, count, lambda i: self._time(raw, i))
+            self._leave("outcomes-not-due", due == NOT_DUE, usable, count, lambda i: "")
         columns = {}
         for node in sorted(self.problem.observed, key=lambda name: name == self.problem.outcome.node):
             columns[node] = self._column(node, raw[self.map.column(node)], usable, count)
@@ -227,6 +241,12 @@ class LogReader:
         made = Batch(arm[usable], regime[usable], kept, count[usable])
         return LoggedRows(made, None if propensity is None else propensity[usable]), usable
 
+    def _time(self, raw: dict[str, NDArray[Any]], i: int) -> str:
+        """The time of a line as it is written, where there is one."""
+        column = self.map.time or ""
+        value = raw[column][i] if column in raw else None
+        return "" if value is None or value != value else f"{column} = {_shown(value)}"
+
     def _column(self, node: str, raw: NDArray[Any], usable: BoolArray, count: IntArray) -> NDArray[Any]:
         outcome = node == self.problem.outcome.node
         absent = "missing-outcomes" if outcome else "missing-values"
@@ -235,7 +255,14 @@ class LogReader:
             self._leave(absent, codes == ABSENT, usable, count, lambda i: node)
             self._leave("undeclared-states", codes == UNDECLARED, usable, count, lambda i: f"{node} = {_shown(raw[i])}")
             return codes
-        values = numbers(raw)
+        values, unreadable = read_numbers(raw)
+        self._leave(
+            "outcomes-not-numbers" if outcome else "values-not-numbers",
+            unreadable,
+            usable,
+            count,
+            lambda i: f"{node} = {_shown(raw[i])}",
+        )
         declared = self.problem.outcome if outcome else self.problem.variables[node]
         low, high = declared.low or 0.0, declared.high or 0.0
         outside = "outcomes-out-of-range" if outcome else "values-out-of-range"
@@ -307,7 +334,8 @@ class LogReader:
         found = self._on_purpose()
         for name, tally in sorted(self.tallies.items(), key=lambda item: -item[1].rows):
             voids, text = LEFT_OUT[name]
-            message = f"{tally.rows} of {self.rows} rows {text}."
+            why = next((w for example in tally.examples if (w := cause(example.rpartition(" = ")[2]))), "")
+            message = f"{tally.rows} of {self.rows} rows {text}." + (f" {why}" if why else "")
             found.append(Finding(name, message, tally.rows, tuple(tally.examples), voids))
         return found
 

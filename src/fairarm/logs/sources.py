@@ -102,7 +102,7 @@ def _from_columns(given: Mapping[str, Any]) -> LogTable:
     """Columns of equal length; arrays of two dimensions become ``name_0``, ``name_1`` and so on."""
     import pyarrow as pa
 
-    from fairarm.logs.engines import Arrow
+    from fairarm.logs.engines import Arrow, check_zones
 
     rows = given.get("n_rounds")
     feedback = rows is not None and "action" in given
@@ -113,6 +113,9 @@ def _from_columns(given: Mapping[str, Any]) -> LogTable:
     lengths = {key: len(values) for key, values in columns.items()}
     if len(set(lengths.values())) != 1:
         raise DataError(one_line(f"{name}: columns need one length; got {lengths}."))
+    for key, values in columns.items():
+        if getattr(values, "dtype", "O") == "O" and not isinstance(values, pa.Array | pa.ChunkedArray):
+            check_zones(key, values)
     with speaking(f"{name}: not a table", DataError, "Give each column values of one type."):
         return LogTable(name, "pyarrow", Arrow(pa.table(columns)))
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairarm.core.types import BoolArray, FloatArray, IntArray
+from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import DataError, OptionError, one_line
 from fairarm.logs import values as plain
 from fairarm.logs.trouble import speaking
@@ -32,7 +32,9 @@ from fairarm.logs.values import (
     LOW,
     MAX_ROWS,
     MISSING_WORDS,
+    OFFSET,
     PART,
+    REAL,
     ROWS,
     STATUS,
     VALUE,
@@ -53,7 +55,7 @@ FEW = 1 << 16
 MAX_GROUPS = 1 << 22
 """Most combinations of values that are counted."""
 
-OUTCOMES = ("ok", "missing", "outside")
+OUTCOMES = ("ok", "missing", "outside", "unreadable")
 """What a real outcome is."""
 
 
@@ -95,9 +97,9 @@ class Counts:
     sums: FloatArray | None = None
     """(lines, 2): Σ y' and Σ y'^2 of a real outcome, y' = (y - low) / (high - low); 0 unless it is ok."""
     outcome: NDArray[Any] | None = None
-    """(lines,) "ok", "missing" or "outside" of a real outcome."""
-    due: BoolArray | None = None
-    """(lines,) False for rows that are not due yet, or have no time."""
+    """(lines,) one of OUTCOMES, of a real outcome."""
+    due: IntArray | None = None
+    """(lines,) NOT_DUE, IS_DUE or NO_TIME."""
 
 
 @dataclass(frozen=True)
@@ -218,8 +220,7 @@ class LogTable:
             for part in self._held.stream(
                 used, lambda each: ask.selected(ask.kept(each, self.drop), named, flag), rows
             ):
-                made = {name: plain.to_numpy(name, part[name]) for name in part.column_names}
-                yield made if due is None else made | {DUE: made[DUE].astype(np.bool_)}
+                yield {name: plain.to_numpy(name, part[name]) for name in part.column_names}
 
     def common(self, column: str, most: int, *, numbers: bool = True) -> tuple[tuple[Any, int], ...]:
         """The values of a column and their rows, most rows first, at most so many; missing ones aside. Without
@@ -287,19 +288,60 @@ class LogTable:
         return {name: plain.flat(name, found[name])[0].as_py() for name in found.column_names}
 
     def _due(self, frame: nw.LazyFrame[Any], due: Due) -> nw.Expr:
-        """1 for rows that are due, else 0; the newest value is looked up first."""
+        """IS_DUE, NOT_DUE or NO_TIME of each row; the newest value is looked up first."""
         from fairarm.logs import expressions as ex
         from fairarm.logs import queries as ask
 
         dtype = frame.collect_schema()[due.column]
-        newest = self._one(ask.newest(frame, due.column))
-        found = [value for value in newest.values() if value is not None]
-        if len(found) > 1 or (not found and ex.is_text(dtype)):
-            what = "both numbers and times" if found else "no number and no time such as 2030-01-31T12:00:00Z"
-            text = f"{self.name}: column '{due.column}' holds {what}. Make all of it numbers, or times in UTC."
-            raise DataError(one_line(text))
+        if ex.is_text(dtype):
+            return self._due_text(frame, due, dtype)
+        newest = self._one(ask.newest(frame, due.column))[VALUE]
         spark = frame.implementation.value.startswith("pyspark")
-        return ex.due(due.column, dtype, found[0] if found else None, due.within, spark)
+        return ex.due(due.column, dtype, newest, due.within, spark)
+
+    def _due_text(self, frame: nw.LazyFrame[Any], due: Due, dtype: Any) -> nw.Expr:
+        """The same where numbers or times are text. Times of any offset are compared as instants."""
+        from fairarm.logs import expressions as ex
+        from fairarm.logs import queries as ask
+
+        found = self._held.collect(ask.newest_text(frame, due.column)).to_pylist()
+        times = {line[OFFSET]: line[VALUE] for line in found if line[OFFSET] is not None}
+        number = max((line[REAL] for line in found if line[REAL] is not None), default=None)
+        trouble = None
+        if len(times) > ex.MOST_OFFSETS:
+            trouble = f"times of more than {ex.MOST_OFFSETS} offsets from UTC"
+        elif "" in times and len(times) > 1:
+            with_one = next(written for written in times if written)
+            trouble = f"times with an offset from UTC ({with_one}) and times without one"
+        elif times and number is not None:
+            trouble = "both numbers and times"
+        elif not times and number is None:
+            trouble = "no number and no time such as 2030-01-31T12:00:00Z"
+        if trouble is not None:
+            text = f"{self.name}: column '{due.column}' holds {trouble}. Make all of it numbers, or times in UTC."
+            raise DataError(one_line(text))
+        if times:
+            return ex.due_text(due.column, dtype, times, due.within)
+        return ex.due(due.column, dtype, number, due.within)
+
+    def examples(self, column: str, what: str, low: float = 0.0, high: float = 0.0, most: int = 5) -> list[Any]:
+        """Values of a column that are "no time", or no number in [low, high]: "outside" or "unreadable"."""
+        from fairarm.logs import expressions as ex
+        from fairarm.logs import queries as ask
+
+        frame = self._frame([column])
+        with self._speaking():
+            dtype = frame.collect_schema()[column]
+            if what == "no time":
+                numeric = (
+                    ex.place(column, dtype).is_null() if not ex.is_time(dtype) else ex.moment(column, dtype).is_null()
+                )
+                wanted = (ex.moment(column, dtype).is_null() & numeric) if ex.is_text(dtype) else numeric
+            else:
+                code = ex.status(ex.number(column, dtype), column, dtype, low, high)
+                wanted = code == OUTCOMES.index(what)
+            found = self._held.collect(ask.examples(frame, column, wanted).head(most))
+            return [value for value in plain.encoded(column, found[VALUE])[0].tolist() if value is not None]
 
     def _too_many(self, named: Sequence[str]) -> str:
         return one_line(
@@ -339,7 +381,7 @@ def _lines(found: pa.Table, named: Sequence[str], real: bool, due: bool) -> Coun
     keys = {name: values[code[kept]] for name, (values, _), code in zip(named, coded, codes, strict=False)}
     sums = (amounts[kept, 1:3] + amounts[kept, 3:5] / PART) / PART if real else None
     statuses = plain.object_array(OUTCOMES)[codes[len(named)][kept]] if real else None
-    return Counts(keys, amounts[kept, 0], sums, statuses, codes[-1][kept].astype(np.bool_) if due else None)
+    return Counts(keys, amounts[kept, 0], sums, statuses, codes[-1][kept] if due else None)
 
 
 def _profile(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ROWS, LINES, LARGEST, BAD = "fairarm_rows", "fairarm_lines", "fairarm_largest", "fairarm_bad"
 STATUS, DUE, WEIGHT, VALUE = "fairarm_status", "fairarm_due", "fairarm_weight", "fairarm_value"
 HIGH, LOW = ("fairarm_high", "fairarm_high2"), ("fairarm_low", "fairarm_low2")
-REAL, UNIT, DROP = "fairarm_real", ("fairarm_unit", "fairarm_unit2"), "fairarm_drop"
+REAL, UNIT, DROP, OFFSET = "fairarm_real", ("fairarm_unit", "fairarm_unit2"), "fairarm_drop", "fairarm_offset"
 """Names of the columns that queries add to the table's own."""
 
 PART = 1 << 20
@@ -29,6 +29,12 @@ PART = 1 << 20
 
 MISSING_WORDS = ["", "na", "n/a", "nan", "null", "none"]
 """Text that stands for a missing number, in lower case."""
+
+NOT_DUE, IS_DUE, NO_TIME = 0, 1, 2
+"""Codes of when a row is: younger than the time within which outcomes arrive, older, or at a time that cannot be read."""
+
+NUMBER = r"^[+-]?(?:[0-9]{1,60}(?:\.[0-9]{0,60})?|\.[0-9]{1,60})(?:[eE][+-]?1?[0-9]{1,2})?$"
+"""Text that is a number. The lengths keep it within the range of a double, beyond which some engines give up."""
 
 EXACT = 1 << 53
 """Integers up to this size are the same as doubles."""
