@@ -131,7 +131,7 @@ def by_value(frame: Frame, column: str) -> Frame:
 
 def without_numbers(found: Frame) -> Frame:
     """The values that are text and no number."""
-    return found.filter(~ex.trimmed(VALUE).str.contains(ex.NUMBER))
+    return found.filter(~ex.trimmed(VALUE).str.contains(NUMBER))
 
 
 def each_value(frame: Frame, column: str) -> Frame:

@@ -133,7 +133,7 @@ def _looked_at(table: LogTable, name: str, rows: int) -> Column:
 
 def _strays(table: LogTable, name: str, listed: tuple[tuple[Any, int], ...]) -> tuple[tuple[str, int], ...]:
     """Texts of a column of numbers that are none; asked for again only where not all values are listed."""
-    from fairarm.logs.expressions import NUMBER
+    from fairarm.logs.values import NUMBER
 
     if not any(isinstance(value, str) for value, _ in listed):
         return ()
