@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fairarm.core.types import BoolArray, FloatArray, IntArray
+from fairarm.shown import Fact, Shown
 
 MOST_PHASES = 1 << 20
 """More than any run has: n(T) is 29 at T = 10^15."""
@@ -274,8 +275,8 @@ class ArmReport:
     unseen: float | None
 
 
-@dataclass(frozen=True)
-class Verdict:
+@dataclass(frozen=True, repr=False)
+class Verdict(Shown):
     """The answer, and why. ``arm`` is the name of the arm found."""
 
     status: Status
@@ -304,3 +305,15 @@ class Verdict:
     """The gate: an arm is named only if it is fair with this probability, by the posterior; None where there is none."""
     gated: bool = False
     """An arm is more likely to be the best fair arm than the answer is to be right, but does not pass the gate."""
+
+    def _facts(self) -> list[Fact]:
+        return [
+            ("status", self.status), ("arm", self.arm), ("guarantee", self.guarantee), ("confidence", self.confidence),
+            ("probability", self.probability), ("leader", self.leader), ("finished", self.finished),
+        ]  # fmt: skip
+
+    def _table(self) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+        heads = ("arm", "outcome", "P(fair)", "P(best fair)", "certified", "why")
+        return heads, [
+            (a.name, a.outcome, a.fair_probability, a.best_probability, a.certified, a.reason) for a in self.arms
+        ]

@@ -18,6 +18,7 @@ from fairarm.errors import OptionError, ProblemError, ReadError
 from fairarm.problem.model import Problem
 from fairarm.problem.network import Network
 from fairarm.readers.problem_file import read_problem
+from fairarm.shown import Fact, Shown
 from fairarm.worlds.base import World
 from fairarm.worlds.function import FunctionWorld
 from fairarm.worlds.network import NetworkWorld
@@ -25,12 +26,19 @@ from fairarm.worlds.network import NetworkWorld
 Loaded = tuple[Problem, Network | World | None]
 
 
-@dataclass(frozen=True)
-class Scenario:
+@dataclass(frozen=True, repr=False)
+class Scenario(Shown):
     """A problem and, where there is one, the world it can be simulated in. Algorithms only receive the problem."""
 
     problem: Problem
     world: World | None = None
+
+    def _facts(self) -> list[Fact]:
+        world = None if self.world is None else type(self.world).__name__
+        return [("problem", self.problem.name), ("arms", len(self.problem.arms)), ("world", world)]
+
+    def _table(self) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+        return self.problem._table()
 
 
 def _shipped(name: str) -> Loaded:

@@ -23,6 +23,7 @@ from fairarm.logs.reading import Dropped
 from fairarm.problem.fitting import FittedNote
 from fairarm.problem.mechanism import NO_FAIR_ARM
 from fairarm.problem.model import Problem
+from fairarm.shown import Fact, Shown
 
 DRAWS = 4000
 NEXT_PULLS = 1000
@@ -85,8 +86,8 @@ class NextPulls:
     share: float
 
 
-@dataclass(frozen=True)
-class Evaluation:
+@dataclass(frozen=True, repr=False)
+class Evaluation(Shown):
     """The answer from a log. ``status`` and ``arm`` go by the posterior, ``certified_*`` by what is proved.
 
     An arm for which the log does not speak is never named; where one of those is likeliest, ``status`` is UNDECIDED.
@@ -131,6 +132,22 @@ class Evaluation:
         """The difference of the groups' mean outcomes in the log as it is, first minus second."""
         first, second = (group.mean for group in self.observed)
         return None if first is None or second is None else first - second
+
+    def _facts(self) -> list[Fact]:
+        return [
+            ("status", self.status), ("arm", self.arm), ("probability", self.probability),
+            ("certified_status", self.certified_status), ("certified_arm", self.certified_arm),
+            ("problem", self.problem.name), ("log", self.log), ("rows", self.rows), ("used", self.used),
+            ("findings", len(self.findings)),
+        ]  # fmt: skip
+
+    def _table(self) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+        heads = ("arm", "outcome", "low", "high", "gap", "low", "high", "P(fair)", "P(best fair)", "support")
+        return heads, [
+            (a.name, a.outcome.value, a.outcome.low, a.outcome.high, a.gap.value, a.gap.low, a.gap.high, a.fair_probability,
+             a.best_probability, a.support)
+            for a in self.arms
+        ]  # fmt: skip
 
 
 def evaluate(

@@ -12,6 +12,7 @@ from fairarm.algorithms import DEFAULT, BestMixture, Verdict, algorithm
 from fairarm.errors import ProblemError
 from fairarm.problem.model import Problem
 from fairarm.problem.pulls import Batch, Pulls
+from fairarm.shown import Fact, Shown
 from fairarm.worlds.base import Truth, World
 
 
@@ -35,8 +36,8 @@ class PhaseStory:
     """Of the most probable answer, where the algorithm has beliefs; the answer is then ``leader``."""
 
 
-@dataclass(frozen=True)
-class Identification:
+@dataclass(frozen=True, repr=False)
+class Identification(Shown):
     """A finished run: the verdict, its cost, and how it came about. Pulls and cost are the run's own, without a log's."""
 
     algorithm: str
@@ -61,6 +62,17 @@ class Identification:
         if best is None:
             return self.verdict.status == "NO_FAIR_ARM"
         return self.verdict.arm == names[best]
+
+    def _facts(self) -> list[Fact]:
+        found = self.verdict
+        return [
+            ("status", found.status), ("arm", found.arm), ("guarantee", found.guarantee), ("probability", found.probability),
+            ("pulls", self.pulls), ("cost", self.cost), ("log_rows", self.log_rows), ("algorithm", self.algorithm),
+            ("seed", self.seed),
+        ]  # fmt: skip
+
+    def _table(self) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+        return self.verdict._table()
 
 
 def identify(

@@ -19,6 +19,7 @@ from fairarm.experiments.limits import find_limit
 from fairarm.problem.mechanism import Unknown
 from fairarm.problem.model import Problem
 from fairarm.problem.pulls import Plan, Pulls
+from fairarm.shown import Fact, Shown
 from fairarm.worlds.base import Truth, World
 
 DEFAULT_PULLS = 10_000
@@ -26,8 +27,8 @@ DEFAULT_PULLS = 10_000
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Inspection:
+@dataclass(frozen=True, repr=False)
+class Inspection(Shown):
     """What can be said before the first pull. ``notes`` name what could not be computed, and why."""
 
     problem: Problem
@@ -58,6 +59,21 @@ class Inspection:
         j = self.problem.arm_index(self.problem.deployed)
         lost: BoolArray = np.isinf(self.M[:, j]) | np.isinf(self.D[:, :, j]).any(axis=0)
         return tuple(name for name, gone in zip(self.problem.arm_names, lost, strict=True) if gone)
+
+    def _facts(self) -> list[Fact]:
+        best = None if self.truth is None else self.truth.best_fair_arm
+        return [
+            ("problem", self.problem.name), ("arms", len(self.problem.arms)), ("truth_known", self.truth is not None),
+            ("best_fair_arm", None if best is None else self.problem.arm_names[best]),
+            ("unreached", len(self.unreached())), ("notes", len(self.notes)),
+        ]  # fmt: skip
+
+    def _table(self) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+        if self.truth is None:
+            return ("arm",), [(name,) for name in self.problem.arm_names]
+        known = zip(self.problem.arm_names, self.truth.outcomes, self.truth.gaps, self.truth.fair, strict=True)
+        heads = ("arm", "outcome", "gap", "fair")
+        return heads, [(name, float(mean), float(gap), bool(fair)) for name, mean, gap, fair in known]
 
 
 def inspect(

@@ -34,6 +34,7 @@ from fairarm.problem.model import Problem
 from fairarm.problem.outcome import Outcome
 from fairarm.problem.pulls import Batch, check_batch
 from fairarm.problem.variables import Variable
+from fairarm.shown import Fact, Shown
 from fairarm.worlds.cells import CellWorlds
 
 FEWEST = 32
@@ -80,8 +81,8 @@ class PlanOption:
     """Largest first, at that number of pulls."""
 
 
-@dataclass(frozen=True)
-class ExperimentPlan:
+@dataclass(frozen=True, repr=False)
+class ExperimentPlan(Shown):
     """Every option, and which is cheapest and which needs the fewest pulls."""
 
     problem: str
@@ -116,6 +117,23 @@ class ExperimentPlan:
         """Fewest pulls; of equal ones the least cost."""
         reached = [option for option in self.options if option.pulls is not None]
         return min(reached, key=lambda o: (o.pulls or 0, o.cost or 0.0), default=None)
+
+    def _facts(self) -> list[Fact]:
+        best = self.cheapest
+        return [
+            ("pulls", None if best is None else best.pulls), ("cost", None if best is None else best.cost),
+            ("target_error", self.target_error), ("every_arm_right", self.every_arm_right), ("problem", self.problem),
+            ("outcome_margin", self.outcome_margin), ("gap_margin", self.gap_margin), ("truths", self.truths),
+            ("log_rows", self.log_rows), ("notes", len(self.notes)),
+        ]  # fmt: skip
+
+    def _table(self) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+        heads = ("average cost", "pulls", "cost", "error", "low", "high")
+        last = [next((p for p in o.curve if p.pulls == o.pulls), o.curve[-1]) for o in self.options]
+        return heads, [
+            (o.average_cost, o.pulls, o.cost, p.error, p.error_low, p.error_high)
+            for o, p in zip(self.options, last, strict=True)
+        ]
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from fairarm.experiments.limits import find_limit
 from fairarm.experiments.workers import watched_workers
 from fairarm.problem.model import Problem
 from fairarm.problem.pulls import Batch
+from fairarm.shown import Fact, Shown
 from fairarm.worlds.base import World
 from fairarm.worlds.network import NetworkWorld
 
@@ -67,8 +68,8 @@ class Point:
     seconds: float
 
 
-@dataclass(frozen=True)
-class Simulation:
+@dataclass(frozen=True, repr=False)
+class Simulation(Shown):
     """All points, in the order asked for."""
 
     problem: str
@@ -77,6 +78,18 @@ class Simulation:
     results: tuple[Point, ...]
     log_rows: int = 0
     """Rows of the log that every run started from; pulls and costs are without it."""
+
+    def _facts(self) -> list[Fact]:
+        return [
+            ("problem", self.problem), ("best_fair_arm", self.best_fair_arm), ("points", len(self.results)),
+            ("log_rows", self.log_rows), ("seed", self.seed),
+        ]  # fmt: skip
+
+    def _table(self) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+        heads = ("algorithm", "pulls", "error", "low", "high", "mean cost", "runs")
+        return heads, [
+            (p.algorithm, p.pulls, p.error, p.error_low, p.error_high, p.mean_cost, p.runs) for p in self.results
+        ]
 
 
 @dataclass(frozen=True)

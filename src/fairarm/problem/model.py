@@ -23,6 +23,7 @@ from fairarm.problem.shared_cells import SharedCells, shared_cells
 from fairarm.problem.space import CellSpace
 from fairarm.problem.tables import Tables, build_tables
 from fairarm.problem.variables import Variable, first_repeated
+from fairarm.shown import Fact, Shown
 
 NATURAL = "natural"
 MAX_COST = 1e9
@@ -33,8 +34,8 @@ ROOT_BUDGET: Literal["1/sqrt(pulls)"] = "1/sqrt(pulls)"
 Budget = float | Literal["1/sqrt(pulls)"] | None
 
 
-@dataclass(frozen=True, init=False)
-class Problem:
+@dataclass(frozen=True, init=False, repr=False)
+class Problem(Shown):
     """A decision node with K candidate arms, a sensitive attribute, an outcome, and how far the groups may differ.
 
     >>> problem = Problem(
@@ -416,6 +417,19 @@ class Problem:
                 raise ProblemError(
                     f"Column '{name}' of the context sample must hold {'codes' if variable.finite else 'numbers'} from {low} to {high}."
                 )
+
+    def _facts(self) -> list[Fact]:
+        return [
+            ("name", self.name), ("decision", self.decision), ("sensitive", self.sensitive), ("outcome", self.outcome.node),
+            ("tolerance", self.gap_tolerance), ("arms", len(self.arms)), ("deployed", self.deployed),
+        ]  # fmt: skip
+
+    def _table(self) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+        heads = ("arm", "sees", *(f"cost, {regime}" for regime in self.regimes))
+        return heads, [
+            (arm.name, ", ".join(arm.parents) or "nothing", *costs)
+            for arm, costs in zip(self.arms, self.costs, strict=True)
+        ]
 
 
 def _named_variables(given: Mapping[str, Variable] | Iterable[Variable]) -> dict[str, Variable]:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import DataError
 from fairarm.problem.variables import Variable
+from fairarm.shown import Fact, Shown
 
 if TYPE_CHECKING:
     from fairarm.problem.model import Problem
@@ -56,8 +57,8 @@ class Plan:
         return f"Plan({', '.join(f'{p.count} x {p.arm} [{p.regime}]' for p in self) or 'nothing to pull'})"
 
 
-@dataclass(frozen=True, eq=False)
-class Batch:
+@dataclass(frozen=True, eq=False, repr=False)
+class Batch(Shown):
     """What came back. ``arm`` and ``regime`` are positions (regime 0 is natural), ``columns`` hold S, the cell and Y.
 
     Finite columns hold codes, real ones values. ``count`` says how many rows each line stands for.
@@ -103,6 +104,9 @@ class Batch:
             states = problem.variables[name].states if name in problem.variables else None
             out[name] = values.tolist() if states is None else [states[i] for i in values]
         return {**out, "count": self.count.tolist()}
+
+    def _facts(self) -> list[Fact]:
+        return [("rows", int(self.count.sum())), ("lines", self.size), ("columns", ", ".join(self.columns))]
 
 
 def groups_of(problem: Problem, batch: Batch) -> IntArray:
