@@ -104,6 +104,8 @@ def _expanded(given: str) -> list[str]:
             trouble = "a folder without Parquet, CSV or JSON files"
         elif path.is_file():
             return [str(path)]
+        elif path.exists():
+            found, trouble = [], "not a regular file; a pipe or a device is not read twice"
         else:
             found = sorted(each for each in glob.glob(str(path), recursive=True) if Path(each).is_file())
             trouble = "no file matches" if glob.has_magic(str(path)) else "no such file"

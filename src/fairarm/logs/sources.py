@@ -15,6 +15,7 @@ import os
 from collections.abc import Mapping
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
+from time import process_time
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 from weakref import finalize
@@ -26,6 +27,10 @@ from fairarm.optional import require
 
 SECONDS = 10
 """How long a database may take to answer."""
+
+VIEW_SECONDS, STEPS, PAUSE = 1.5, 100_000, 0.5
+"""Processor time that a question to a view of SQLite may take; how often it is looked at, in steps of SQLite; and how long
+nothing must be heard of one question before the next begins."""
 
 SCHEMES = ("sqlite", "postgresql", "postgres")
 """Databases that a URL may name."""
@@ -155,12 +160,12 @@ def _from_url(url: str) -> LogTable:
         raise OptionError(one_line(text))
     table = options.pop("table", None)
     if parts.scheme == "sqlite":
-        return _from_sqlite(parts, table)
+        return _from_sqlite(parts, table, options)
     return _from_postgresql(parts, table, options)
 
 
-def _from_sqlite(parts: SplitResult, table: str | None) -> LogTable:
-    """The file is opened for reading only. Its times are text, and are compared as text."""
+def _from_sqlite(parts: SplitResult, table: str | None, options: dict[str, str]) -> LogTable:
+    """The file is opened for reading only. Its times are text. A view may be endless: a question to it has a time limit."""
     import sqlite3
 
     ibis = require("ibis", "sql")
@@ -173,9 +178,31 @@ def _from_sqlite(parts: SplitResult, table: str | None) -> LogTable:
     with speaking(name, ReadError), ExitStack() as opened:
         connection = opened.enter_context(closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)))
         found = _table(ibis.sqlite.from_connection(connection), name, table, None)
+        views = connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'view' AND name = ?", (found.get_name(),))
+        if views.fetchone() is not None:
+            _limit(connection, options.get("seconds"))
         times = [column for column, kind in found.schema().items() if kind.is_temporal()]
         text = found.mutate(**{column: found[column].cast("string") for column in times})
         return _database(f"{name}?table={found.get_name()}", text, opened)
+
+
+def _limit(connection: Any, seconds: str | None) -> None:
+    """Interrupt a question that takes more processor time than this."""
+    try:
+        most = VIEW_SECONDS if seconds is None else float(seconds)
+    except ValueError:
+        raise OptionError(one_line(f"seconds in the URL is '{seconds}'; a number is needed, such as 60.")) from None
+    started = [process_time(), process_time()]
+
+    def over() -> bool:
+        """Called every STEPS steps: a pause between two calls is the end of a question."""
+        now = process_time()
+        if now - started[1] > PAUSE:
+            started[0] = now
+        started[1] = now
+        return now - started[0] > most
+
+    connection.set_progress_handler(over, STEPS)
 
 
 def _from_postgresql(parts: SplitResult, table: str | None, options: dict[str, str]) -> LogTable:

@@ -23,5 +23,9 @@ def speaking(prefix: str, kind: type[FairarmError], way_out: str = "") -> Iterat
 def reason(error: BaseException) -> str:
     """The first lines of what a library says, without its advice."""
     text = str(error).strip() or type(error).__name__
+    if text == "interrupted":
+        return (
+            "a view took too long, and may be endless. Allow more with &seconds=60 in the URL, or store it as a table"
+        )
     lines = [line.strip() for line in text.partition("\nPossible fixes")[0].splitlines() if line.strip()]
     return "; ".join(lines[:3])
