@@ -79,8 +79,9 @@ def make_files() -> None:
 
 def from_logs() -> None:
     """A draft that can be worked with, and the right answer, the same from CSV and from Parquet."""
-    works("init", "log.csv", "--sensitive", "group", "--decision", "side", "--outcome", "result", "--out", "draft.toml")
-    works("evaluate", "draft.toml", "log.csv", "--tolerance", "0.1")
+    roles = ("--sensitive", "group", "--decision", "side", "--outcome", "result")
+    works("init", "log.csv", *roles, "--tolerance", "0.1", "--out", "draft.toml")
+    works("evaluate", "draft.toml", "log.csv")
     of_csv, of_parquet = (document("evaluate", "coin", f"log.{ending}", "--seed", "1") for ending in ("csv", "parquet"))
     tilted = next(arm for arm in of_csv["arms"] if arm["name"] == "tilted")
     check(of_csv["arm"] == "even" and abs(abs(tilted["gap"]["value"]) - 0.125) < 0.01, of_csv)
