@@ -169,6 +169,9 @@ def _take_given(found: Choice, role: str, name: str) -> None:
 def _take_special(found: Choice) -> None:
     for name in found.free():
         column = found.columns[name]
+        if name.startswith("Unnamed: ") and column.kind == "integer":
+            found.take(name, "unused", "it has no name, and numbers the lines")
+            continue
         role, why = _special(column)
         if role and found.column(role) is None:
             found.take(name, role, why)

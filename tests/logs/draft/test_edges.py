@@ -1,0 +1,123 @@
+"""Logs at the edge: where nothing can be drafted one line says why; where something can, it evaluates."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from fairarm import evaluate
+from fairarm.errors import FairarmError
+from fairarm.logs.draft import draft_problem
+from fairarm.logs.sources import open_log
+from fairarm.readers.problem_file import parse_problem
+
+N = 120
+RNG = np.random.default_rng(5)
+DAYS = [date(2026, 1, 1 + i % 28) for i in range(N)]
+HOLES = np.where(np.arange(N) % 10 == 0, np.nan, RNG.normal(size=N))
+
+
+def log(**columns: Any) -> dict[str, Any]:
+    plain = {"sex": ["f", "m"] * (N // 2), "offer": ["a", "a", "b"] * (N // 3), "repaid": [0, 1, 1, 0] * (N // 4)}
+    return {**plain, **columns}
+
+
+WORK: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
+    "a real outcome with NaN": (log(repaid=HOLES), {}),
+    "two numbers and NaN": (log(repaid=np.where(HOLES > 0, 1.0, np.where(HOLES <= 0, 0.0, np.nan))), {}),
+    "a real column with NaN that is not used": (log(x=HOLES), {}),
+    "a column of nulls": (log(x=pa.nulls(N)), {}),
+    "a column of NaN": (log(x=np.full(N, np.nan)), {}),
+    "two rows": ({"sex": ["f", "m"], "offer": ["a", "b"], "repaid": [1, 0]}, {}),
+    "groups that are numbers": (log(sex=np.arange(N) % 2 + 1), {}),
+    "groups that are real numbers": (log(sex=np.arange(N) % 2 + 1.0), {}),
+    "dates and times": (log(day=DAYS, at=[datetime(2026, 1, 1)] * N), {}),
+    "lists": (log(x=[[1]] * N), {}),
+    "bytes": (log(x=[b"x"] * N), {}),
+    "booleans": (log(sex=np.arange(N) % 2 == 0, repaid=np.arange(N) % 3 == 0), {}),
+    "a group called natural": (log(sex=["natural", "m"] * (N // 2)), {}),
+    "an arm called no fair arm": (log(arm=["no fair arm", "b", "b"] * (N // 3)), {}),
+    "five groups, two of them compared": (log(sex=list("aabbc") * (N // 5)), {"sensitive": "sex"}),
+    "a count below 0 is no count": (log(count=[-1] * N), {}),
+    "a group without outcomes": (log(sex=["f"] * 60 + ["m"] * 60, repaid=[0, 1] * 30 + [None] * 60), {}),
+    "many different values": (log(x=[f"u{i}" for i in range(N)], z=RNG.normal(size=N)), {}),
+}
+FAIL: dict[str, tuple[dict[str, Any], dict[str, str], str]] = {
+    "no rows": ({"sex": [], "offer": [], "repaid": []}, {}, "no rows"),
+    "one row": ({"sex": ["f"], "offer": ["a"], "repaid": [1]}, {}, "sex: it has one value only"),
+    "one column": ({"sex": ["f", "m"]}, {}, "--decision"),
+    "5 000 columns": ({f"c{i}": [1, 2] for i in range(5000)}, {}, "5000 columns"),
+    "one group": (log(sex=["f"] * N), {"sensitive": "sex"}, "one value only"),
+    "no values": (log(x=pa.nulls(N, pa.string())), {"sensitive": "x"}, "no values"),
+    "an outcome that is the same everywhere": (log(repaid=[1.5] * N), {"outcome": "repaid"}, "one value only"),
+    "many groups": (log(age=np.arange(N)), {"sensitive": "age"}, "two are compared"),
+    "five groups": (log(sex=list("aabbc") * (N // 5)), {}, "sex: it has 3 groups"),
+    "dates as outcomes": (log(day=DAYS), {"outcome": "day"}, "it holds times"),
+    "dates as groups": (log(day=DAYS), {"sensitive": "day"}, "it holds times"),
+    "texts as outcomes": (log(x=[f"n{i % 50}" for i in range(N)]), {"outcome": "x"}, "50 different texts"),
+    "percentages": (log(x=[f"{i % 50}%" for i in range(N)]), {"outcome": "x"}, "percentages"),
+    "decimal commas": (log(x=[f"{i % 50},5" for i in range(N)]), {"outcome": "x"}, "decimal comma"),
+    "infinite numbers": (log(repaid=np.r_[np.inf, HOLES[1:]]), {}, "infinite"),
+    "numbers too far apart": (log(repaid=np.r_[1e308, -1e308, HOLES[2:]]), {}, "too far apart"),
+    "many decisions": (log(offer=[str(i) for i in range(N)]), {}, "offer: it has 120 different values"),
+    "one column twice": (log(), {"sensitive": "sex", "decision": "sex"}, "two roles"),
+    "counts of 0": (log(count=[0] * N), {}, "Every count is 0"),
+    "no outcome": (log(repaid=pa.nulls(N, pa.int64())), {"outcome": "repaid"}, "no values"),
+}
+
+
+@pytest.mark.parametrize("case", WORK)
+def test_what_can_be_drafted_evaluates(case: str) -> None:
+    held, given = WORK[case]
+    draft = draft_problem(open_log(held), **given, tolerance=0.1)
+    found = evaluate(parse_problem(draft.text, "draft", Path("."))[0], held)
+    assert (found.used, found.plain_gap) == (draft.used, draft.plain_gap)
+    assert [(g.group, g.rows, g.mean) for g in found.observed] == [(g.group, g.rows, g.mean) for g in draft.groups]
+
+
+@pytest.mark.parametrize("case", FAIL)
+def test_what_cannot_be_drafted_says_why_in_one_line(case: str) -> None:
+    held, given, part = FAIL[case]
+    with pytest.raises(FairarmError) as error:
+        draft_problem(open_log(held), **given)
+    assert part in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("tolerance", [0.0, -1.0, float("nan"), float("inf")])
+def test_a_tolerance_that_is_none(tolerance: float) -> None:
+    with pytest.raises(FairarmError, match="finite number above 0"):
+        draft_problem(open_log(log()), tolerance=tolerance)
+
+
+def test_the_tolerance_is_never_chosen() -> None:
+    draft = draft_problem(open_log(log(repaid=HOLES)))
+    assert draft.tolerance is None and draft.to_confirm[0].startswith("the tolerance")
+    assert not [line for line in draft.text.splitlines() if line.startswith("tolerance")]
+    assert f"plain gap {draft.plain_gap:.4g}" in draft.text and f"mean of all {draft.mean:.4g}" in draft.text
+
+
+def test_an_index_that_pandas_wrote_is_no_row_id(tmp_path: Path) -> None:
+    """It starts anew in each file: repeated numbers would say nothing of repeated rows."""
+    lines = [f"{i},{s},{v},{y}" for i, (s, v, y) in enumerate(zip(*log().values(), strict=True))]
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.csv").write_text("\n".join([",sex,offer,repaid", *lines]) + "\n")
+    draft = draft_problem(open_log(tmp_path), tolerance=0.1)
+    assert draft.columns[0].role == "unused" and "numbers the lines" in draft.columns[0].why
+    found = evaluate(parse_problem(draft.text, "draft", Path("."))[0], tmp_path)
+    assert found.used == 2 * N and not found.findings
+
+
+def test_strays_and_spellings_are_proposed_with_their_rows() -> None:
+    sex = ["F"] * 200 + ["M"] * 190 + ["U", "U", "unknown", "F ", "f", "f", "male", "male", None, ""]
+    held = {"sex": sex, "offer": ["a", "b"] * 200, "repaid": ["1", "0"] * 199 + ["n/a", "pending"]}
+    draft = draft_problem(open_log(held))
+    assert draft.labels == {"sex": {"F ": "F", "f": "F", "male": "M"}}
+    assert draft.drop == {"sex": {"unknown": 1, "U": 2, "": 2}}
+    assert draft.unusable == {"n/a": 1, "pending": 1}
+    roles = {column.name: (column.role, column.why) for column in draft.columns}
+    assert roles["sex"] == ("sensitive", "its name, and 2 groups")
