@@ -27,7 +27,7 @@ def next_batch(made: int, pulls: int) -> int:
 def require_few_pulls(name: str, pulls: int) -> None:
     if pulls > MOST_PULLS:
         raise OptionError(
-            f"'{name}' decides pull by pull and takes at most {MOST_PULLS} pulls; {pulls} arrived. "
+            f"'{name}' decides pull by pull and takes at most {MOST_PULLS} pulls; got {pulls}. "
             f"Give it fewer pulls, or use 'pool'."
         )
 

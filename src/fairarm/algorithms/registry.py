@@ -58,7 +58,7 @@ def make_procedure(name: str, problem: Problem, pulls: int, /, **options: Any) -
     if not isinstance(pulls, int | np.integer):
         raise OptionError(f"The number of pulls must be a whole number; got {pulls!r}.")
     if pulls < 1:
-        raise BudgetError(f"A run needs at least 1 pull; {pulls} arrived. Give a larger number of pulls.")
+        raise BudgetError(f"A run needs at least 1 pull; got {pulls}. Give a larger number of pulls.")
     if name in _WITHOUT_OPTIONS:
         return _WITHOUT_OPTIONS[name](problem, pulls)
     if name == "top-two":

@@ -254,7 +254,7 @@ def successive(kind: str, problem: Problem, pulls: int, pooled: bool, readings: 
         stages = (Stage(pulls, True, False),)
     elif kind == "two-stage":
         if pulls < 2:
-            raise BudgetError(f"The two-stage algorithms need at least 2 pulls, one for each stage; {pulls} arrived.")
+            raise BudgetError(f"The two-stage algorithms need at least 2 pulls, one for each stage; got {pulls}.")
         first, second = _half(pulls)
         stages = (Stage(first, False, True), Stage(second, True, False))
     return SuccessiveRejection(problem, pulls, tuple(stages), pooled, readings)

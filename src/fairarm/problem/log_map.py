@@ -79,7 +79,7 @@ class LogMap:
             self._check_planned()
         if self.propensity is not None and self.propensities:
             raise ProblemError(
-                "log.propensity is the logged decision's, log.propensities one column a state: give one."
+                "log.propensity is the logged decision's, log.propensities one column per state: give one."
             )
         if self.outcome_within is not None and (self.time is None or not 0 <= self.outcome_within < math.inf):
             raise ProblemError(
