@@ -14,6 +14,9 @@ unless the file says that aGrUM wrote it; a UAI file does not say who wrote it, 
 from __future__ import annotations
 
 import json
+import math
+import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -37,7 +40,14 @@ MAX_BYTES = 64 << 20
 """Largest file."""
 
 _SECONDS = 120
-_MEMORY = 1 << 30
+"""How long the other process may take by the clock, on however busy a machine."""
+_PROCESSOR_SECONDS = 1
+_PROCESSOR_SECONDS_PER_MIB = 8
+_MEMORY = 192 << 20
+_MEMORY_PER_BYTE = 64
+_MOST_WRITTEN = 512 << 20
+"""Limits that the system sets on reading one file, in proportion to its size; what pyagrum itself takes to start is not counted."""
+_LAST_WORDS = 4096
 _CHILD = "import sys; from fairarm.readers.pyagrum_formats import dump; dump(sys.argv[1], sys.argv[2])"
 
 
@@ -64,14 +74,18 @@ def _run_apart(path: Path, answer: Path) -> str:
     # -P keeps the working directory out of the child's import path.
     command = [sys.executable, "-P", "-c", _CHILD, str(path.resolve()), str(answer)]
     try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=_SECONDS
-        )
+        with (answer.parent / "said").open("w+b") as said:  # a file, as it may be gigabytes
+            done = subprocess.run(
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said, timeout=_SECONDS
+            )
+            said.seek(max(0, said.seek(0, os.SEEK_END) - _LAST_WORDS))
+            last = said.read().decode(errors="replace").strip().rpartition("\n")[2]
     except subprocess.TimeoutExpired:
         return f"it took more than {_SECONDS} s"
     except OSError as error:
         return f"no second Python process could be started: {error}"
-    last = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+    if done.returncode == -getattr(signal, "SIGXCPU", 0):
+        return "it took more time than a file of its size should"
     return f"exit code {done.returncode}" + (f": {last}" if last else "")
 
 
@@ -90,7 +104,6 @@ def _network(path: Path, header: dict[str, Any], tables: list[FloatArray]) -> Ne
 
 def dump(path: str, answer: str) -> None:
     """Runs in the child process: load with pyagrum, write the tables, or why not, as an ``.npz`` file."""
-    _limit_memory()
     arrays: dict[str, FloatArray] = {}
     try:
         header, tables = _load(path)
@@ -102,14 +115,25 @@ def dump(path: str, answer: str) -> None:
     np.savez(answer, header=np.array(json.dumps(header)), **arrays)  # type: ignore[arg-type]
 
 
-def _limit_memory() -> None:
+def _limit(size: int) -> None:
+    """Bound what a file of so many bytes may take from now on, by the system's own means."""
     try:
         import resource
-    except ImportError:  # Windows has no such limit; the process is still apart
+    except ImportError:  # Windows has no such limits; the process is still apart
         return
-    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    soft = _MEMORY if hard == resource.RLIM_INFINITY else min(_MEMORY, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    seconds = (
+        math.ceil(used.ru_utime + used.ru_stime) + _PROCESSOR_SECONDS + _PROCESSOR_SECONDS_PER_MIB * size // (1 << 20)
+    )
+    held = Path("/proc/self/statm")
+    start = int(held.read_text().split()[0]) * resource.getpagesize() if held.exists() else 1 << 30
+    for kind, most in (
+        (resource.RLIMIT_CPU, seconds),
+        (resource.RLIMIT_AS, start + _MEMORY + _MEMORY_PER_BYTE * size),
+        (resource.RLIMIT_FSIZE, _MOST_WRITTEN),
+    ):
+        hard = resource.getrlimit(kind)[1]
+        resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
 def first_line(message: str) -> str:
@@ -117,7 +141,7 @@ def first_line(message: str) -> str:
     lines = [line.strip().removeprefix("[pyAgrum] ").strip() for line in message.splitlines() if line.strip()]
     errors = [line for line in lines if " error : " in line or ":error : " in line]
     if "bad_alloc" in message:
-        return f"it ran out of memory, {_MEMORY >> 20} MiB"
+        return "it ran out of memory, of which a file of its size should not need so much"
     return (errors or lines or ["no reason given"])[0].removeprefix("Fatal error: ")
 
 
@@ -126,6 +150,7 @@ def _load(path: str) -> tuple[dict[str, Any], list[FloatArray]]:
     extension = Path(path).suffix.lower()
     if extension == ".o3prm":
         require("pyagrum.prm", "networks")  # adds the loader to pyagrum
+    _limit(Path(path).stat().st_size)
     network = gum.loadBN(path)  # must stay referenced: its tables live inside it
     check_size((sum(int(network.cpt(node).domainSize()) for node in network.nodes()),), "All tables together")
     nodes = [network.variable(node) for node in sorted(network.nodes())]
