@@ -1,0 +1,42 @@
+"""``python tests/corpus``: give every input of the corpus to the product, and print the table of what came of it."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "ARROW_NUM_THREADS", "POLARS_MAX_THREADS"):
+    os.environ[variable] = "1"  # before anything is imported: no thread may run when the process is forked
+
+import argparse
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from corpus.inputs import all_cases
+from corpus.running import MEGABYTES, SECONDS, as_json, run_all, table
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python tests/corpus", description=__doc__)
+    parser.add_argument("--kind", default="", help="only kinds that start so")
+    parser.add_argument("--name", default="", help="only inputs whose name holds this")
+    parser.add_argument("--jobs", type=int, default=2, help="how many at a time")
+    parser.add_argument("--json", type=Path, help="also write every outcome to this file")
+    parser.add_argument("--say", action="store_true", help="also print what was said of each")
+    asked = parser.parse_args()
+    cases = [case for case in all_cases() if case.kind.startswith(asked.kind) and asked.name in case.name]
+    outcomes = list(run_all(cases, asked.jobs))
+    order = {(case.kind, case.name): at for at, case in enumerate(cases)}
+    outcomes.sort(key=lambda o: order[o.kind, o.name])
+    if asked.json:
+        asked.json.write_text(as_json(outcomes))
+    if asked.say:
+        for o in outcomes:
+            sys.stdout.write(f"{o.kind}: {o.name}: {o.ending} {o.seconds:.1f} s {o.megabytes:.0f} MB {o.said[-300:]}\n")
+    sys.stdout.write(table(outcomes))
+    return int(any(o.wrong or o.seconds > SECONDS or o.megabytes > MEGABYTES for o in outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
