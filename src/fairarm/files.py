@@ -13,14 +13,17 @@ from fairarm.errors import OptionError
 
 
 def check_path(path: Path, what: str, suffixes: Sequence[str]) -> None:
-    """The format is known, the folder exists and no folder stands in the way: said before the work, not after it."""
+    """The format is known and a file can be made there: said before the work, not after it."""
     if path.suffix.lower() not in suffixes:
         raise OptionError(f"A {what} is saved as {', '.join(suffixes)}; got '{path.name}'.")
     try:
         if not path.parent.is_dir():
             raise OptionError(f"The folder {path.parent} for the {what} does not exist. Make it first.")
         _replaceable(path, what)
-    except (OSError, ValueError) as error:
+        tried = _beside(path.resolve())
+        tried.touch(exist_ok=False)
+        tried.unlink()
+    except (OSError, ValueError, RuntimeError) as error:
         raise _cannot(path, what, error) from None
 
 
@@ -34,7 +37,7 @@ def write_whole(path: Path, content: str | bytes, what: str) -> None:
         data = content.encode("utf-8") if isinstance(content, str) else content
         target = path.resolve()
         mode = _replaceable(target, what)
-        beside = target.with_name(f".fairarm-{secrets.token_hex(6)}.tmp")
+        beside = _beside(target)
         with beside.open("xb") as file:
             if mode is not None:
                 os.chmod(beside, mode)
@@ -48,6 +51,10 @@ def write_whole(path: Path, content: str | bytes, what: str) -> None:
         if beside is not None:
             with contextlib.suppress(OSError):
                 beside.unlink(missing_ok=True)
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f".fairarm-{secrets.token_hex(6)}.tmp")
 
 
 def _replaceable(path: Path, what: str) -> int | None:

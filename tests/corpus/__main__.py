@@ -5,16 +5,22 @@ from __future__ import annotations
 import os
 import sys
 
-for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "ARROW_NUM_THREADS", "POLARS_MAX_THREADS"):
+for variable in (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "ARROW_NUM_THREADS",
+    "POLARS_MAX_THREADS",
+):
     os.environ[variable] = "1"  # before anything is imported: no thread may run when the process is forked
 
-import argparse
-from pathlib import Path
+import argparse  # noqa: E402
+from pathlib import Path  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from corpus.inputs import all_cases
-from corpus.running import MEGABYTES, SECONDS, as_json, run_all, table
+from corpus.inputs import all_cases  # noqa: E402
+from corpus.running import MEGABYTES, SECONDS, as_json, run_all, table  # noqa: E402
 
 
 def main() -> int:

@@ -29,13 +29,24 @@ def _numbers() -> Iterator[Case]:
         yield typed("inspect", "coin", "--pulls", value, "--json", refused="--pulls")
     for value in (*wrong, "0", "1", "2", "1e-320"):
         refused = None if value in ("1e-320",) else ANY
-        yield typed("identify", "coin", "--pulls", "100", "--confidence", value, "--json", refused=ANY if refused is None else refused)
+        yield typed(
+            "identify",
+            "coin",
+            "--pulls",
+            "100",
+            "--confidence",
+            value,
+            "--json",
+            refused=ANY if refused is None else refused,
+        )
     for value in (*wrong, "1.0000001", "2"):
         yield typed("identify", "coin", "--pulls", "100", "--min-fair-probability", value, "--json", refused=ANY)
     for value in ("-1", "nan", "", "abc", "1.5", "9" * 500):
         yield typed("identify", "coin", "--pulls", "100", "--seed", value, "--json", refused=ANY)
     for value in (str(2**63), str(2**64), str(2**64 + 1), str(10**30)):
-        yield typed("identify", "coin", "--pulls", "100", "--seed", value, "--json", refused=None if int(value) < 2**64 else ANY)
+        yield typed(
+            "identify", "coin", "--pulls", "100", "--seed", value, "--json", refused=None if int(value) < 2**64 else ANY
+        )
     for value in ("0", "-1", "1e9", "99999999999", "abc", ""):
         yield typed("simulate", "coin", "--runs", value, "--pulls", "64", "--json", refused="--runs")
         yield typed("simulate", "coin", "--jobs", value, "--runs", "2", "--pulls", "64", "--json", refused="--jobs")
@@ -51,7 +62,18 @@ def _numbers() -> Iterator[Case]:
     for value in ("0", "-1", "10000000", "x"):
         yield typed("plan", "coin", "--truths", value, "--json", refused="--truths")
     yield typed("simulate", "coin", "--pulls", "64,,64", "--runs", "2", "--json", refused="--pulls")
-    yield typed("simulate", "coin", "--pulls", ",".join(["64"] * 5000), "--runs", "2", "--algorithms", "uniform", "--json", refused=None)
+    yield typed(
+        "simulate",
+        "coin",
+        "--pulls",
+        ",".join(["64"] * 5000),
+        "--runs",
+        "2",
+        "--algorithms",
+        "uniform",
+        "--json",
+        refused=None,
+    )
 
 
 def _catalogue() -> Iterator[Case]:
@@ -70,7 +92,19 @@ def _catalogue() -> Iterator[Case]:
 
 def _places() -> Iterator[Case]:
     quick = ("simulate", "coin", "--pulls", "64", "--runs", "2", "--algorithms", "uniform", "--json")
-    for place in (".", "x", "x.exe", "x.svg.exe", "no/such/x.svg", "/x/y/z.png", "/dev/full", "/dev/null/x.svg", "x" * 300 + ".svg", "", "/proc/x.svg"):
+    for place in (
+        ".",
+        "x",
+        "x.exe",
+        "x.svg.exe",
+        "no/such/x.svg",
+        "/x/y/z.png",
+        "/dev/full",
+        "/dev/null/x.svg",
+        "x" * 300 + ".svg",
+        "",
+        "/proc/x.svg",
+    ):
         yield typed(*quick, "--plot", place, refused=ANY)
         yield typed(*quick, "--report", place.replace("svg", "html"), refused=ANY)
     for place in ("/dev/full", "/proc/x.toml", "no/such/x.toml", ".", "", "x" * 300):

@@ -12,7 +12,14 @@ from corpus.problem_files import problem_files
 from corpus.python_calls import python_calls
 from corpus.saved_runs import saved_runs
 
-LEAST = {"problem files": 150, "network files": 90, "logs": 80, "saved runs": 20, "command lines": 80, "Python calls": 20}
+LEAST = {
+    "problem files": 150,
+    "network files": 90,
+    "logs": 80,
+    "saved runs": 20,
+    "command lines": 80,
+    "Python calls": 20,
+}
 
 
 def all_cases() -> list[Case]:

@@ -41,7 +41,7 @@ XDSL = """<?xml version="1.0" encoding="UTF-8"?>
 <cpt id="group"><state id="a"/><state id="b"/><probabilities>0.5 0.5</probabilities></cpt>
 <cpt id="side"><state id="heads"/><state id="tails"/><parents>group</parents><probabilities>0.5 0.5 0.5 0.5</probabilities></cpt>
 <cpt id="result"><state id="lose"/><state id="win"/><parents>side</parents><probabilities>0.25 0.75 0.75 0.25</probabilities></cpt>
-</nodes></smile>
+</nodes><extensions><genie version="1.0" app="GeNIe" name="x"></genie></extensions></smile>
 """
 UAI = "BAYES\n3\n2 2 2\n3\n1 0\n2 0 1\n2 1 2\n\n2\n 0.5 0.5\n\n4\n 0.5 0.5 0.5 0.5\n\n4\n 0.25 0.75 0.75 0.25\n"
 BILLION = '<?xml version="1.0"?><!DOCTYPE b [<!ENTITY a "' + "x" * 100 + '">' + "".join(f'<!ENTITY {c} "{("&" + p + ";") * 10}">' for p, c in zip("abcdefgh", "bcdefghi", strict=True)) + "]><BIF><NETWORK><NAME>&i;</NAME></NETWORK></BIF>"  # fmt: skip
@@ -82,7 +82,7 @@ def _bif() -> dict[str, tuple[Content, str | None]]:
         "3 000 more nodes": (GOOD + chain, None),
         "a table of 2^40": (GOOD + wide, "entries"),
         "100 000 nested braces": ("network x " + "{" * 100_000, ANY),
-        "100 000 open comments": (GOOD + "/*" * 100_000, "never closed"),
+        "100 000 open comments": (GOOD + "/* " * 100_000, "never closed"),
         "5 MB of one name": (GOOD + "variable " + "x" * 5_000_000, ANY),
         "5 MB of spaces": (GOOD + " " * 5_000_000, None),
         "5 MB of slashes": (GOOD + "/" * 5_000_000, None),

@@ -97,7 +97,8 @@ def _types() -> Iterator[Case]:
     for old, key in places.items():
         for what, value in values.items():
             text = swapped(old, f"{key} = {value}")
-            yield looked_at(f"type: {key} is {what}", text, f"problem.{key}")
+            said = "Group shares" if (key, what) == ("shares", "a table") else f"problem.{key}"
+            yield looked_at(f"type: {key} is {what}", text, said)
     more = {
         "format 2": (swapped("format = 1", "format = 2"), "format"),
         "format is text": (swapped("format = 1", 'format = "1"'), "format"),
@@ -182,19 +183,41 @@ def _names() -> Iterator[Case]:
     places = {"arm": ("tilted", COIN), "group": ("b", COIN), "problem": ("coin", COIN), "state": ("tails", COIN)}
     for what, (name, refused) in NAMES.items():
         for place, (old, text) in places.items():
-            renamed = text.replace(f'"{old}"', f'"{name}"').replace(", b = 0.5", f', "{name}" = 0.5' if old == "b" else ", b = 0.5")
-            run = ("evaluate", "p.toml", "log.csv") if place == "group" and refused is None and "C" not in what else ("inspect", "p.toml")
+            renamed = text.replace(f'"{old}"', f'"{name}"').replace(
+                ", b = 0.5", f', "{name}" = 0.5' if old == "b" else ", b = 0.5"
+            )
+            run = (
+                ("evaluate", "p.toml", "log.csv")
+                if place == "group" and refused is None and "C" not in what
+                else ("inspect", "p.toml")
+            )
             if run[0] == "evaluate":
                 plain = name.replace('\\"', '""')
-                log = "group,side,result\n" + f'"{plain}",heads,win\na,tails,lose\n"{plain}",tails,win\na,heads,win\n' * 40
-                yield command(KIND, f"name: {place}, {what}", *run, "--json", files={"p.toml": renamed, "log.csv": log}, refused=refused)
+                log = (
+                    "group,side,result\n"
+                    + f'"{plain}",heads,win\na,tails,lose\n"{plain}",tails,win\na,heads,win\n' * 40
+                )
+                yield command(
+                    KIND,
+                    f"name: {place}, {what}",
+                    *run,
+                    "--json",
+                    files={"p.toml": renamed, "log.csv": log},
+                    refused=refused,
+                )
             else:
-                yield command(KIND, f"name: {place}, {what}", *run, "--json", files={"p.toml": renamed}, refused=refused)
-    yield looked_at("name: a group called natural", COIN.replace('"b"', '"natural"').replace("b = 0.5", "natural = 0.5"), "natural")
-    yield looked_at("name: an arm called as the absence of one", COIN.replace('"tilted"', '"no fair arm"'), "no fair arm")
+                yield command(
+                    KIND, f"name: {place}, {what}", *run, "--json", files={"p.toml": renamed}, refused=refused
+                )
+    yield looked_at(
+        "name: a group called natural", COIN.replace('"b"', '"natural"').replace("b = 0.5", "natural = 0.5"), "natural"
+    )
+    yield looked_at(
+        "name: an arm called as the absence of one", COIN.replace('"tilted"', '"no fair arm"'), "no fair arm"
+    )
     for what, text, refused in (
         ("bidi and escapes", "a\\u202eb\\u001b[31m\\u009b", None),
-        ("5 001 characters", "x" * 5001, "5001 characters"),
+        ("5 079 characters", "x" * 5001, "5079 characters"),
         ("lines", "one\\ntwo", None),
     ):
         yield looked_at(f"description: {what}", swapped("Two ways", text + " Two ways"), refused)
@@ -210,12 +233,18 @@ def _sizes() -> Iterator[Case]:
     parents = ", ".join(f'"P{i}"' for i in range(40))
     two = "\n".join(f'P{i} = ["0", "1"]' for i in range(40))
     yield looked_at("size: 11 000 arms", head + arms + world, "11002 arms")
-    yield looked_at("size: 11 000 states", swapped('side = ["heads", "tails"]', f'side = ["heads", "tails", {states}]'), ANY)
-    yield looked_at("size: a chain of 20 000 nodes", swapped("edges = [", f"edges = [{edges}, "), None)
-    yield looked_at("size: a cycle of 20 000 nodes", swapped("edges = [", f'edges = [{edges}, ["n20000", "n0"], '), "cycle")
+    yield looked_at(
+        "size: 11 000 states", swapped('side = ["heads", "tails"]', f'side = ["heads", "tails", {states}]'), ANY
+    )
+    yield looked_at("size: a chain of 20 000 nodes", swapped("edges = [", f"edges = [{edges}, ", head), None)
+    yield looked_at(
+        "size: a cycle of 20 000 nodes", swapped("edges = [", f'edges = [{edges}, ["n20000", "n0"], '), "cycle"
+    )
     yield looked_at(
         "size: an arm of 40 inputs",
-        swapped("[problem.states]", f"[problem.states]\n{two}", swapped('parents = ["group"]', f"parents = [{parents}]")),
+        swapped(
+            "[problem.states]", f"[problem.states]\n{two}", swapped('parents = ["group"]', f"parents = [{parents}]")
+        ),
         ANY,
     )
     yield looked_at(
@@ -225,7 +254,11 @@ def _sizes() -> Iterator[Case]:
     )  # fmt: skip
     yield looked_at("size: a file of 17 MB", COIN + "# " + "x" * 17_000_000, "the largest file read")
     yield looked_at("size: 300 constraints", swapped("tolerance = 0.1", "constraints = [" + "{ weights = { a = 1, b = -1 }, tolerance = 0.1 }," * 300 + "]"), "Only one constraint")  # fmt: skip
-    yield looked_at("size: groups named 5 000 times", swapped('groups = ["a", "b"]', "groups = [" + '"a",' * 5000 + "]"), "problem.groups")
+    yield looked_at(
+        "size: groups named 5 000 times",
+        swapped('groups = ["a", "b"]', "groups = [" + '"a",' * 5000 + "]"),
+        "problem.groups",
+    )
 
 
 def _places() -> Iterator[Case]:
@@ -239,13 +272,24 @@ def _places() -> Iterator[Case]:
     }
     for name, (content, refused) in looks.items():
         yield looked_at(f"place: {name}", content, refused)
-    for name in ("missing.toml", "no/such/folder/p.toml", "x" * 300 + ".toml", "/dev/null", "/dev/zero", "/proc/self/mem", "/", ".", "..", "~/p.toml"):
+    for name in (
+        "missing.toml",
+        "no/such/folder/p.toml",
+        "x" * 300 + ".toml",
+        "/dev/null",
+        "/dev/zero",
+        "/proc/self/mem",
+        "/",
+        ".",
+        "..",
+        "~/p.toml",
+    ):
         yield command(KIND, f"place: {name[:20]}", "inspect", name, "--json", refused=ANY)
 
 
 def _beside() -> Iterator[Case]:
     """Files that a problem file names."""
-    network = 'network x { }\nvariable group { type discrete [ 2 ] { a, b }; }\nvariable side { type discrete [ 2 ] { heads, tails }; }\nvariable result { type discrete [ 2 ] { lose, win }; }\nprobability ( group ) { table 0.5, 0.5; }\nprobability ( side | group ) { (a) 0.5, 0.5; (b) 0.5, 0.5; }\nprobability ( result | side ) { (heads) 0.25, 0.75; (tails) 0.75, 0.25; }\n'
+    network = "network x { }\nvariable group { type discrete [ 2 ] { a, b }; }\nvariable side { type discrete [ 2 ] { heads, tails }; }\nvariable result { type discrete [ 2 ] { lose, win }; }\nprobability ( group ) { table 0.5, 0.5; }\nprobability ( side | group ) { (a) 0.5, 0.5; (b) 0.5, 0.5; }\nprobability ( result | side ) { (heads) 0.25, 0.75; (tails) 0.75, 0.25; }\n"
     known = COIN.split("[[world")[0]
 
     def named(path: str) -> str:
@@ -266,7 +310,12 @@ def _beside() -> Iterator[Case]:
         ("a link to a file beside it", "m.bif", {"n.bif": network, "m.bif": lambda p: p.symlink_to("n.bif")}, None),
         ("a link out of the folder", "n.bif", {"n.bif": outside}, "beside the problem file"),
         ("a linked folder", "far/n.bif", {"far": folder_outside}, "beside the problem file"),
-        ("a link to a password file", "n.bif", {"n.bif": lambda p: p.symlink_to("/etc/passwd")}, "beside the problem file"),
+        (
+            "a link to a password file",
+            "n.bif",
+            {"n.bif": lambda p: p.symlink_to("/etc/passwd")},
+            "beside the problem file",
+        ),
         ("an absolute path", "/etc/passwd", {}, "beside the problem file"),
         ("a path upwards", "../n.bif", {}, "beside the problem file"),
         ("a path down and up", "a/../../n.bif", {}, "beside the problem file"),

@@ -131,5 +131,7 @@ def _logs() -> Iterator[Case]:
         yield call(f"evaluate: {name}", lambda _, log=log: fa.evaluate(_coin().problem, log), ANY)
     for name, path in {"a number": 3, "None": None, "nothing": "", "a NUL": "a\0b.toml"}.items():
         yield call(f"load_problem: {name}", lambda _, path=path: fa.load_problem(path), ANY)  # type: ignore[arg-type]
-    yield call("report: a folder", lambda folder: fa.report(fa.inspect(_coin().problem, _coin().world, pulls=100), folder), ANY)
+    yield call(
+        "report: a folder", lambda folder: fa.report(fa.inspect(_coin().problem, _coin().world, pulls=100), folder), ANY
+    )
     yield call("write_problem: a folder", lambda folder: fa.write_problem(_coin().problem, Path(folder)), ANY)

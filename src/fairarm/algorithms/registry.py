@@ -26,6 +26,7 @@ from fairarm.problem.pulls import Batch
 from fairarm.sealed import damaged
 
 DEFAULT = "pool"
+MOST_PULLS = 10**15
 """What every command runs unless told otherwise."""
 
 DESCRIPTIONS = {
@@ -57,6 +58,10 @@ def make_procedure(name: str, problem: Problem, pulls: int, /, **options: Any) -
         raise OptionError(f"A problem is needed; got {type(problem).__name__}. Of a scenario, pass scenario.problem.")
     if not isinstance(pulls, int | np.integer):
         raise OptionError(f"The number of pulls must be a whole number; got {pulls!r}.")
+    if pulls > MOST_PULLS:
+        raise BudgetError(
+            f"A run has at most {MOST_PULLS:g} pulls; got {float(min(pulls, 1 << 1000)):g}. Give a smaller number."
+        )
     if pulls < 1:
         raise BudgetError(f"A run needs at least 1 pull; got {pulls}. Give a larger number of pulls.")
     if name in _WITHOUT_OPTIONS:

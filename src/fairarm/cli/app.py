@@ -131,7 +131,7 @@ def _pull_counts(text: str) -> list[int]:
 def _whole(text: str, what: str) -> int:
     """A whole number, also written 1e6."""
     try:
-        value = float(text)
+        value = float(text if text.isascii() else "")
     except ValueError:
         value = -1.0
     if not (1 <= value <= 1e15) or value != int(value):

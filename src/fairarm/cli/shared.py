@@ -26,7 +26,7 @@ Tolerance = Annotated[
     typer.Option(help="The largest gap that counts as fair, in the outcome's units; the problem's own if not given."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
-Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
+Seed = Annotated[int, typer.Option(min=0, max=2**64 - 1, help="The same seed gives the same result.")]
 Jobs = Annotated[int, typer.Option(min=1, max=1024, help="Worker processes; the result is the same for any number.")]
 MinFair = Annotated[
     float | None, typer.Option(help="pool: name an arm only if it is fair with this probability (0.8 if not given).")

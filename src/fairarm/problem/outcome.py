@@ -11,7 +11,7 @@ import numpy as np
 
 from fairarm.core.types import FloatArray
 from fairarm.errors import ProblemError
-from fairarm.problem.variables import RANGE_RULE, is_range
+from fairarm.problem.variables import LARGEST, RANGE_RULE, is_range
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class Constraint:
         return cls(((first, 1.0), (second, -1.0)), tolerance)
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.tolerance, int | float) and math.isfinite(self.tolerance) and self.tolerance > 0):
+        if not (isinstance(self.tolerance, Real) and 0 < self.tolerance <= LARGEST):
             raise ProblemError(
                 f"The tolerance is {self.tolerance}. It must be a finite number above 0, in the outcome's units."
             )

@@ -14,7 +14,6 @@ unless the file says that aGrUM wrote it; a UAI file does not say who wrote it, 
 from __future__ import annotations
 
 import json
-import math
 import os
 import signal
 import subprocess
@@ -46,7 +45,7 @@ _PROCESSOR_SECONDS_PER_MIB = 8
 _MEMORY = 192 << 20
 _MEMORY_PER_BYTE = 64
 _MOST_WRITTEN = 512 << 20
-"""Limits that the system sets on reading one file, in proportion to its size; what pyagrum itself takes to start is not counted."""
+"""Limits that the system sets on reading one file, in proportion to its size. What pyagrum takes to start is not counted."""
 _LAST_WORDS = 4096
 _CHILD = "import sys; from fairarm.readers.pyagrum_formats import dump; dump(sys.argv[1], sys.argv[2])"
 
@@ -74,7 +73,7 @@ def _run_apart(path: Path, answer: Path) -> str:
     # -P keeps the working directory out of the child's import path.
     command = [sys.executable, "-P", "-c", _CHILD, str(path.resolve()), str(answer)]
     try:
-        with (answer.parent / "said").open("w+b") as said:  # a file, as it may be gigabytes
+        with tempfile.TemporaryFile() as said:  # a file, as it may be gigabytes
             done = subprocess.run(
                 command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=said, timeout=_SECONDS
             )
@@ -84,7 +83,7 @@ def _run_apart(path: Path, answer: Path) -> str:
         return f"it took more than {_SECONDS} s"
     except OSError as error:
         return f"no second Python process could be started: {error}"
-    if done.returncode == -getattr(signal, "SIGXCPU", 0):
+    if done.returncode == -getattr(signal, "SIGPROF", 0):
         return "it took more time than a file of its size should"
     return f"exit code {done.returncode}" + (f": {last}" if last else "")
 
@@ -121,14 +120,10 @@ def _limit(size: int) -> None:
         import resource
     except ImportError:  # Windows has no such limits; the process is still apart
         return
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    seconds = (
-        math.ceil(used.ru_utime + used.ru_stime) + _PROCESSOR_SECONDS + _PROCESSOR_SECONDS_PER_MIB * size // (1 << 20)
-    )
+    signal.setitimer(signal.ITIMER_PROF, _PROCESSOR_SECONDS + _PROCESSOR_SECONDS_PER_MIB * (size >> 20))
     held = Path("/proc/self/statm")
     start = int(held.read_text().split()[0]) * resource.getpagesize() if held.exists() else 1 << 30
     for kind, most in (
-        (resource.RLIMIT_CPU, seconds),
         (resource.RLIMIT_AS, start + _MEMORY + _MEMORY_PER_BYTE * size),
         (resource.RLIMIT_FSIZE, _MOST_WRITTEN),
     ):
