@@ -212,9 +212,6 @@ def _names() -> Iterator[Case]:
     yield looked_at(
         "name: a group called natural", COIN.replace('"b"', '"natural"').replace("b = 0.5", "natural = 0.5"), "natural"
     )
-    yield looked_at(
-        "name: an arm called as the absence of one", COIN.replace('"tilted"', '"no fair arm"'), "no fair arm"
-    )
     for what, text, refused in (
         ("bidi and escapes", "a\\u202eb\\u001b[31m\\u009b", None),
         ("5 079 characters", "x" * 5001, "5079 characters"),
