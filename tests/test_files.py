@@ -43,7 +43,7 @@ writers = {
     "problem.toml": lambda path: write_problem(coin.problem, path),
     "results.csv": lambda path: tables.write_csv(rows, path),
     "results.parquet": lambda path: tables._write_parquet(rows, path),
-    "point.json": lambda path: _write(path, evidence),
+    "point.json": lambda path: _write(path, "digest", evidence),
     "draft.toml": lambda path: app(["init", str(folder / "log.csv"), "--out", str(path)], standalone_mode=False),
 }
 (folder / "log.csv").write_text("sex,treat,cured\\n" + "f,yes,1\\nm,no,0\\nf,no,0\\nm,yes,1\\n" * 50)
