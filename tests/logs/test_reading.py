@@ -320,3 +320,8 @@ def test_times_with_and_without_a_zone_in_one_column_are_an_error(frame: Any) ->
     log = replace(BASE, log=LogMap(time="at", outcome_within=10.0))
     with pytest.raises(DataError, match=r"'at'.*with a zone and times without"):
         LogReader(log, open_log(columns)).cells()
+
+
+def test_columns_called_like_our_own_are_refused() -> None:
+    with pytest.raises(DataError, match=r"'fairarm_rows' cannot be used.*Rename it"):
+        reader({**good(), "fairarm_rows": [1] * 4}, LogMap(count="fairarm_rows"))

@@ -28,6 +28,9 @@ MOST_COUNTS = 1 << 25
 PROPENSITY_SUM = 1e-6
 """How far the propensities of a row's decisions may be from 1 in sum."""
 
+OWN = "fairarm_"
+"""Names of the columns that queries add start like this."""
+
 LONGEST = 80
 """Characters of an example."""
 
@@ -102,6 +105,10 @@ class LogReader:
         for name in (*self._columns, *(column for column, _ in drop)):
             if name not in self.table.columns:
                 raise DataError(self._no_column(name))
+            if name.startswith(OWN):
+                raise DataError(
+                    f"The column '{name}' cannot be used: names that start with {OWN} are those of fairarm. Rename it."
+                )
         _ = self._made_by
         self.table = self.table.without(drop)
         found = self.table.left_out(self.map.count).tolist()
