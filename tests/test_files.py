@@ -21,7 +21,8 @@ from fairarm.cli.app import app
 from fairarm.errors import OptionError
 from fairarm.experiments import inspect, simulate
 from fairarm.experiments.paper.plan import PaperPoint
-from fairarm.experiments.paper.run import Evidence, _write
+from fairarm.experiments.paper import run
+from fairarm.experiments.paper.run import Evidence
 from fairarm.files import write_whole
 from fairarm.readers.problem_writer import write_problem
 from fairarm.reports.figures import error_curves, save_figure
@@ -43,7 +44,7 @@ writers = {
     "problem.toml": lambda path: write_problem(coin.problem, path),
     "results.csv": lambda path: tables.write_csv(rows, path),
     "results.parquet": lambda path: tables._write_parquet(rows, path),
-    "point.json": lambda path: _write(path, "digest", evidence),
+    "point.json": lambda path: (setattr(run, "_path", lambda *_: path), run._write(folder, 0, evidence)),
     "draft.toml": lambda path: app(["init", str(folder / "log.csv"), "--out", str(path)], standalone_mode=False),
 }
 (folder / "log.csv").write_text("sex,treat,cured\\n" + "f,yes,1\\nm,no,0\\nf,no,0\\nm,yes,1\\n" * 50)
