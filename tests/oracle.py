@@ -443,7 +443,7 @@ def dropped_outcome(
     regimes: tuple[int, ...] = (0,),
     unit: float = 1.0,
 ) -> float:
-    """Ŷ_k of math.md §4, one row after the other; nan where Z_k = 0. ``unit``: 1 for base 2, ln 2 for base e."""
+    """Ŷ_k (docs/algorithms.md, The estimators), one row after the other; nan where Z_k = 0. ``unit``: 1 for base 2, ln 2 for base e."""
     total = size = 0.0
     for row in rows:
         j = row.arm
@@ -459,7 +459,7 @@ def dropped_outcome(
 def dropped_gap(
     case: Case, rows: list[Row], k: int, direction: int, phase: int, D: np.ndarray, unit: float = 1.0
 ) -> float:
-    """ζ̂_k of math.md §4: direction 0 is ζ^{s,s'} from rows forced to s', 1 is ζ^{s',s} from rows forced to s."""
+    """ζ̂_k (docs/algorithms.md, The estimators): direction 0 is ζ^{s,s'} from rows forced to s', 1 is ζ^{s',s} from rows forced to s."""
     to, given = (0, 1) if direction == 0 else (1, 0)
     total = size = 0.0
     for row in rows:

@@ -109,7 +109,7 @@ def test_random_networks_cover_every_structure() -> None:
 
 
 def test_enumerated_laws_are_laws_and_their_ratios_are_those_of_likelihoods(block: list[Sample]) -> None:
-    """p_{k,t}(cell, y) / p_{j,u}(cell, y) = L[k, t] / L[j, u]: math.md §2 needs no belief, the joint shows it."""
+    """p_{k,t}(cell, y) / p_{j,u}(cell, y) = L[k, t] / L[j, u]: this needs no belief, the joint shows it."""
     for s in block:
         p, like = oracle.law(s.case), oracle.likelihoods(s.case)
         assert oracle.worst(p.sum(axis=tuple(range(2, p.ndim))), np.ones((s.K, 2))) <= EXACT
@@ -384,7 +384,7 @@ def test_a_logging_arm_with_less_support_in_one_group_gives_no_nan() -> None:
 
 
 def test_outcome_divergences_of_a_sample_sum_over_the_decision_even_where_rows_are_reweighted() -> None:
-    """math.md §3: M is over natural rows (S, pa(V)) with V summed under P_k, so that it sees what arm 0 never does."""
+    """M is over natural rows (S, pa(V)) with V summed under P_k, so that it sees what arm 0 never does."""
     case, M, _ = _half_blind_tables()
     assert np.isinf(M).tolist() == [[False, False], [True, False]]
     assert oracle.worst(M, oracle.divergences(case)[0]) <= EXACT

@@ -1,6 +1,6 @@
 """CSR, SRIS and two-stage against a plain single-run reference, their readings, symmetries and edges.
 
-`Reference` is written from math.md §4–§7 with loops over rows. It shares nothing with fairarm but the tables M, D and L
+`Reference` is written from docs/algorithms.md with loops over rows. It shares nothing with fairarm but the tables M, D and L
 (tested elsewhere) and the pulls themselves: the allocation is not unique, so the reference takes what was pulled.
 """
 

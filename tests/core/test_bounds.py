@@ -1,4 +1,4 @@
-"""Theorems 1 and 2, written again from math.md §8, and one small case worked by hand."""
+"""Theorems 1 and 2, written again from docs/algorithms.md, and one small case worked by hand."""
 
 from __future__ import annotations
 

@@ -19,7 +19,8 @@ INF = float("inf")
 
 
 def plain_rule(phases: list, costs: list, budget: Fraction | None) -> list[list[int]] | None:
-    """math.md §6 word for word, in exact fractions; None where a floor would have to be undone.
+    """docs/decisions/0009-rounding-ties-and-no-usable-pull.md word for word, in exact fractions; None where a floor would
+    have to be undone.
 
     ``phases`` are (shares, τ); units are in the order natural, s, s', each by arm, so ties go to the lowest position.
     """

@@ -41,7 +41,7 @@ def test_phase_count_of_many() -> None:
 
 
 def test_product_reading() -> None:
-    """⌈ln 2 · ln(10 √T)⌉ in 50 digits; at most 6 phases up to T = 3·10^5 (math.md §9, row 1)."""
+    """⌈ln 2 · ln(10 √T)⌉ in 50 digits; at most 6 phases up to T = 3·10^5 (docs/decisions/0001-number-of-phases.md)."""
     for T in (1, 2, 3, 10, 100, 1000, 10**4, 10**5, 3 * 10**5, 10**6, 10**9):
         exact = Decimal(2).ln() * (Decimal(10) * Decimal(T).sqrt()).ln()
         assert phase_count(T, "product") == int(exact.to_integral_value(rounding="ROUND_CEILING"))

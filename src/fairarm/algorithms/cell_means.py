@@ -1,4 +1,4 @@
-"""Beliefs by cell means: one posterior for the θ of every cell, shared by all arms, groups and regimes (math.md §11)."""
+"""Beliefs by cell means: one posterior for the θ of every cell, shared by all arms, groups and regimes (docs/pool.md)."""
 
 from __future__ import annotations
 

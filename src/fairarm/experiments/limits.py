@@ -51,7 +51,7 @@ def known_cells(problem: Problem, world: World | None) -> KnownCells:
 
 
 def find_limit(problem: Problem, world: World | None, *, pulls: int | None = None) -> Limit:
-    """T* (math.md §11), exact where the outcome has two values, else in the normal approximation: see ``Limit.form``.
+    """T* (docs/pool.md, The limit), exact where the outcome has two values, else in the normal approximation: see ``Limit.form``.
 
     With ``pulls`` the costs count, at the average a run of so many may have; without, pulls are all that counts.
     """

@@ -43,8 +43,9 @@ CHECKED_CONTEXTS = 8
 class Layout:
     """How the first term is summed: the columns of a context, and the points of the others given a context.
 
-    Nothing observed that is left in the context may come after a column that is summed out (math.md §11). Where even V
-    has such a descendant, or its density cannot be integrated, a row is its own context and nothing is summed.
+    Nothing observed that is left in the context may come after a column that is summed out (docs/pool.md, When no law is
+    known). Where even V has such a descendant, or its density cannot be integrated, a row is its own context and nothing
+    is summed.
     """
 
     problem: Problem
