@@ -127,7 +127,7 @@ def _sources(module: Module, node: ast.ImportFrom, names: set[str]) -> list[str]
 
 def comments(module: Module) -> tuple[int, int]:
     """Lines with a comment, and lines of code."""
-    docs = set()
+    docs: set[int] = set()
     for node in ast.walk(module.tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             docs.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
