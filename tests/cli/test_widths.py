@@ -233,6 +233,25 @@ def test_a_sentence_is_broken_between_words(capsys: Any, monkeypatch: pytest.Mon
     assert out == ["one two", "  three four", "  five"]
 
 
+def test_init_at_every_width(at: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every word of the endless line, and every value with its count as the JSON has it; the log's names are not obeyed."""
+    monkeypatch.chdir(tmp_path)
+    rows = ["F,yes,1204", "M,no,88", "F,no,1204", "M,yes,310"] * 30 + ["U\x1b[31m,yes,88", "[/x],no,310"]
+    Path("log.csv").write_text("\n".join(["sex,offer,income", *rows]) + "\n", encoding="utf-8")
+    asked = ("init", "log.csv", "--sensitive", "sex", "--decision", "offer", "--outcome", "income")
+    whole = at(ENDLESS, *asked, "--out", "0.toml").split()
+    for width in WIDTHS:
+        Path("0.toml").unlink()
+        out = at(width, *asked, "--out", "0.toml")
+        assert out.split() == whole
+        assert max(cells(line) for line in out.splitlines()) <= width
+        assert "\x1b" not in out
+    document = json.loads(at(ENDLESS, *asked, "--out", "1.toml", "--json"))
+    for column in document["columns"]:
+        for value in (value for value in column["values"] if value["value"].isalnum()):
+            assert f"{value['value']} ({value['rows']})" in " ".join(whole)
+
+
 def test_the_tally_of_the_paper(capsys: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     out = printed(capsys, 60, monkeypatch, lambda: _tell([], tmp_path / "a-rather-long-name-of-a-folder" / "paper"))
     assert max(map(len, out)) <= 60 and "results.csv" in "".join(line.strip() for line in out)
