@@ -17,8 +17,8 @@ import numpy as np
 
 from fairarm import Arm, Outcome, Problem, Variable, load_problem, table
 from fairarm.algorithms import Algorithm, make_procedure
-from fairarm.algorithms.successive import SuccessiveRejection
-from fairarm.core.allocation import allocate
+from fairarm.algorithms.csr import SuccessiveRejection
+from fairarm.core.paper.allocation import allocate
 from fairarm.experiments.simulate import replicate, simulate
 from fairarm.problem.pulls import Plan
 from fairarm.worlds.network import NetworkWorld

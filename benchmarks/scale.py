@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairarm import Arm, Network, NetworkWorld, Outcome, Problem, Variable, batch, table
-from fairarm.algorithms.evidence import RowEvidence
 from fairarm.algorithms.registry import make_procedure
-from fairarm.core.allocation import Leakage, allocate
+from fairarm.beliefs.evidence import RowEvidence
+from fairarm.core.paper.allocation import Leakage, allocate
 from fairarm.experiments.simulate import replicate
 from fairarm.problem.tables import build_tables
 

@@ -17,7 +17,7 @@ from joblib import Parallel, delayed
 from fairarm import load_problem
 from fairarm.algorithms import make_procedure
 from fairarm.algorithms.state import Answer
-from fairarm.experiments.limits import find_limit
+from fairarm.experiments.limit import find_limit
 from fairarm.experiments.simulate import replicate
 from fairarm.worlds.network import NetworkWorld
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from fairarm.problem.model import Problem
     from fairarm.problem.network import Network
+    from fairarm.problem.problem import Problem
 
 Mechanism = tuple[tuple[str, ...], np.ndarray]
 """Parents, and P(node | parents) with one axis a parent and the node's own last."""
@@ -522,9 +522,9 @@ def state(name: str, code: int) -> str:
 def as_fairarm(case: Case, **options: Any) -> tuple[Problem, Network]:
     """The case as a Problem (without context law) and its Network. ``options`` replace arguments of Problem."""
     from fairarm.problem.mechanism import Arm, Table
-    from fairarm.problem.model import Problem
     from fairarm.problem.network import Network
     from fairarm.problem.outcome import Outcome
+    from fairarm.problem.problem import Problem
     from fairarm.problem.variables import Variable
 
     variables = [Variable(n, tuple(state(n, i) for i in range(case.sizes[n]))) for n in case.nodes]

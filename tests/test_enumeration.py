@@ -12,12 +12,12 @@ import pytest
 
 import oracle
 from fairarm.algorithms import algorithm
-from fairarm.algorithms.evidence import CellEvidence, RowEvidence
-from fairarm.core.estimators import dropped_mean
+from fairarm.beliefs.evidence import CellEvidence, RowEvidence
+from fairarm.core.paper.estimators import dropped_mean
 from fairarm.errors import OverlapError
 from fairarm.problem.context import ContextSample
-from fairarm.problem.model import Problem
 from fairarm.problem.network import Network
+from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch
 from fairarm.worlds import NetworkWorld, context_law
 

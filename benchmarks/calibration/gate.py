@@ -21,10 +21,10 @@ from benchmarks.calibration.strata import Stratum, strata
 from fairarm.algorithms.certificates import Certified
 from fairarm.algorithms.pool import Pool, PoolOptions
 from fairarm.algorithms.state import Answer, State
-from fairarm.core.certified import Ledger, Rule, certificate, open_ledger, settle
-from fairarm.core.region import intervals, mixture, share_interval
+from fairarm.core.proof.bets import Ledger, Rule, certificate, open_ledger, settle
+from fairarm.core.proof.region import intervals, mixture, share_interval
 from fairarm.core.types import BoolArray, FloatArray, IntArray
-from fairarm.experiments.limits import find_limit
+from fairarm.experiments.limit import find_limit
 from fairarm.experiments.simulate import replicate
 
 DELTA = 0.05

@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from fairarm.problem.inference import context_law
     from fairarm.problem.log_map import LogMap
     from fairarm.problem.mechanism import Arm, Code, Mechanism, Table, Unknown, table
-    from fairarm.problem.model import Problem
     from fairarm.problem.network import Network
     from fairarm.problem.outcome import Constraint, Outcome
+    from fairarm.problem.problem import Problem
     from fairarm.problem.pulls import Batch, Plan, batch
     from fairarm.problem.variables import Variable
     from fairarm.readers.networks import read_network
@@ -88,7 +88,7 @@ _HOME = {
     "fairarm.problem.inference": ("context_law",),
     "fairarm.problem.log_map": ("LogMap",),
     "fairarm.problem.mechanism": ("Arm", "Code", "Mechanism", "Table", "Unknown", "table"),
-    "fairarm.problem.model": ("Problem",),
+    "fairarm.problem.problem": ("Problem",),
     "fairarm.problem.network": ("Network",),
     "fairarm.problem.outcome": ("Constraint", "Outcome"),
     "fairarm.problem.pulls": ("Batch", "Plan", "batch"),

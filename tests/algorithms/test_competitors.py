@@ -13,21 +13,21 @@ from hypothesis import strategies as st
 
 from fairarm import load_problem
 from fairarm.algorithms import Status, algorithm, make_procedure
-from fairarm.algorithms.evidence import CellEvidence, RowEvidence
-from fairarm.algorithms.importance import BalanceHeuristic, balanced_means, group_shares
-from fairarm.algorithms.lucb import Bounds, TopFeasible, leader_and_challenger, own_bounds, radius
+from fairarm.algorithms.mis import BalanceHeuristic, balanced_means, group_shares
 from fairarm.algorithms.procedure import verdict
-from fairarm.algorithms.purse import Purse, next_batch
+from fairarm.algorithms.pull_by_pull import Purse, next_batch
 from fairarm.algorithms.state import Answer, Guarantee
+from fairarm.algorithms.tf_lucb import Bounds, TopFeasible, leader_and_challenger, own_bounds, radius
 from fairarm.algorithms.top_two import TRIES, top_two
+from fairarm.beliefs.evidence import CellEvidence, RowEvidence
 from fairarm.errors import BudgetError, OptionError
 from fairarm.experiments.simulate import replicate
 from fairarm.problem.context import ContextSample
 from fairarm.problem.likelihood import Likelihood
 from fairarm.problem.mechanism import Arm, table
-from fairarm.problem.model import Problem
 from fairarm.problem.network import Network
 from fairarm.problem.outcome import Outcome
+from fairarm.problem.problem import Problem
 from fairarm.problem.variables import Variable
 from fairarm.worlds import NetworkWorld
 

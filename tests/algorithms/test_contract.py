@@ -16,9 +16,9 @@ from fairarm.algorithms import DESCRIPTIONS, Algorithm, Status, algorithm, resum
 from fairarm.errors import DataError
 from fairarm.problem.context import ContextSample
 from fairarm.problem.mechanism import Arm, table
-from fairarm.problem.model import Problem
 from fairarm.problem.network import Network
 from fairarm.problem.outcome import Outcome
+from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, Plan, batch
 from fairarm.problem.variables import Variable
 from fairarm.sealed import opened, sealed

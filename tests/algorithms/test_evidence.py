@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from test_contract import make_world, real_problem
 
-from fairarm.algorithms.evidence import CellEvidence, Evidence, RowEvidence, SumEvidence
+from fairarm.beliefs.evidence import CellEvidence, Evidence, RowEvidence, SumEvidence
 from fairarm.problem.pulls import Batch, Plan, groups_of, scaled_outcomes
 
 REGIMES = [(0,), (1,), (2,), (1, 2), (0, 1, 2)]

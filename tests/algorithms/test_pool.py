@@ -18,19 +18,19 @@ from scipy import stats
 import oracle
 from fairarm.algorithms import Algorithm, Status, algorithm, make_procedure, resume
 from fairarm.algorithms.certificates import Certified
-from fairarm.algorithms.evidence import CellEvidence
 from fairarm.algorithms.pool import FIRST_LOOK, PHASES, Pool
 from fairarm.algorithms.procedure import verdict
 from fairarm.algorithms.state import Answer, Guarantee, State, Verdict
+from fairarm.beliefs.evidence import CellEvidence
 from fairarm.catalog.synthetic import synthetic
-from fairarm.core.certified import open_ledger, settle
+from fairarm.core.proof.bets import open_ledger, settle
 from fairarm.core.types import IntArray
 from fairarm.errors import BudgetError, OptionError
 from fairarm.experiments.simulate import replicate
 from fairarm.problem.mechanism import Arm, table
-from fairarm.problem.model import Problem
 from fairarm.problem.network import Network
 from fairarm.problem.outcome import Outcome
+from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch
 from fairarm.problem.variables import Variable
 from fairarm.worlds import NetworkWorld

@@ -15,11 +15,13 @@ from benchmarks.calibration.strata import CLEAR, CLEAR_THETA, chain, make_world,
 from scipy.special import xlogy
 from scipy.stats import beta, betabinom
 
-from fairarm.algorithms import cell_means
-from fairarm.algorithms.evidence import CellEvidence
 from fairarm.algorithms.pool import Pool, PoolOptions
-from fairarm.core import certified, prior, region
-from fairarm.core.certified import UNDECIDED, Rule, open_ledger
+from fairarm.beliefs import cells as cell_means
+from fairarm.beliefs.evidence import CellEvidence
+from fairarm.core.posterior import prior
+from fairarm.core.proof import bets as certified
+from fairarm.core.proof import region
+from fairarm.core.proof.bets import UNDECIDED, Rule, open_ledger
 from fairarm.experiments.simulate import replicate
 
 HALF = np.array([0.5, 0.5])

@@ -14,7 +14,7 @@ import pytest
 from benchmarks.calibration import gate
 from benchmarks.calibration.strata import strata
 
-from fairarm.core.region import intervals
+from fairarm.core.proof.region import intervals
 
 RESULTS = Path(gate.__file__).parent
 RUNS, EASY_CAP, BORDER_CAP, SEED = 200, 2000, 250, 11

@@ -15,11 +15,13 @@ import pytest
 from scipy.special import betaln
 
 from fairarm.algorithms import certificates, pool
-from fairarm.algorithms.cell_means import CellBeliefs
-from fairarm.algorithms.evidence import CellEvidence
-from fairarm.core import certified, prior, region
-from fairarm.core.certified import Rule
-from fairarm.problem.model import Problem
+from fairarm.beliefs.cells import CellBeliefs
+from fairarm.beliefs.evidence import CellEvidence
+from fairarm.core.posterior import prior
+from fairarm.core.proof import bets as certified
+from fairarm.core.proof import region
+from fairarm.core.proof.bets import Rule
+from fairarm.problem.problem import Problem
 
 Patch = pytest.MonkeyPatch
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fairarm.algorithms.evidence import RowEvidence
+from fairarm.beliefs.evidence import RowEvidence
 from fairarm.catalog.continuous import beta_mixtures, gaussian_arms
 from fairarm.errors import OptionError
-from fairarm.problem.model import Problem
+from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Plan
 from fairarm.worlds.function import FunctionWorld
 

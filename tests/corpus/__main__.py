@@ -22,7 +22,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from corpus.inputs import all_cases  # noqa: E402
 from corpus.running import MEGABYTES, SECONDS, as_json, run_all, table  # noqa: E402
 
-
 PAGE = f"""# Hostile and broken input
 
 Made by `python tests/corpus --page benchmarks/hostile.md`: every input of the corpus, each in a process of its own. Refused: one

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from fairarm import Arm, LogMap, Outcome, Problem, Unknown, Variable, algorithm, evaluate, load_problem, table
-from fairarm.algorithms.evidence import CellEvidence, SumEvidence
-from fairarm.core.bernstein import cut_level
-from fairarm.core.region import Intervals
+from fairarm.beliefs.evidence import CellEvidence, SumEvidence
+from fairarm.core.proof.log_intervals import cut_level
+from fairarm.core.proof.region import Intervals
 from fairarm.errors import DataError, OptionError
 from fairarm.experiments.evaluate import certified_answer, support_of
 from fairarm.experiments.logged import cells_by_group, cut_sums, narrowed

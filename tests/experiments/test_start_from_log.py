@@ -11,11 +11,11 @@ import pytest
 
 from fairarm import Arm, FunctionWorld, Outcome, Problem, Truth, Variable, identify, load_problem, plan, simulate, table
 from fairarm.algorithms import algorithm
-from fairarm.algorithms.evidence import CellEvidence
-from fairarm.algorithms.warm_start import log_evidence
+from fairarm.beliefs.evidence import CellEvidence
+from fairarm.beliefs.from_log import log_evidence
 from fairarm.errors import DataError, OptionError, ProblemError
-from fairarm.experiments.log_truths import LogTruths, counted_log
-from fairarm.experiments.planning import _countable
+from fairarm.experiments.plan import _countable
+from fairarm.experiments.truths_from_log import LogTruths, counted_log
 from fairarm.problem.pulls import Batch, Plan
 from fairarm.worlds import World
 from fairarm.worlds.cells import CellWorlds

@@ -32,10 +32,10 @@ from fairarm import (
     table,
     write_problem,
 )
-from fairarm.algorithms import cell_means
-from fairarm.algorithms.base import fingerprint
-from fairarm.algorithms.cell_means import CellBeliefs
-from fairarm.algorithms.evidence import CellEvidence
+from fairarm.algorithms.run import fingerprint
+from fairarm.beliefs import cells as cell_means
+from fairarm.beliefs.cells import CellBeliefs
+from fairarm.beliefs.evidence import CellEvidence
 from fairarm.errors import DataError, OptionError, ProblemError, ReadError
 from fairarm.problem.space import CellSpace
 from fairarm.readers.problem_file import parse_problem, problem_schema, read_problem

@@ -14,8 +14,8 @@ import pytest
 from fairarm.catalog import load_problem
 from fairarm.errors import DataError
 from fairarm.problem.mechanism import Arm, table
-from fairarm.problem.model import Problem
 from fairarm.problem.outcome import Outcome
+from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import MOST_ROWS, Batch, batch, check_batch
 from fairarm.problem.variables import Variable
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import oracle
-from fairarm.algorithms.cell_means import CONTEXT_ROWS, CellBeliefs
-from fairarm.algorithms.evidence import CellEvidence
+from fairarm.beliefs.cells import CONTEXT_ROWS, CellBeliefs
+from fairarm.beliefs.evidence import CellEvidence
 from fairarm.problem.context import ContextSample
-from fairarm.problem.model import Problem
+from fairarm.problem.problem import Problem
 from fairarm.problem.shared_cells import free_columns
 from fairarm.worlds import context_law
 

@@ -10,8 +10,8 @@ from fairarm.experiments.evaluate import ArmEvaluation, Estimate, Evaluation, Ne
 from fairarm.logs.findings import Finding
 from fairarm.problem.fitting import FittedNote
 from fairarm.problem.mechanism import Arm, table
-from fairarm.problem.model import Problem
 from fairarm.problem.outcome import Outcome
+from fairarm.problem.problem import Problem
 from fairarm.problem.variables import Variable
 
 ASSUMPTIONS = (

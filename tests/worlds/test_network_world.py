@@ -13,9 +13,9 @@ from scipy.stats import chi2
 import oracle
 from fairarm.errors import DataError, ProblemError
 from fairarm.problem.mechanism import Arm, Table, table
-from fairarm.problem.model import Problem
 from fairarm.problem.network import Network
 from fairarm.problem.outcome import Outcome
+from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Plan, batch, check_batch
 from fairarm.problem.variables import Variable
 from fairarm.worlds import FunctionWorld, NetworkWorld, Truth, context_law

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairarm.algorithms.evidence import Evidence
 from fairarm.algorithms.state import Answer, Proof
-from fairarm.core.certified import NONE_FAIR, UNDECIDED, Ledger, Rule, certificate, open_ledger, settle
+from fairarm.beliefs.evidence import Evidence
+from fairarm.core.proof.bets import NONE_FAIR, UNDECIDED, Ledger, Rule, certificate, open_ledger, settle
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import OptionError
-from fairarm.problem.model import Problem
+from fairarm.problem.problem import Problem
 from fairarm.problem.shared_cells import SharedCells
 
 MOST_CLAIMS = 16_000_000

@@ -19,18 +19,18 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fairarm.algorithms.beliefs import Beliefs, DesignBasis, believe
 from fairarm.algorithms.certificates import Certified
-from fairarm.algorithms.evidence import CellEvidence, Evidence, RowEvidence
 from fairarm.algorithms.procedure import BaseProcedure
 from fairarm.algorithms.state import Answer, Belief, Guarantee, Proof, State
-from fairarm.algorithms.warm_start import growing_parts
-from fairarm.core.allocation import require_affordable
-from fairarm.core.design import alternatives, best_fair_arm, plan_pulls
-from fairarm.core.rounding import round_pulls
+from fairarm.beliefs.beliefs import Beliefs, DesignBasis, believe
+from fairarm.beliefs.evidence import CellEvidence, Evidence, RowEvidence
+from fairarm.beliefs.from_log import growing_parts
+from fairarm.core.design.events import alternatives, best_fair_arm, plan_pulls
+from fairarm.core.design.rounding import round_pulls
+from fairarm.core.paper.allocation import require_affordable
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import OptionError
-from fairarm.problem.model import Problem
+from fairarm.problem.problem import Problem
 
 PHASES = 4
 """Phases after the first, which pulls only the cheapest arms."""

@@ -7,10 +7,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from fairarm.algorithms.evidence import CellEvidence, Evidence, RowEvidence
 from fairarm.algorithms.state import Answer, ArmReport, Belief, Guarantee, Proof, Reason, State, Status, Verdict
+from fairarm.beliefs.evidence import CellEvidence, Evidence, RowEvidence
+from fairarm.errors import OptionError
 from fairarm.problem.mechanism import NO_FAIR_ARM
-from fairarm.problem.model import Problem
+from fairarm.problem.problem import Problem
 
 
 class Procedure(Protocol):
@@ -57,6 +58,15 @@ class Procedure(Protocol):
     def step(self, state: State, in_phase: Evidence, in_stage: Evidence, seed: int) -> State:
         """Close the phase, with the evidence of this phase and of its whole stage; the next plan is out, or the end."""
         ...
+
+
+def require_log_start(name: str, procedure: Procedure) -> None:
+    """An error where the rows of a log would not count."""
+    if not procedure.takes_log:
+        raise OptionError(
+            f"'{name}' cannot start from a log: it estimates from each phase's own pulls, so that the log would count for "
+            f"nothing. Use 'pool', or a version that counts all pulls so far ('csr-v2', 'two-stage-v2', 'sris-v2')."
+        )
 
 
 @dataclass(frozen=True)

@@ -9,19 +9,19 @@ from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
-from fairarm.algorithms.base import Algorithm
-from fairarm.algorithms.importance import BalanceHeuristic
-from fairarm.algorithms.lucb import TopFeasible
+from fairarm.algorithms.csr import Readings, successive
+from fairarm.algorithms.mis import BalanceHeuristic
 from fairarm.algorithms.pool import Pool, PoolOptions
 from fairarm.algorithms.procedure import Procedure
+from fairarm.algorithms.run import Algorithm
 from fairarm.algorithms.saved import WHAT, opened_run
 from fairarm.algorithms.state import checked_leaf
-from fairarm.algorithms.successive import Readings, successive
+from fairarm.algorithms.tf_lucb import TopFeasible
 from fairarm.algorithms.top_two import TopTwo, TopTwoOptions
 from fairarm.algorithms.uniform import Uniform
-from fairarm.algorithms.warm_start import log_evidence
+from fairarm.beliefs.from_log import log_evidence
 from fairarm.errors import BudgetError, DataError, OptionError
-from fairarm.problem.model import Problem
+from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch
 from fairarm.sealed import damaged
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from fairarm.errors import DataError
 from fairarm.problem.context import ContextLaw
-from fairarm.problem.model import Problem
+from fairarm.problem.problem import Problem
 from fairarm.sealed import damaged, opened, sealed
 
 SCHEMA = 4

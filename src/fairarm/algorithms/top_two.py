@@ -22,13 +22,13 @@ from typing import Any
 
 import numpy as np
 
-from fairarm.algorithms.beliefs import believe
-from fairarm.algorithms.evidence import Evidence
 from fairarm.algorithms.pool import ANSWER_DRAWS, Pool, PoolOptions, belief_of, closed_phase
 from fairarm.algorithms.procedure import BaseProcedure
-from fairarm.algorithms.purse import Purse, Wanted, next_batch, require_few_pulls
+from fairarm.algorithms.pull_by_pull import Purse, Wanted, next_batch, require_few_pulls
 from fairarm.algorithms.state import Answer, Guarantee, State
-from fairarm.core.design import best_fair_arm
+from fairarm.beliefs.beliefs import believe
+from fairarm.beliefs.evidence import Evidence
+from fairarm.core.design.events import best_fair_arm
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 
 TRIES = 100

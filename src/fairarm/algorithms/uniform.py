@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairarm.algorithms.evidence import Evidence
 from fairarm.algorithms.procedure import BaseProcedure
 from fairarm.algorithms.state import Answer, State
-from fairarm.core.allocation import require_affordable
-from fairarm.core.rejection import highest
-from fairarm.core.rounding import round_pulls
+from fairarm.beliefs.evidence import Evidence
+from fairarm.core.design.rounding import round_pulls
+from fairarm.core.paper.allocation import require_affordable
+from fairarm.core.paper.rejection import highest
 from fairarm.core.types import FloatArray
 
 

@@ -15,8 +15,8 @@ from fairarm.catalog.hepar2 import hepar2, hepar2_binding
 from fairarm.catalog.sris import sris
 from fairarm.catalog.synthetic import settings, synthetic
 from fairarm.errors import OptionError, ProblemError, ReadError
-from fairarm.problem.model import Problem
 from fairarm.problem.network import Network
+from fairarm.problem.problem import Problem
 from fairarm.readers.problem_file import read_problem
 from fairarm.shown import Fact, Shown
 from fairarm.worlds.base import World

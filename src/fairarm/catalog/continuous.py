@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, ndtr, ndtri
 
-from fairarm.core.doubly_robust import legendre_panels
+from fairarm.core.posterior.doubly_robust import legendre_panels
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import OptionError
 from fairarm.problem.context import ContextLaw
 from fairarm.problem.mechanism import Arm, Code, Columns
-from fairarm.problem.model import ROOT_BUDGET, Problem
 from fairarm.problem.outcome import Outcome
+from fairarm.problem.problem import ROOT_BUDGET, Problem
 from fairarm.problem.variables import Variable
 from fairarm.worlds.base import Truth
 from fairarm.worlds.function import FunctionWorld

@@ -17,9 +17,9 @@ from fairarm.errors import OptionError
 from fairarm.problem.graph import Graph
 from fairarm.problem.inference import context_law
 from fairarm.problem.mechanism import Arm, Table
-from fairarm.problem.model import ROOT_BUDGET, Problem
 from fairarm.problem.network import Network
 from fairarm.problem.outcome import Constraint, Outcome
+from fairarm.problem.problem import ROOT_BUDGET, Problem
 from fairarm.readers.bif import read_bif
 from fairarm.worlds.network import NetworkWorld
 

@@ -13,9 +13,9 @@ from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import OptionError
 from fairarm.problem.graph import Graph
 from fairarm.problem.mechanism import Arm, table
-from fairarm.problem.model import ROOT_BUDGET, Problem
 from fairarm.problem.network import Network
 from fairarm.problem.outcome import Outcome
+from fairarm.problem.problem import ROOT_BUDGET, Problem
 from fairarm.problem.variables import Variable
 
 FLIP = 0.01

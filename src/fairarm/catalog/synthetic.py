@@ -14,13 +14,13 @@ from typing import Literal
 
 import numpy as np
 
-from fairarm.core.divergence import exponential_divergence
+from fairarm.core.paper.divergence import exponential_divergence
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import OptionError
 from fairarm.problem.mechanism import Arm, Table
-from fairarm.problem.model import Problem
 from fairarm.problem.network import Network
 from fairarm.problem.outcome import Outcome
+from fairarm.problem.problem import Problem
 from fairarm.problem.variables import Variable
 
 Band = tuple[float, float]

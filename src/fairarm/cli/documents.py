@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from fairarm.core.limit import Limit
+from fairarm.core.limit.fewest_pulls import Limit
 from fairarm.experiments import Evaluation, ExperimentPlan, Identification, Inspection, Simulation
-from fairarm.problem.model import Problem
+from fairarm.problem.problem import Problem
 from fairarm.worlds.base import Truth
 
 

@@ -13,7 +13,7 @@ from fairarm.errors import DataError, OptionError, printable
 
 if TYPE_CHECKING:
     from fairarm.catalog import Scenario
-    from fairarm.problem.model import Problem
+    from fairarm.problem.problem import Problem
     from fairarm.problem.pulls import Batch
 
 T = TypeVar("T")

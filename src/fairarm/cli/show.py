@@ -12,7 +12,7 @@ from fairarm.algorithms import Verdict
 from fairarm.cli.terminal import Column, Styled, numbers, say, table
 from fairarm.experiments import ExperimentPlan, Identification, Inspection, Simulation
 from fairarm.experiments.identify import PhaseStory
-from fairarm.problem.model import Problem
+from fairarm.problem.problem import Problem
 from fairarm.reports.words import (
     count,
     digits_of,

@@ -2,10 +2,10 @@
 
 from fairarm.experiments.evaluate import Evaluation, evaluate
 from fairarm.experiments.identify import Identification, identify
-from fairarm.experiments.inspection import Inspection, inspect
-from fairarm.experiments.limits import find_limit
+from fairarm.experiments.inspect import Inspection, inspect
+from fairarm.experiments.limit import find_limit
 from fairarm.experiments.logged import LoggedPulls, read_log
-from fairarm.experiments.planning import ExperimentPlan, plan
+from fairarm.experiments.plan import ExperimentPlan, plan
 from fairarm.experiments.simulate import Point, Simulation, simulate
 
 __all__ = [

@@ -7,13 +7,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fairarm.algorithms.beliefs import Beliefs
-from fairarm.algorithms.logged_rows import LoggedBeliefs
 from fairarm.algorithms.pool import belief_of, planned_pulls
 from fairarm.algorithms.state import Belief, Status
-from fairarm.core.design import best_fair_arm
-from fairarm.core.doubly_robust import PRIOR_SD
-from fairarm.core.region import Intervals
+from fairarm.beliefs.beliefs import Beliefs
+from fairarm.beliefs.logged_rows import LoggedBeliefs
+from fairarm.core.design.events import best_fair_arm
+from fairarm.core.posterior.doubly_robust import PRIOR_SD
+from fairarm.core.proof.region import Intervals
 from fairarm.core.statistics import difference_interval
 from fairarm.core.types import BoolArray, FloatArray
 from fairarm.errors import OptionError
@@ -22,7 +22,7 @@ from fairarm.logs.findings import Finding
 from fairarm.logs.reading import Dropped
 from fairarm.problem.fitting import FittedNote
 from fairarm.problem.mechanism import NO_FAIR_ARM
-from fairarm.problem.model import Problem
+from fairarm.problem.problem import Problem
 from fairarm.shown import Fact, Shown
 
 DRAWS = 4000

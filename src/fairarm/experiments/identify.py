@@ -10,7 +10,7 @@ import numpy as np
 
 from fairarm.algorithms import DEFAULT, BestMixture, Verdict, algorithm
 from fairarm.errors import ProblemError
-from fairarm.problem.model import Problem
+from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, Pulls
 from fairarm.shown import Fact, Shown
 from fairarm.worlds.base import Truth, World

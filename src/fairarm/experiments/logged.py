@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from fairarm.algorithms.beliefs import Beliefs, believe
-from fairarm.algorithms.doubly_robust import choose_method
-from fairarm.algorithms.evidence import CellEvidence, SumEvidence
-from fairarm.algorithms.logged_rows import LoggedBeliefs, believe_rows
-from fairarm.core.bernstein import CutSums, bound_delta, cut_level, weighted_intervals
-from fairarm.core.region import Intervals, intervals
+from fairarm.beliefs.beliefs import Beliefs, believe
+from fairarm.beliefs.evidence import CellEvidence, SumEvidence
+from fairarm.beliefs.logged_rows import LoggedBeliefs, believe_rows
+from fairarm.beliefs.robust import choose_method
+from fairarm.core.proof.log_intervals import CutSums, bound_delta, cut_level, weighted_intervals
+from fairarm.core.proof.region import Intervals, intervals
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import DataError
 from fairarm.logs.checks import WeightCheck, check_cells, check_counts, check_duplicates, check_weights
@@ -22,7 +22,7 @@ from fairarm.logs.sources import open_log
 from fairarm.problem.fitting import FittedNote, fit_mechanisms
 from fairarm.problem.likelihood import likelihood
 from fairarm.problem.mechanism import Unknown
-from fairarm.problem.model import Problem
+from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, groups_of
 from fairarm.problem.shared_cells import missing_children
 from fairarm.problem.space import CellSpace

@@ -14,7 +14,7 @@ import numpy as np
 
 from fairarm.algorithms.state import Answer
 from fairarm.core.types import BoolArray, FloatArray, IntArray
-from fairarm.problem.model import Problem
+from fairarm.problem.problem import Problem
 from fairarm.worlds.cells import CellWorlds
 
 RANGE_SHARE = 0.02

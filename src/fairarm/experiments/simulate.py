@@ -15,17 +15,17 @@ from typing import Any, Protocol
 import numpy as np
 
 from fairarm.algorithms import Algorithm, make_procedure, options_of
-from fairarm.algorithms.evidence import CellEvidence, RowEvidence
-from fairarm.algorithms.procedure import Procedure
+from fairarm.algorithms.procedure import Procedure, require_log_start
 from fairarm.algorithms.state import Answer, State
-from fairarm.algorithms.warm_start import log_evidence, require_log_start, rows_of
+from fairarm.beliefs.evidence import CellEvidence, RowEvidence
+from fairarm.beliefs.from_log import log_evidence, rows_of
 from fairarm.core.statistics import wilson_interval
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import OptionError, ProblemError
 from fairarm.experiments.identify import require_world
-from fairarm.experiments.limits import find_limit
+from fairarm.experiments.limit import find_limit
 from fairarm.experiments.workers import watched_workers
-from fairarm.problem.model import Problem
+from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch
 from fairarm.shown import Fact, Shown
 from fairarm.worlds.base import World

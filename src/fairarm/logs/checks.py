@@ -10,7 +10,7 @@ from fairarm.core.types import FloatArray, IntArray
 from fairarm.logs.findings import MISMATCH, Finding, contingency, mismatch
 from fairarm.logs.table import LogTable
 from fairarm.problem.mechanism import Mechanism
-from fairarm.problem.model import Problem
+from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, groups_of
 from fairarm.problem.space import CellSpace
 

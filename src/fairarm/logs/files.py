@@ -22,8 +22,8 @@ from fairarm.errors import ReadError, one_line
 from fairarm.logs.csv_files import header
 from fairarm.logs.engines import Dask, DuckDB, Engine
 from fairarm.logs.json_lines import check_rows, types_by_duckdb
+from fairarm.logs.library_errors import speaking
 from fairarm.logs.schemas import EXACT, TEXT, Agreement, Alike, agree, check_names, duckdb_type, parquet_kinds
-from fairarm.logs.trouble import speaking
 from fairarm.optional import require
 
 FORMATS = {

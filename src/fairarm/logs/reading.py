@@ -18,7 +18,7 @@ from fairarm.logs.findings import EXAMPLES, Finding, Tally
 from fairarm.logs.table import Due, LogTable, RealColumn
 from fairarm.logs.values import DUE, NO_TIME, NOT_DUE, object_array
 from fairarm.problem.log_map import LogMap
-from fairarm.problem.model import Problem
+from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import UNKNOWN_ARM, Batch, LoggedRows
 from fairarm.problem.space import MAX_CELLS
 

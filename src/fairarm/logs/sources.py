@@ -21,8 +21,8 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 from weakref import finalize
 
 from fairarm.errors import DataError, OptionError, ReadError, one_line
+from fairarm.logs.library_errors import speaking
 from fairarm.logs.table import LogTable
-from fairarm.logs.trouble import speaking
 from fairarm.optional import require
 
 SECONDS = 10

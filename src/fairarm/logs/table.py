@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import DataError, OptionError, one_line
 from fairarm.logs import values as plain
-from fairarm.logs.trouble import speaking
+from fairarm.logs.library_errors import speaking
 from fairarm.logs.values import (
     BAD,
     DROP,

@@ -11,7 +11,7 @@ from fairarm.problem.context import ContextSample
 from fairarm.problem.mechanism import Arm
 
 if TYPE_CHECKING:
-    from fairarm.problem.model import Problem
+    from fairarm.problem.problem import Problem
 
 
 def with_arms(problem: Problem, arms: Iterable[Arm | str], costs: Mapping[str, Iterable[float]] | None) -> Problem:

@@ -15,10 +15,10 @@ import numpy as np
 
 from fairarm.core.types import FloatArray
 from fairarm.errors import ProblemError
+from fairarm.problem.arms_from_models import Model
 from fairarm.problem.calls import ask, numbers
 from fairarm.problem.labels import same_label, shown_values, values_of
 from fairarm.problem.mechanism import Columns, checked_rows
-from fairarm.problem.models import Model
 from fairarm.problem.variables import Variable
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from fairarm.core.types import IntArray
 from fairarm.errors import DataError, ProblemError
 from fairarm.problem.mechanism import Arm, Columns, Mechanism, Table, Unknown, check_size
-from fairarm.problem.model import Problem
+from fairarm.problem.problem import Problem
 from fairarm.problem.shared_cells import missing_children
 from fairarm.problem.space import CellSpace
 

@@ -13,8 +13,8 @@ from fairarm.core.types import FloatArray
 from fairarm.errors import ProblemError
 from fairarm.problem.context import ContextLaw
 from fairarm.problem.mechanism import MAX_ENTRIES, check_size
-from fairarm.problem.model import Problem
 from fairarm.problem.network import Network
+from fairarm.problem.problem import Problem
 
 
 def shared_factor(network: Network, problem: Problem, columns: tuple[str, ...]) -> FloatArray:

@@ -18,7 +18,7 @@ from fairarm.errors import ProblemError
 from fairarm.problem.mechanism import Columns
 
 if TYPE_CHECKING:
-    from fairarm.problem.model import Problem
+    from fairarm.problem.problem import Problem
 
 
 @dataclass(frozen=True)

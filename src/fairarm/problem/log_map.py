@@ -11,7 +11,7 @@ from fairarm.errors import ProblemError
 from fairarm.problem.names import check_column
 
 if TYPE_CHECKING:
-    from fairarm.problem.model import Problem
+    from fairarm.problem.problem import Problem
 
 
 MOST_DROPPED = 200

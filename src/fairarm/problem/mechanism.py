@@ -362,7 +362,7 @@ class Arm:
         It receives the inputs' columns: codes of states, or real values. A rule that decides returns labels or codes,
         and ``states`` (the decision's, in order) is then needed. ``explore`` as in `from_classifier`.
         """
-        from fairarm.problem.models import callable_model
+        from fairarm.problem.arms_from_models import callable_model
 
         return cls(name, callable_model(name, function, decision, inputs, explore, states))
 
@@ -373,6 +373,6 @@ class Arm:
         ``density`` is a distribution of scipy.stats with its parameters (anything with ``logpdf``), or a function of
         the columns that returns one (parameters are arrays, one entry a row) or the log-density of the decision.
         """
-        from fairarm.problem.models import density_code
+        from fairarm.problem.arms_from_models import density_code
 
         return cls(name, density_code(density, decision, inputs))

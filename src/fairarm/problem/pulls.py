@@ -20,7 +20,7 @@ from fairarm.problem.variables import Variable
 from fairarm.shown import Fact, Shown
 
 if TYPE_CHECKING:
-    from fairarm.problem.model import Problem
+    from fairarm.problem.problem import Problem
 
 
 MOST_ROWS = 1 << 53

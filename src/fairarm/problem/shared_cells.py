@@ -24,7 +24,7 @@ from fairarm.problem.mechanism import Mechanism, Table
 from fairarm.problem.space import CellSpace
 
 if TYPE_CHECKING:
-    from fairarm.problem.model import Problem
+    from fairarm.problem.problem import Problem
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairarm.core.divergence import exponential_divergence
-from fairarm.core.estimators import gap_weights, outcome_weights
+from fairarm.core.paper.divergence import exponential_divergence
+from fairarm.core.paper.estimators import gap_weights, outcome_weights
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import OverlapError, ProblemError
 from fairarm.problem.context import ContextLaw, ContextSample
@@ -18,7 +18,7 @@ from fairarm.problem.likelihood import Likelihood, likelihood
 from fairarm.problem.space import CellSpace
 
 if TYPE_CHECKING:
-    from fairarm.problem.model import Problem
+    from fairarm.problem.problem import Problem
 
 LAW_TOLERANCE = 1e-6
 """How far the declared law of the cells may be from summing to 1 under any arm and group."""

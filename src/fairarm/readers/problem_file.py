@@ -21,9 +21,9 @@ from fairarm.problem.graph import Graph
 from fairarm.problem.inference import context_law
 from fairarm.problem.log_map import LogMap
 from fairarm.problem.mechanism import Arm, Mechanism, Table, Unknown, check_size
-from fairarm.problem.model import NATURAL, Problem
 from fairarm.problem.network import Network
 from fairarm.problem.outcome import Constraint, Outcome
+from fairarm.problem.problem import NATURAL, Problem
 from fairarm.problem.variables import Variable
 from fairarm.readers.networks import read_network
 from fairarm.readers.text import one_line, read_text

@@ -12,8 +12,8 @@ from fairarm.errors import ProblemError
 from fairarm.files import write_whole
 from fairarm.problem.context import ContextLaw
 from fairarm.problem.mechanism import Mechanism, Table, Unknown
-from fairarm.problem.model import Problem
 from fairarm.problem.network import Network
+from fairarm.problem.problem import Problem
 
 
 def write_problem(problem: Problem, path: Path, network: Network | None = None) -> None:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from fairarm.experiments.planning import ExperimentPlan, PlanPoint
+from fairarm.experiments.plan import ExperimentPlan, PlanPoint
 from fairarm.experiments.simulate import Point, Simulation
 from fairarm.files import check_path, write_whole
 from fairarm.optional import require

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 
 from fairarm.algorithms import BestMixture, Verdict
-from fairarm.core.limit import Limit
+from fairarm.core.limit.fewest_pulls import Limit
 from fairarm.experiments import Evaluation, Inspection
 from fairarm.experiments.evaluate import ArmEvaluation
-from fairarm.problem.model import Problem
 from fairarm.problem.outcome import Outcome
+from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Pulls
 
 LARGE = 1000.0

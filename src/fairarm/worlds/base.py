@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from fairarm.core.types import BoolArray, FloatArray
-from fairarm.problem.model import Problem
+from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, Plan
 
 

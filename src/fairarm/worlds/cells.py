@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairarm.core.types import FloatArray, IntArray
-from fairarm.problem.model import Problem
+from fairarm.problem.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)

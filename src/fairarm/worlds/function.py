@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from fairarm.errors import DataError
 from fairarm.problem.calls import ask
-from fairarm.problem.model import Problem
+from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, Plan, batch
 from fairarm.worlds.base import Truth
 

@@ -17,8 +17,8 @@ from fairarm.problem.context import ContextLaw
 from fairarm.problem.graph import Graph, find_roles
 from fairarm.problem.inference import shared_factor
 from fairarm.problem.mechanism import Table
-from fairarm.problem.model import Problem
 from fairarm.problem.network import Network
+from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, Plan
 from fairarm.worlds.base import Truth
 

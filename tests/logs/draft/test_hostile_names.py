@@ -17,7 +17,7 @@ from fairarm.errors import OptionError
 from fairarm.logs.draft import draft_problem
 from fairarm.logs.draft.naming import key, plain_name, quoted, shown
 from fairarm.logs.sources import open_log
-from fairarm.problem.model import Problem
+from fairarm.problem.problem import Problem
 from fairarm.readers.problem_file import parse_problem
 
 HOSTILE = {

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairarm.algorithms import make_procedure
-from fairarm.algorithms.successive import SuccessiveRejection
+from fairarm.algorithms.csr import SuccessiveRejection
 from fairarm.catalog import load_problem
-from fairarm.core.bounds import error_bound, no_fair_arm_bound
+from fairarm.core.paper.bounds import error_bound, no_fair_arm_bound
 from fairarm.errors import OptionError
 from fairarm.experiments.paper.plan import PaperPoint
-from fairarm.problem.model import Problem
+from fairarm.problem.problem import Problem
 from fairarm.worlds.base import Truth
 
 GRID = tuple(round(10 ** (half / 2)) for half in range(4, 33))

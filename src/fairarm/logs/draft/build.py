@@ -16,8 +16,8 @@ from fairarm.logs.reading import LogReader
 from fairarm.logs.table import LogTable
 from fairarm.problem.log_map import LogMap
 from fairarm.problem.mechanism import Arm, Unknown
-from fairarm.problem.model import Problem
 from fairarm.problem.outcome import Outcome
+from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import groups_of
 from fairarm.problem.variables import Variable
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fairarm.logs.draft.naming import key, quoted, shown
 from fairarm.logs.draft.roles import Choice
-from fairarm.problem.model import Problem
+from fairarm.problem.problem import Problem
 
 if TYPE_CHECKING:
     from fairarm.logs.draft.build import Described, Draft

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fairarm.experiments.evaluate import ArmEvaluation, Estimate, Evaluation
 from fairarm.logs.findings import Finding
 from fairarm.problem.mechanism import NO_FAIR_ARM
-from fairarm.problem.model import NATURAL, Problem
+from fairarm.problem.problem import NATURAL, Problem
 from fairarm.reports.page.charts import Cover, cover_figure
 from fairarm.reports.page.forest import Line, Marks, forest
 from fairarm.reports.page.parts import Block, Box, Card, Facts, Items, Page, Section, Table, Text, Tone

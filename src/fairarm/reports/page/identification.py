@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fairarm.algorithms.state import ArmReport, Verdict
 from fairarm.experiments.identify import Identification, PhaseStory
-from fairarm.problem.model import Problem
+from fairarm.problem.problem import Problem
 from fairarm.reports.page.charts import phase_figure
 from fairarm.reports.page.evaluation import PROBABLY, cut_note, fairness
 from fairarm.reports.page.forest import Line, Marks, forest

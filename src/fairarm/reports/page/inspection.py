@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from fairarm.core.types import FloatArray
-from fairarm.experiments.inspection import Inspection
-from fairarm.problem.model import Problem
+from fairarm.experiments.inspect import Inspection
+from fairarm.problem.problem import Problem
 from fairarm.reports.page.evaluation import cut_note, fairness
 from fairarm.reports.page.forest import Line, Marks, forest
 from fairarm.reports.page.maps import NAMED, map_figure

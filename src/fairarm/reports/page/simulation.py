@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairarm.experiments.simulate import Point, Simulation
-from fairarm.problem.model import Problem
+from fairarm.problem.problem import Problem
 from fairarm.reports.page.charts import error_figure
 from fairarm.reports.page.parts import Box, Facts, Figure, Page, Section, Table, Text
 from fairarm.reports.words import question, value, whole

@@ -13,7 +13,7 @@ from fairarm.reports.rendering import render
 if TYPE_CHECKING:
     from fairarm.experiments import Identification, Inspection, Simulation
     from fairarm.experiments.evaluate import Evaluation
-    from fairarm.problem.model import Problem
+    from fairarm.problem.problem import Problem
     from fairarm.reports.page.parts import Page
 
 FORMATS = (".html",)

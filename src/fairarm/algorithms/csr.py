@@ -1,0 +1,260 @@
+"""Successive rejection in phases: CSR, SRIS and the two-stage baselines are stages of one procedure (paper, section 4).
+
+A stage estimates outcomes, gaps, or both, and divides its pulls accordingly:
+CSR is one stage with both, SRIS one with outcomes, two-stage a stage with gaps and then one with outcomes.
+V1 estimates from the phase's own pulls, V2 from all pulls of the stage so far.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from fairarm.algorithms.procedure import BaseProcedure
+from fairarm.algorithms.state import Answer, Reason, State
+from fairarm.beliefs.evidence import Evidence
+from fairarm.core.design.rounding import round_pulls
+from fairarm.core.paper.allocation import Allocation, Leakage, allocate, require_affordable, require_room
+from fairarm.core.paper.estimators import ClipBase, dropped_mean
+from fairarm.core.paper.rejection import highest, safely_fair, surely_unfair, surely_worse
+from fairarm.core.paper.schedule import PhaseReading, phase_count, phase_lengths
+from fairarm.core.types import BoolArray, FloatArray
+from fairarm.errors import BudgetError, OptionError
+from fairarm.problem.problem import Problem
+
+
+@dataclass(frozen=True)
+class Readings:
+    """Where the paper can be read in two ways: the defaults are ours, docs/decisions says why."""
+
+    phases: PhaseReading = "log2"
+    """n(T): ⌈log2(10√T)⌉, or the product log 2 · log 10√T."""
+    clip_base: ClipBase = "2"
+    """Base of the logarithm in the threshold 2 log(2/ε) M."""
+    programme: Literal["reciprocal", "literal"] = "reciprocal"
+    """Entries of the programme: 1/M and 1/D, or M and D themselves paired as printed."""
+    outcome_pulls: Literal["natural", "all"] = "natural"
+    """Ŷ from natural pulls, or from all pulls of an arm, forced ones too (biased toward the forced group)."""
+    final_arm: Literal["best", "random"] = "best"
+    """SRIS's last word: the highest estimate, or a random arm of those left."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Pulls to spend, and what is estimated and tested with them."""
+
+    pulls: int
+    outcome: bool
+    gap: bool
+
+
+@dataclass(frozen=True)
+class SuccessiveRejection(BaseProcedure):
+    """The procedure (see the module's docstring). ``pooled``: V2."""
+
+    stages: tuple[Stage, ...]
+    pooled: bool
+    readings: Readings = Readings()
+    _programmes: dict[tuple[int, bytes], Allocation] = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        require_room(len(self.problem.arms), max(stage.outcome + 2 * stage.gap for stage in self.stages))
+        if self.tests_fairness:
+            self.problem.tables.require_overlap()
+        for stage in self.stages:  # a budget that cannot be met is an error before the first pull
+            require_affordable(self._costs(stage), self.problem.average_cost_budget(self.pulls))
+
+    @property
+    def tests_fairness(self) -> bool:
+        return any(stage.gap for stage in self.stages)
+
+    @property
+    def takes_log(self) -> bool:
+        """V2 only: the estimates of V1 are made of each phase's own pulls, and a log would count in none of them."""
+        return self.pooled
+
+    def options(self) -> dict[str, Any]:
+        return asdict(self.readings)
+
+    # ---- planning ----
+
+    def phases(self, stage: int) -> int:
+        return len(self._lengths[stage])
+
+    @cached_property
+    def _lengths(self) -> tuple[FloatArray, ...]:
+        """τ(1) … τ(n) of each stage."""
+        counts = [phase_count(stage.pulls, self.readings.phases) for stage in self.stages]
+        return tuple(phase_lengths(stage.pulls, n) for stage, n in zip(self.stages, counts, strict=True))
+
+    def _leakages(self, stage: Stage) -> list[Leakage]:
+        """Direction 0 (D^{s,s'}) is fed by pulls forced to s' (regime 2), direction 1 by s (regime 1)."""
+        tables, literal = self.problem.tables, self.readings.programme == "literal"
+        blocks = [(0, tables.M)] if stage.outcome else []
+        if stage.gap:
+            blocks += [(1 if literal else 2, tables.D[0]), (2 if literal else 1, tables.D[1])]
+        if not literal:
+            return [Leakage(regime, 1.0 / divergence) for regime, divergence in blocks]
+        if any(np.isinf(divergence).any() for _, divergence in blocks):
+            raise OptionError(
+                "The literal programme (M and D as entries) needs finite divergences; some arms do not overlap."
+            )
+        return [Leakage(regime, divergence) for regime, divergence in blocks]
+
+    def _allocation(self, stage: int, alive: BoolArray) -> Allocation:
+        """The programme for this set of arms, solved once."""
+        key = (stage, alive.tobytes())
+        if key not in self._programmes:
+            budget = self.problem.average_cost_budget(self.pulls)
+            self._programmes[key] = allocate(self._leakages(self.stages[stage]), self.problem.cost_array, budget, alive)
+        return self._programmes[key]
+
+    def value(self, alive: BoolArray) -> float:
+        """v*(B, R) of the first stage."""
+        return self._allocation(0, alive).value
+
+    def _costs(self, stage: Stage) -> FloatArray:
+        """Costs (R, K), +inf for regimes that the stage does not pull."""
+        costs = self.problem.cost_array.copy()
+        costs[0] = costs[0] if stage.outcome else np.inf
+        costs[1:] = costs[1:] if stage.gap else np.inf
+        return costs
+
+    def start(self, n: int) -> State:
+        return self._planned(
+            State.fresh(n, len(self.problem.regimes), len(self.problem.arms)), changed=np.ones(n, np.bool_)
+        )
+
+    def _planned(self, state: State, changed: BoolArray) -> State:
+        """The next phase's plan for every replicate still running; the programme is solved anew where R changed."""
+        stage = self.stages[state.stage]
+        lengths = self._lengths[state.stage]
+        last = state.phase + 1 == len(lengths)
+        reached = float(stage.pulls) if last else float(lengths[: state.phase + 1].sum())
+        shares, target, given = state.shares.copy(), state.target.copy(), state.given.copy()
+        budget, costs = self.problem.average_cost_budget(self.pulls), self._costs(stage)
+        for i in np.flatnonzero(state.running):
+            if changed[i]:
+                shares[i] = self._allocation(state.stage, state.alive[i]).shares
+            target[i] += shares[i] * lengths[state.phase]
+            given[i] = round_pulls(target[i], given[i], costs, budget, reached)
+        return state.but(phase=state.phase + 1, shares=shares, target=target, given=given, plan=given - state.given)
+
+    # ---- closing a phase ----
+
+    def step(self, state: State, in_phase: Evidence, in_stage: Evidence, seed: int) -> State:
+        stage = self.stages[state.stage]
+        state = self._estimated(state, stage, in_stage if self.pooled else in_phase)
+        before = state.alive
+        state, ended = self._rejected(state, stage)
+        over = state.phase == self.phases(state.stage)
+        ended |= state.running if over else False
+        state = self._concluded(state, stage, ended, seed) if self._is_last(state) else self._screened(state)
+        state = state.but(running=state.running & ~ended & (state.answer == Answer.PENDING))
+        if state.running.any():
+            return self._planned(state, np.any(before != state.alive, axis=1))
+        return self._next_stage(state)
+
+    def _is_last(self, state: State) -> bool:
+        return state.stage == len(self.stages) - 1
+
+    def _estimated(self, state: State, stage: Stage, evidence: Evidence) -> State:
+        """Ŷ and both ζ̂ of the arms still in R of running replicates; others keep their last estimate."""
+        tables, pulls, base = self.problem.tables, evidence.pulls(), self.readings.clip_base
+        outcomes, gaps = state.outcomes.copy(), state.gaps.copy()
+        fresh = state.alive & state.running[:, None]
+        if stage.outcome:
+            natural = self.readings.outcome_pulls == "natural"
+            terms = evidence.outcome_terms((0,) if natural else tuple(range(pulls.shape[1])))
+            found = dropped_mean(terms, pulls[:, 0] if natural else pulls.sum(axis=1), tables.M, state.phase, base)
+            outcomes = np.where(fresh, found, outcomes)
+        if stage.gap:
+            for direction, regime in ((0, 2), (1, 1)):
+                terms = evidence.gap_terms(direction)
+                found = dropped_mean(terms, pulls[:, regime], tables.D[direction], state.phase, base)
+                gaps[:, direction] = np.where(fresh, found, gaps[:, direction])
+        return state.but(outcomes=outcomes, gaps=gaps)
+
+    def _rejected(self, state: State, stage: Stage) -> tuple[State, BoolArray]:
+        """F and R after this phase, and which replicates end early because one arm is left (not if K is 1)."""
+        E, phase = self.problem.scaled_tolerance, state.phase
+        single = len(self.problem.arms) == 1 and stage.gap
+        alone = state.running & (state.alive.sum(axis=1) == 1) & (not single)
+        fair = state.alive & safely_fair(state.gaps, phase, E) if stage.gap else state.alive
+        ready = state.running & ~alone & (fair.any(axis=1) | (not stage.outcome))
+        worse = surely_worse(state.outcomes, fair, phase) if stage.outcome else np.False_
+        unfair = surely_unfair(state.gaps, phase, E) if stage.gap else np.False_
+        out = state.alive & (worse | unfair) & ready[:, None]
+        reason = np.where(unfair, Reason.UNFAIR, Reason.WORSE)
+        return (
+            state.but(
+                alive=state.alive & ~out,
+                fair=np.where(state.running[:, None], fair, state.fair) if stage.gap else state.fair,
+                closed=state.closed + state.running,
+                rejected=np.where(out, state.closed[:, None] + 1, state.rejected),
+                reason=np.where(out, reason, state.reason),
+            ),
+            alone,
+        )
+
+    def _screened(self, state: State) -> State:
+        """After a phase of a stage that only screens: no arm left means no fair arm."""
+        empty = state.running & ~state.alive.any(axis=1)
+        return state.but(answer=np.where(empty, Answer.NONE, state.answer))
+
+    def _concluded(self, state: State, stage: Stage, ended: BoolArray, seed: int) -> State:
+        """The answers of the replicates that end with this phase."""
+        answer = state.answer.copy()
+        for i in np.flatnonzero(ended):
+            answer[i] = self._answer(state, stage, int(i), seed)
+        return state.but(answer=answer)
+
+    def _answer(self, state: State, stage: Stage, i: int, seed: int) -> int:
+        alive = np.flatnonzero(state.alive[i])
+        if len(self.problem.arms) == 1 and stage.gap:
+            undefined = np.isnan(state.gaps[i]).any()
+            return 0 if state.fair[i, 0] else int(Answer.UNDECIDED if undefined else Answer.NONE)
+        if len(alive) == 1:
+            return int(alive[0])
+        candidates = state.fair[i] & state.alive[i] if stage.gap else state.alive[i]
+        if not candidates.any():
+            blind = np.isnan(state.gaps[i][:, alive]).any(axis=0).all()
+            return int(Answer.UNDECIDED if blind else Answer.NONE)
+        if not stage.gap and self.readings.final_arm == "random":
+            return int(np.random.default_rng([seed, int(state.closed[i]), i]).choice(alive))
+        if np.isneginf(highest(state.outcomes[i], candidates)):
+            return int(Answer.UNDECIDED)
+        return int(np.nanargmax(np.where(candidates, state.outcomes[i], -np.inf)))
+
+    def _next_stage(self, state: State) -> State:
+        """Every replicate has left this stage: the survivors start the next one, with a ledger of its own."""
+        pending = state.answer == Answer.PENDING
+        empty = np.zeros_like(state.plan)
+        if not pending.any():
+            return state.but(running=pending, plan=empty)
+        fresh = state.but(
+            stage=state.stage + 1, phase=0, running=pending, target=np.zeros_like(state.target), given=empty, plan=empty
+        )
+        return self._planned(fresh, pending)
+
+
+def _half(pulls: int) -> tuple[int, int]:
+    """T/2 for each stage; the odd pull goes to the second."""
+    return pulls // 2, pulls - pulls // 2
+
+
+def successive(kind: str, problem: Problem, pulls: int, pooled: bool, readings: Readings) -> SuccessiveRejection:
+    """CSR ("csr"), SRIS ("sris") or the two-stage baseline ("two-stage")."""
+    stages: Sequence[Stage] = (Stage(pulls, True, True),)
+    if kind == "sris":
+        stages = (Stage(pulls, True, False),)
+    elif kind == "two-stage":
+        if pulls < 2:
+            raise BudgetError(f"The two-stage algorithms need at least 2 pulls, one for each stage; got {pulls}.")
+        first, second = _half(pulls)
+        stages = (Stage(first, False, True), Stage(second, True, False))
+    return SuccessiveRejection(problem, pulls, tuple(stages), pooled, readings)

@@ -1,0 +1,276 @@
+"""Ask/tell: an algorithm as three calls around any procedure.
+
+    plan = algorithm.ask()          # what is missing of this phase; changes nothing
+    algorithm.tell(rows, id="...")  # rows or counts, in parts, in any order
+    algorithm.verdict()             # FOUND, NO_FAIR_ARM or UNDECIDED, with a reason for every arm
+
+A phase closes when its plan is met, or on `close_phase` with what arrived. An algorithm never sees a world, a file or
+a clock; its state is JSON, and a resumed run continues the same stream bit for bit.
+
+All that changes is one `Progress`, which is replaced as a whole: a step happens or it does not, whoever else reads, tells
+or saves at the same time from another thread.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fairarm.algorithms.best_mixture import BestMixture, described
+from fairarm.algorithms.procedure import Procedure, require_log_start, verdict
+from fairarm.algorithms.saved import fingerprint, saved_run
+from fairarm.algorithms.state import State, Verdict, checked_leaf
+from fairarm.beliefs.beliefs import Beliefs, believe
+from fairarm.beliefs.evidence import CellEvidence, RowEvidence, empty_evidence
+from fairarm.beliefs.from_log import rows_of, with_log
+from fairarm.core.posterior.arm_mixture import best_mixture
+from fairarm.core.types import IntArray
+from fairarm.errors import DataError, OptionError
+from fairarm.problem.problem import Problem
+from fairarm.problem.pulls import MOST_ROWS, Batch, Plan, check_batch
+
+MIXTURE_DRAWS = 2000
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run has come. Never changed: a step makes the next one."""
+
+    state: State
+    evidence: CellEvidence | RowEvidence
+    """All rows, the log's too."""
+    before_phase: CellEvidence | RowEvidence
+    before_stage: CellEvidence | RowEvidence
+    arrived: IntArray
+    """Rows of this phase by regime and arm, (R, K)."""
+    told: dict[str, str]
+    """The id of each part and the digest of its content."""
+    log: CellEvidence | RowEvidence | None
+
+    @property
+    def finished(self) -> bool:
+        return self.state.finished
+
+    def missing(self) -> IntArray:
+        """Pulls that the plan of this phase still lacks, (R, K)."""
+        return np.asarray(np.maximum(self.state.plan[0] - self.arrived, 0))
+
+    def own_pulls(self) -> IntArray:
+        """Without the log's, (R, K)."""
+        every = self.evidence.pulls()[0]
+        return np.asarray(every if self.log is None else every - self.log.pulls()[0])
+
+    def with_part(self, batch: Batch, id: str, digest: str) -> Progress:
+        """With a checked batch."""
+        rows = int(self.evidence.pulls().sum())
+        if rows + batch.total > MOST_ROWS:
+            raise DataError(
+                f"A run holds at most {MOST_ROWS} rows; it has {rows}, and part '{id}' has {batch.total} more."
+            )
+        arrived = self.arrived.copy()
+        np.add.at(arrived, (batch.regime, batch.arm), batch.count)
+        told = {**self.told, id: digest}
+        return replace(self, evidence=self.evidence.add(batch), arrived=arrived, told=told)
+
+    def closed(self, procedure: Procedure, seed: int) -> Progress:
+        """The phase closed with what arrived."""
+        in_phase, in_stage = _since(self.evidence, self.before_phase), _since(self.evidence, self.before_stage)
+        if self.state.stage > 0:  # the first stage begins before the log
+            in_stage = with_log(self.log, in_stage)
+        state = procedure.step(self.state, in_phase, in_stage, seed)
+        return replace(
+            self,
+            state=state,
+            before_phase=self.evidence,
+            before_stage=self.before_stage if state.stage == self.state.stage else self.evidence,
+            arrived=np.zeros_like(self.arrived),
+        )
+
+
+def _since(now: CellEvidence | RowEvidence, earlier: CellEvidence | RowEvidence) -> CellEvidence | RowEvidence:
+    return now.since(earlier)  # type: ignore[arg-type]
+
+
+class Algorithm:
+    """One run of a procedure, told its pulls from outside. Made by `fairarm.algorithm(name, problem, pulls=...)`.
+
+    ``log`` is evidence from before the run (`log_evidence`): it counts in every estimate, but not as pulls. Threads may share
+    a run: each call is one step.
+    """
+
+    def __init__(
+        self, name: str, procedure: Procedure, seed: int = 0, log: CellEvidence | RowEvidence | None = None
+    ) -> None:
+        self.name = name
+        self.procedure = procedure
+        self.seed = seed
+        self._lock = threading.RLock()
+        state, nothing = procedure.start(1), empty_evidence(procedure.problem)
+        if log is not None:
+            require_log_start(name, procedure)
+            state = procedure.begin(state.but(log_rows=np.array([rows_of(log)])), log, seed)
+        first = nothing if log is None else log
+        self._now = self._settled(Progress(state, first, first, nothing, nothing.pulls()[0], {}, log))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For copies: a lock cannot be copied."""
+        return {name: value for name, value in self.__dict__.items() if name != "_lock"}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        self.__dict__.update(kept, _lock=threading.RLock())
+
+    def __repr__(self) -> str:
+        now = self._now
+        stand = verdict(self.procedure, now.state).status if now.finished else f"phase {_phase(now)}"
+        log = f"log of {rows_of(now.log)} rows, " if now.log is not None else ""
+        return f"Algorithm({self.name!r}, {self.problem.name!r}, pulls={self.procedure.pulls}, {log}{stand})"
+
+    @property
+    def problem(self) -> Problem:
+        return self.procedure.problem
+
+    @property
+    def finished(self) -> bool:
+        return self._now.finished
+
+    @property
+    def phase(self) -> int:
+        """The phase whose plan is out, counted from 1 over all stages; the last one once finished (0: the log was enough)."""
+        return _phase(self._now)
+
+    @property
+    def state(self) -> State:
+        """The procedure's state, for diagnosis."""
+        return self._now.state
+
+    @property
+    def log_rows(self) -> int:
+        """Rows of the log it started from."""
+        return rows_of(self._now.log)
+
+    def ask(self) -> Plan:
+        """The pulls that are missing of this phase's plan; empty once finished. Changes nothing."""
+        return Plan(self.problem.arm_names, self.problem.regimes, self._now.missing())
+
+    def tell(self, batch: Batch, id: str) -> None:
+        """Take what came back. The same id with the same content changes nothing; with other content it is an error.
+
+        Rows beyond the plan count in the phase they arrive in; after the last phase they are an error.
+        """
+        if not isinstance(batch, Batch):
+            raise DataError(
+                f"tell takes a batch; got {type(batch).__name__}. Make one of your rows: tell(batch(problem, rows), id=...)."
+            )
+        _require_text(id)
+        check_batch(self.problem, batch)
+        digest = batch.digest()
+        with self._lock:
+            now = self._now
+            if id in now.told:
+                if now.told[id] != digest:
+                    raise DataError(
+                        f"A part with id '{id}' was told before with other content. Give each part its own id."
+                    )
+                return
+            if now.finished:
+                raise DataError("The run is finished: nothing more can be told. Start a new one to use more pulls.")
+            self._now = self._settled(now.with_part(batch, id, digest))
+
+    def close_phase(self) -> None:
+        """End the phase with what arrived; rows that come later count in the next one."""
+        with self._lock:
+            if self._now.finished:
+                raise DataError("The run is finished: there is no phase to close.")
+            self._now = self._settled(self._now.closed(self.procedure, self.seed))
+
+    def _settled(self, now: Progress) -> Progress:
+        """With every phase closed whose plan is met, also an empty one."""
+        while not now.finished and not now.missing().any():
+            now = now.closed(self.procedure, self.seed)
+        return now
+
+    def verdict(self) -> Verdict:
+        return verdict(self.procedure, self._now.state)
+
+    def beliefs(self) -> Beliefs:
+        """What all rows so far say of every arm, the log's too, pooled; whichever algorithm chose the pulls."""
+        return believe(self._now.evidence, seed=self.seed)
+
+    def best_mixture(self, fair_probability: float = 0.95) -> BestMixture:
+        """The mixture of at most two arms with the highest outcome that is fair with this probability, and the best arm.
+
+        Every person is then served by one of the two arms at random. A good arm that favours one group and an arm that
+        favours the other can be fair together.
+        """
+        if not 0.5 <= fair_probability < 1:
+            raise OptionError(f"fair_probability is {fair_probability}. It is a number from 0.5 to below 1.")
+        rng = np.random.default_rng([self.seed, MIXTURE_DRAWS])
+        outcomes, gaps = (draws[0] for draws in self.beliefs().draw(rng, MIXTURE_DRAWS))
+        found = best_mixture(outcomes, gaps, self.problem.scaled_tolerance, 1.0 - fair_probability)
+        return described(self.problem, found, fair_probability)
+
+    def pulls_made(self) -> IntArray:
+        """Rows told so far by regime and arm, without the log's, (R, K)."""
+        return self._now.own_pulls()
+
+    # ---- saving ----
+
+    def to_json(self) -> str:
+        """The whole run as one strict JSON document with a check sum."""
+        now = self._now
+        return saved_run(
+            algorithm=self.name,
+            pulls=int(self.procedure.pulls),
+            seed=int(self.seed),
+            options=self.procedure.options(),
+            problem=fingerprint(self.problem),
+            state=now.state.to_json(),
+            evidence=now.evidence.to_json(),
+            before_phase=now.before_phase.to_json(),
+            before_stage=now.before_stage.to_json(),
+            told=now.told,
+            log=None if now.log is None else now.log.to_json(),
+        )
+
+    def restore(self, document: dict[str, Any]) -> None:
+        """Take over a saved run of the same algorithm and problem."""
+        if document.get("problem") != fingerprint(self.problem):
+            raise DataError("The saved run belongs to another problem: arms, mechanisms, tolerance or costs differ.")
+        kind = type(empty_evidence(self.problem))
+        parts = ("evidence", "before_phase", "before_stage")
+        evidence, before_phase, before_stage = (kind.from_json(self.problem, document[part]) for part in parts)
+        log = None if document.get("log") is None else kind.from_json(self.problem, document["log"])
+        like = self.procedure.start(1).but(log_rows=np.array([rows_of(log)]))
+        restored = Progress(
+            state=State.from_json(document["state"], like),
+            evidence=evidence,
+            before_phase=before_phase,
+            before_stage=before_stage,
+            arrived=_since(evidence, before_phase).pulls()[0],
+            told={id: checked_leaf("told", digest, str) for id, digest in document["told"].items()},
+            log=log,
+        )
+        if np.any(restored.own_pulls() < 0):
+            raise ValueError("the log is not part of its rows")
+        with self._lock:
+            self._now = restored
+
+
+def _phase(now: Progress) -> int:
+    return int(now.state.closed[0]) + (0 if now.finished else 1)
+
+
+def _require_text(id: object) -> None:
+    """Only what reads back from a saved run as it was can be recognised after it."""
+    try:
+        if isinstance(id, str):
+            id.encode("utf-8")
+            return
+    except UnicodeEncodeError:
+        raise DataError(
+            "The id of a part holds half of a surrogate pair, which is no Unicode text. Use other text."
+        ) from None
+    raise DataError(f"The id of a part is text; got {id!r:.40} of type {type(id).__name__}. Use e.g. id=str(...).")

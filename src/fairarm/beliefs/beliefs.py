@@ -1,0 +1,100 @@
+"""What the pulls so far say about every arm, pooled over arms, groups and regimes: the estimation that Pool, its
+competitors, its stopping rules and the mixture share.
+
+Two kinds, chosen by the data: *cell means* where the columns are finite and the cells are seen often enough, *doubly
+robust* where the decision is real-valued or the cells are too many (`fairarm.beliefs.robust`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from fairarm.beliefs.evidence import Evidence, SumEvidence
+from fairarm.core.design.events import Laws
+from fairarm.core.types import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """How well the rows speak for each arm, (N, K) each.
+
+    Weights are the balance heuristic's, w_k(row) = P(row | arm k) / P(row | the mixture of all pulls made): mean 1.
+    """
+
+    effective: FloatArray
+    """Effective sample size (Σ w)² / Σ w² of the arm's outcome."""
+    largest_weight: FloatArray
+    overlap: FloatArray
+    """Σ_c min(P(c | arm), P(c | mixture)): 1 is the same law, 0 none in common."""
+    unseen: FloatArray
+    """The share of the arm's mass in cells without a row."""
+
+
+@dataclass(frozen=True)
+class DesignBasis:
+    """What planning needs: rows in each cell with the prior's (N, C), Var(Y | c) (N, C), and the units' laws."""
+
+    counts: FloatArray
+    noise: FloatArray
+    laws: Laws
+
+
+@dataclass(frozen=True)
+class _LawsAndShare(Laws):
+    """The cells' laws and, last, an entry for P(S): 1 where a unit's rows tell it."""
+
+    gaps: FloatArray
+    """ζ_k, (N, K): how far P(first group) moves μ_k."""
+
+    @property
+    def natural(self) -> FloatArray:
+        return np.concatenate([self.units[:, 0, :, :-1], self.gaps[:, :, None]], axis=2)
+
+
+def with_unknown_share(
+    counts: FloatArray, noise: FloatArray, units: FloatArray, gaps: FloatArray, natural: IntArray
+) -> DesignBasis:
+    """The basis with P(S) as one more unknown: natural rows (N, G) tell it, whatever their arm, and μ_k moves by ζ_k with it."""
+    rows = natural + 0.5
+    total = rows.sum(axis=1)
+    first = rows[:, 0] / total
+    told = np.zeros((*units.shape[:3], 1))
+    told[:, 0] = 1.0
+    return DesignBasis(
+        np.concatenate([counts, total[:, None]], axis=1),
+        np.concatenate([noise, (first * (1.0 - first))[:, None]], axis=1),
+        _LawsAndShare(np.concatenate([units, told], axis=3), gaps),
+    )
+
+
+class Beliefs(Protocol):
+    """Beliefs of N replicates about K arms; outcomes on the scale [0, 1]."""
+
+    @property
+    def method(self) -> str:
+        """Said in the output: "cell means" or "doubly robust"."""
+        ...
+
+    def draw(self, rng: np.random.Generator, draws: int) -> tuple[FloatArray, FloatArray]:
+        """Joint draws of every arm's outcome and gap μ(s) − μ(s'), (N, draws, K) each."""
+        ...
+
+    def design(self) -> DesignBasis: ...
+
+    def diagnostics(self) -> Diagnostics: ...
+
+
+def believe(evidence: Evidence, estimated: bool = False, seed: int = 0) -> Beliefs:
+    """Beliefs from all rows so far, of the kind that fits them. ``estimated``: P(S) and the law of contexts from the
+    rows, even where declared. ``seed`` divides the rows into folds where a regression is fitted."""
+    from fairarm.beliefs.cells import CellBeliefs
+    from fairarm.beliefs.robust import RobustBeliefs, choose_method
+
+    # sums by cell have no rows to regress on, and only cell means carry the error of a fitted mechanism
+    counted = isinstance(evidence, SumEvidence) or evidence.problem.fitted
+    if not counted and choose_method(evidence.problem, evidence) == "doubly robust":
+        return RobustBeliefs.of(evidence, estimated, seed)
+    return CellBeliefs.of(evidence, estimated)

@@ -1,0 +1,200 @@
+"""Beliefs by cell means: one posterior for the θ of every cell, shared by all arms, groups and regimes (docs/pool.md)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fairarm.beliefs.beliefs import DesignBasis, Diagnostics, with_unknown_share
+from fairarm.beliefs.evidence import Evidence, Summary
+from fairarm.core.design.events import Laws
+from fairarm.core.grouping import sum_by_group
+from fairarm.core.posterior.prior import Posterior, RealPosterior, StatesPosterior
+from fairarm.core.types import FloatArray, IntArray
+from fairarm.problem.problem import Problem
+from fairarm.problem.shared_cells import SharedCells
+
+CONTEXT_ROWS = 1.0
+"""Prior rows of the law of contexts, spread evenly over them; also how many rows no arm in particular has made."""
+
+BLOCK = 1 << 22
+"""Drawn likelihoods (draws × K × G × points) held at once where a mechanism was fitted: 32 MiB."""
+
+
+@dataclass(frozen=True)
+class CellBeliefs:
+    """θ by a learned prior and the cells' rows; P(S) and the law of contexts declared, or estimated and uncertain."""
+
+    problem: Problem
+    cells: SharedCells
+    seen: Summary
+    estimated: bool
+    """Take P(S) and the law of contexts from the rows, even where they are declared."""
+    method: str = "cell means"
+
+    @classmethod
+    def of(cls, evidence: Evidence, estimated: bool = False) -> CellBeliefs:
+        cells = evidence.problem.shared_cells
+        return cls(evidence.problem, cells, evidence.summary(cells), estimated)
+
+    @cached_property
+    def _natural(self) -> IntArray:
+        """Natural rows by group, a context sample's included, (N, G)."""
+        return np.asarray(self.seen.natural + self.cells.sample.by_arm.sum(axis=0))
+
+    @cached_property
+    def posterior(self) -> Posterior:
+        seen, outcome = self.seen, self.problem.outcome
+        if seen.states is None:
+            return RealPosterior.of(seen.rows, seen.sums, seen.squares)
+        return StatesPosterior.of(seen.states, outcome.scaled_values)
+
+    # ---- what is known of S and the contexts ----
+
+    @property
+    def known_shares(self) -> FloatArray | None:
+        return None if self.estimated or self.problem.shares is None else np.array(self.problem.shares)
+
+    @property
+    def known_law(self) -> FloatArray | None:
+        """h, (Z,); always known where the arms and the children's mechanisms alone make up the cell."""
+        return None if self.estimated and self.cells.contexts > 1 else self.cells.law
+
+    @cached_property
+    def shares(self) -> FloatArray:
+        """P(S), or its mean after n_s + ½ and n_s' + ½ natural rows: (N, G)."""
+        if self.known_shares is not None:
+            return np.broadcast_to(self.known_shares, self._natural.shape)
+        rows = self._natural + 0.5
+        return np.asarray(rows / rows.sum(axis=1, keepdims=True))
+
+    @cached_property
+    def _exposure(self) -> FloatArray:
+        """Σ_{j,t} n_{j,t} Σ_{i in z} L[j, t](i), (N, Z): ĥ(z) is the rows in z over this; inf where no arm can reach z."""
+        found = np.einsum("njt,jtz->nz", self._made, self.cells.exposure)
+        return np.where(found > 0, found, np.inf)
+
+    @cached_property
+    def _made(self) -> FloatArray:
+        """n_{j,t}, with the prior's rows made evenly by all, (N, K, G)."""
+        made = self.seen.by_arm + self.cells.sample.by_arm
+        return np.asarray(made + CONTEXT_ROWS / (made.shape[1] * made.shape[2]))
+
+    @cached_property
+    def _context_rows(self) -> FloatArray:
+        return np.asarray(self.seen.contexts + self.cells.sample.contexts + CONTEXT_ROWS / self.cells.contexts)
+
+    @cached_property
+    def law(self) -> FloatArray:
+        """p_{k,t}(c), (N or 1, K, G, C)."""
+        return self.cells.law_of_cells(self.context_weights)
+
+    @cached_property
+    def context_weights(self) -> FloatArray:
+        """h or its estimate, (N or 1, Z)."""
+        return np.asarray(self._context_rows / self._exposure) if self.known_law is None else self.known_law[None]
+
+    # ---- the interface ----
+
+    def draw(self, rng: np.random.Generator, draws: int) -> tuple[FloatArray, FloatArray]:
+        theta = self.posterior.draw(rng, draws)
+        means = self._group_means(theta, rng)
+        shares = self._drawn_shares(rng, draws)
+        return (means * shares[:, :, None]).sum(axis=3), means[..., 0] - means[..., 1]
+
+    def _group_means(self, theta: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """μ_{k,t} of each drawn θ, (N, D, K, G), under the known law of contexts or one drawn for each θ."""
+        K, G, points = self.cells.likelihood.shape
+        if self.cells.fitted:
+            return np.stack([self._fitted_means(n, drawn, rng) for n, drawn in enumerate(theta)])
+        if self.known_law is not None:
+            means = theta @ self.law.reshape(K * G, -1).T
+        else:
+            weight = self._drawn_contexts(rng, theta.shape[1])[:, :, self.cells.context]
+            L = self.cells.likelihood.reshape(K * G, points).T
+            total = weight @ L
+            means = np.divide(
+                (weight * theta[:, :, self.cells.cell]) @ L, total, out=np.full(total.shape, 0.5), where=total > 0
+            )
+        return np.asarray(means.reshape(*theta.shape[:2], K, G))
+
+    def _fitted_means(self, replicate: int, theta: FloatArray, rng: np.random.Generator) -> FloatArray:
+        """The same of one replicate where a mechanism was fitted from rows: it is drawn for each θ, (D, K, G)."""
+        size = max(1, BLOCK // self.cells.likelihood.size)
+        parts = [theta[start : start + size] for start in range(0, len(theta), size)]
+        return np.concatenate([self._fitted_block(replicate, part, rng) for part in parts])
+
+    def _fitted_block(self, replicate: int, theta: FloatArray, rng: np.random.Generator) -> FloatArray:
+        cells, K, G = self.cells, *self.cells.likelihood.shape[:2]
+        L = cells.drawn_likelihood(rng, len(theta))
+        if self.known_law is not None:
+            h = np.broadcast_to(self.known_law, (len(theta), cells.contexts))
+        else:
+            of_points = np.einsum("jt,djti->di", self._made[replicate], L)
+            exposure = sum_by_group(of_points, cells.context, cells.contexts)
+            rows = rng.standard_gamma(self._context_rows[replicate], exposure.shape)
+            h = np.divide(rows, exposure, out=np.zeros_like(rows), where=exposure > 0)
+        weight = h[:, cells.context]
+        both = np.stack([weight, weight * theta[:, cells.cell]], axis=2)
+        total, sums = np.moveaxis(L.reshape(len(theta), K * G, -1) @ both, 2, 0)
+        means = np.divide(sums, total, out=np.full(total.shape, 0.5), where=total > 0)
+        return np.asarray(means.reshape(len(theta), K, G))
+
+    def draw_laws(self, rng: np.random.Generator, draws: int) -> tuple[FloatArray, FloatArray]:
+        """The law of contexts h, (N, D, Z), and P(S), (N, D, G): declared, or as `draw` draws them."""
+        if self.known_law is None:
+            h = self._drawn_contexts(rng, draws)
+        else:
+            h = np.broadcast_to(self.known_law, (len(self._natural), draws, self.cells.contexts))
+        return h, self._drawn_shares(rng, draws)
+
+    def _drawn_contexts(self, rng: np.random.Generator, draws: int) -> FloatArray:
+        """h by the Bayesian bootstrap of the contexts' rows, (N, D, Z)."""
+        rows = self._context_rows[:, None]
+        size = (len(rows), draws, self.cells.contexts)
+        return np.asarray(rng.standard_gamma(rows, size) / self._exposure[:, None])
+
+    def _drawn_shares(self, rng: np.random.Generator, draws: int) -> FloatArray:
+        """P(S) ~ Beta(n_s + ½, n_s' + ½) over natural rows, (N, D, G)."""
+        N, rows = len(self._natural), self._natural[:, None] + 0.5
+        if self.known_shares is not None:
+            return np.broadcast_to(self.known_shares, (N, draws, len(self.known_shares)))
+        first = rng.beta(rows[..., 0], rows[..., 1], (N, draws))
+        return np.stack([first, 1.0 - first], axis=2)
+
+    @cached_property
+    def _units(self) -> FloatArray:
+        """The law of the cells in each regime and arm, (N or 1, R, K, C)."""
+        law, shares = self.law, self.shares[:1] if self.known_shares is not None else self.shares
+        natural = np.einsum("nktc,nt->nkc", np.broadcast_to(law, (max(len(law), len(shares)), *law.shape[1:])), shares)
+        forced = np.broadcast_to(law.transpose(2, 0, 1, 3), (law.shape[2], *natural.shape))
+        return np.stack([natural, *forced], axis=1)
+
+    def design(self) -> DesignBasis:
+        counts, noise, units = self.seen.rows + self.posterior.strength, self.posterior.noise, self._units
+        if self.known_shares is not None:
+            return DesignBasis(counts, noise, Laws(units))
+        difference = np.broadcast_to(units[:, 1] - units[:, 2], (len(counts), *units.shape[2:]))
+        gaps = np.einsum("nkc,nc->nk", difference, self.posterior.mean)
+        return with_unknown_share(counts, noise, units, gaps, self._natural)
+
+    def diagnostics(self) -> Diagnostics:
+        """From the balance heuristic's weights w_k(c) / q(c), q the law of the cells under all pulls made."""
+        natural, law, made = self._units[:, 0], self.law, self.seen.by_arm
+        total = np.maximum(made.sum(axis=(1, 2)), 1)
+        mixture = np.einsum(
+            "njt,njtc->nc", made / total[:, None, None], np.broadcast_to(law, (len(made), *law.shape[1:]))
+        )
+        reached = mixture[:, None] > 0
+        weight = np.divide(natural, mixture[:, None], out=np.zeros((len(made), *natural.shape[1:])), where=reached)
+        rows = self.seen.rows[:, None]
+        square = (rows * weight**2).sum(axis=2)
+        effective = np.divide((rows * weight).sum(axis=2) ** 2, square, out=np.zeros(square.shape), where=square > 0)
+        return Diagnostics(
+            effective=effective,
+            largest_weight=np.max(np.where(rows > 0, weight, 0.0), axis=2),
+            overlap=np.minimum(natural, mixture[:, None]).sum(axis=2),
+            unseen=(natural * (rows == 0)).sum(axis=2),
+        )

@@ -1,0 +1,103 @@
+"""Starting from a log: rows that were made before the run count as evidence, and cost nothing.
+
+A log is a batch. Which lines it has in which order makes no difference: rows with finite columns are counted, others are
+sorted and equal ones merged.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from fairarm.beliefs.evidence import CellEvidence, Evidence, RowEvidence, empty_evidence
+from fairarm.beliefs.robust.lines import distinct
+from fairarm.core.types import FloatArray, IntArray
+from fairarm.errors import DataError
+from fairarm.problem.problem import Problem
+from fairarm.problem.pulls import Batch, check_batch
+
+FIRST_PART, GROWTH = 32.0, 1.5
+"""Rows of a log that are bet on first, and the factor by which the rows bet on so far grow with each further part."""
+
+
+def log_evidence(problem: Problem, log: Batch | None) -> CellEvidence | RowEvidence | None:
+    """The rows of a log as evidence, checked; None where there is no row."""
+    if log is None:
+        return None
+    if not isinstance(log, Batch):
+        raise DataError(
+            f"A log is a batch of rows; got {type(log).__name__}. Make one of your rows: log=batch(problem, rows)."
+        )
+    check_batch(problem, log)
+    if log.total == 0:
+        return None
+    return empty_evidence(problem).add(log if problem.finite else _merged(problem, log))
+
+
+def _merged(problem: Problem, log: Batch) -> Batch:
+    """Lines in an order that depends on their content only, each once."""
+    used = np.flatnonzero(log.count)
+    columns = {name: np.asarray(log.columns[name])[used] for name in problem.observed}
+    first, at = distinct([log.arm[used], log.regime[used], *columns.values()])
+    count = np.zeros(len(first), dtype=np.int64)
+    np.add.at(count, at, log.count[used])
+    kept = {name: values[first] for name, values in columns.items()}
+    return Batch(log.arm[used][first], log.regime[used][first], kept, count)
+
+
+def rows_of(log: Evidence | None) -> int:
+    """The number of rows of a log."""
+    return 0 if log is None else int(log.pulls()[0].sum())
+
+
+def with_log(log: CellEvidence | RowEvidence | None, rows: CellEvidence | RowEvidence) -> CellEvidence | RowEvidence:
+    """The rows of a log and those of a stage that began later."""
+    if isinstance(log, CellEvidence) and isinstance(rows, CellEvidence):
+        return CellEvidence(log.problem, log.counts + rows.counts)
+    if isinstance(log, RowEvidence) and isinstance(rows, RowEvidence):
+        return log.add(rows.batch)
+    return rows
+
+
+def growing_parts(log: CellEvidence | RowEvidence) -> Iterator[tuple[Evidence, Evidence]]:
+    """A log as batches to bet on one after the other: each part, and all rows up to its end.
+
+    A bet rests on what was seen before its batch: on a log taken as one batch only blind bets could be made. Each row is
+    put into a part at random, whatever its content, so that the bets are valid as long as what the log pulled, and how
+    often, did not depend on the outcomes in it. The parts do not depend on the seed of a run: no other seed gives
+    another proof.
+    """
+    shares = _part_shares(float(log.pulls().sum(axis=(1, 2)).max()))
+    counts = log.batch.count if isinstance(log, RowEvidence) else log.counts
+    for part, seen in _divided(counts, shares):
+        yield _recounted(log, part), _recounted(log, seen)
+
+
+def _recounted(log: CellEvidence | RowEvidence, counts: IntArray) -> Evidence:
+    if isinstance(log, RowEvidence):
+        return RowEvidence(log.problem, replace(log.batch, count=counts), log.rows)
+    return CellEvidence(log.problem, counts)
+
+
+def _part_shares(rows: float) -> FloatArray:
+    """The chance of a row to be in each part."""
+    parts = 1 + math.ceil(max(0.0, math.log(rows / FIRST_PART) / math.log(GROWTH)))
+    reached = np.append(FIRST_PART * GROWTH ** np.arange(parts - 1), rows)
+    return np.asarray(np.diff(reached, prepend=0.0) / rows)
+
+
+def _divided(counts: IntArray, shares: FloatArray) -> Iterator[tuple[IntArray, IntArray]]:
+    """Counts of each part and of all up to its end: multinomial, drawn one part after the other."""
+    rng = np.random.default_rng(0)
+    at = np.nonzero(counts)
+    left, seen = counts[at], np.zeros_like(counts)
+    for share, rest in zip(shares, np.cumsum(shares[::-1])[::-1], strict=True):
+        drawn = rng.binomial(left, min(1.0, share / rest))
+        left = left - drawn
+        part = np.zeros_like(counts)
+        part[at] = drawn
+        seen = seen + part
+        yield part, seen

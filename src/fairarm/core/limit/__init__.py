@@ -1,0 +1,1 @@
+"""The fewest pulls that any rule which stops when sure needs."""

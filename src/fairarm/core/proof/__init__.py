@@ -1,0 +1,1 @@
+"""What is proved: bets, the joint region, intervals from logs."""

@@ -1,0 +1,80 @@
+"""Certified means from weighted rows, by empirical Bernstein bounds (Maurer and Pontil 2009, theorem 11).
+
+Rows are independent, Y' lies in [0, 1], and a weight w has mean 1 for the law asked about. Weights are cut at a level
+that does not look at the rows, which can only lower the mean of w·Y'. So a lower bound for E[min(w, τ) Y'] is one for
+the mean, and one minus a lower bound for E[min(w, τ) (1 − Y')] is an upper one: no bound on the weights is needed.
+
+Shapes: K arms, G groups.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairarm.core.proof.region import SHARE_OF_DELTA, Intervals, share_interval
+from fairarm.core.types import FloatArray
+
+CLIP = 3.0
+"""Weights are cut at √(n / log(2/δ)) / CLIP: the bound's range term is then 7/9 of √(log(2/δ)/n)."""
+
+
+@dataclass(frozen=True)
+class CutSums:
+    """Sums over the rows of each group, of c = min(w, τ): Σc, ΣcY, Σc², Σc²Y, Σc²Y², (5, K, G); rows (G,)."""
+
+    rows: FloatArray
+    sums: FloatArray
+    largest: FloatArray
+    """The largest value that c can take, (K, G): τ, or the largest weight where that is known and smaller."""
+
+
+def bound_delta(delta: float, arms: int, shares_known: bool) -> float:
+    """The error of each bound: two sides of two groups of every arm, and a part for P(S) where it is unknown."""
+    return (1.0 if shares_known else 1.0 - SHARE_OF_DELTA) * delta / (4 * arms)
+
+
+def cut_level(rows: FloatArray, delta: float) -> FloatArray:
+    """τ, by the number of rows and the error of one bound."""
+    return np.asarray(np.maximum(np.sqrt(rows / math.log(2 / delta)) / CLIP, 1.0))
+
+
+def lower_mean(
+    rows: FloatArray, total: FloatArray, square: FloatArray, largest: FloatArray, delta: float
+) -> FloatArray:
+    """A bound that the mean of independent X in [0, largest] is below with probability at most δ.
+
+    Σx/n − √(2 V log(2/δ) / n) − 7 b log(2/δ) / (3 (n − 1)),    V the sample variance, b the largest X
+    """
+    n = np.maximum(rows, 2.0)
+    log_term = math.log(2 / delta)
+    variance = np.maximum(square - total**2 / n, 0.0) / (n - 1)
+    bound = total / n - np.sqrt(2 * variance * log_term / n) - 7 * largest * log_term / (3 * (n - 1))
+    return np.where(rows >= 2, np.maximum(bound, 0.0), 0.0)
+
+
+def mean_intervals(seen: CutSums, delta: float) -> FloatArray:
+    """Intervals for every μ_{k,t}, (K, G, 2), each end wrong with probability at most δ."""
+    c, cy, cc, ccy, ccyy = seen.sums
+    low = lower_mean(seen.rows, cy, ccyy, seen.largest, delta)
+    high = 1.0 - lower_mean(seen.rows, c - cy, cc - 2 * ccy + ccyy, seen.largest, delta)
+    return np.stack([np.minimum(low, 1.0), np.maximum(high, 0.0)], axis=-1)
+
+
+def weighted_intervals(seen: CutSums, delta: float, shares: FloatArray | None, natural: FloatArray) -> Intervals:
+    """Intervals for every μ_k and ζ_k, all at once with probability ≥ 1 − δ: (1, K, 2) each.
+
+    ``shares`` P(S) (G,), or None and ``natural`` (G,) the natural rows by group. Ends may cross, which those of a true
+    interval do with probability at most δ.
+    """
+    ends = mean_intervals(seen, bound_delta(delta, seen.sums.shape[1], shares is not None))
+    if shares is None:
+        share = share_interval(natural[None, 0], natural[None, 1], SHARE_OF_DELTA * delta)[0]
+    else:
+        share = np.array([shares[0]])
+    mixed = share[:, None, None] * ends[None, :, 0] + (1 - share)[:, None, None] * ends[None, :, 1]
+    outcomes = np.stack([mixed[..., 0].min(axis=0), mixed[..., 1].max(axis=0)], axis=-1)
+    gaps = np.stack([ends[:, 0, 0] - ends[:, 1, 1], ends[:, 0, 1] - ends[:, 1, 0]], axis=-1)
+    return Intervals(outcomes[None], gaps[None])

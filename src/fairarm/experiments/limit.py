@@ -1,0 +1,65 @@
+"""The fewest pulls that any rule which stops when sure can do with, for a world whose truth is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairarm.core.grouping import sum_by_group
+from fairarm.core.limit.fewest_pulls import Limit, limit
+from fairarm.core.types import FloatArray
+from fairarm.errors import ProblemError
+from fairarm.experiments.identify import require_world
+from fairarm.problem.problem import Problem
+from fairarm.worlds.base import World
+from fairarm.worlds.network import NetworkWorld
+
+
+@dataclass(frozen=True)
+class KnownCells:
+    """The truth of a world, cell by cell: the laws p_{k,t}(c) (K, G, C), E[Y' | c] and Var(Y' | c), (C,) each."""
+
+    law: FloatArray
+    theta: FloatArray
+    variance: FloatArray
+    shares: FloatArray
+
+
+def known_cells(problem: Problem, world: World | None) -> KnownCells:
+    """Exact, from a Bayesian network; other worlds do not know their cells."""
+    world = require_world(problem, world)
+    if not isinstance(world, NetworkWorld) or not problem.finite:
+        raise ProblemError(
+            f"The limit needs the law of the cells and of the outcome in each: a Bayesian network as the world of "
+            f"'{problem.name}', with finite columns."
+        )
+    cells, values = problem.shared_cells, problem.outcome.scaled_values
+    rows = world.law.reshape(*world.law.shape[:2], -1, len(values))
+    moments = []
+    for power in range(3):
+        by_group = rows @ values**power  # (K, G, X)
+        apart = np.zeros((*by_group.shape[:2], *by_group.shape[1:]))
+        for t in range(by_group.shape[1]):
+            apart[:, t, t] = by_group[:, t]
+        flat = apart.reshape(*by_group.shape[:2], -1)
+        moments.append(sum_by_group(flat, cells.cell_of.ravel(), cells.cells))
+    mass, first, second = (moment.sum(axis=(0, 1)) for moment in moments)
+    theta = np.divide(first, mass, out=np.full(mass.shape, 0.5), where=mass > 0)
+    square = np.divide(second, mass, out=np.zeros(mass.shape), where=mass > 0)
+    return KnownCells(moments[0], theta, np.maximum(square - theta**2, 0.0), world.shares)
+
+
+def find_limit(problem: Problem, world: World | None, *, pulls: int | None = None) -> Limit:
+    """T* (docs/pool.md, The limit), exact where the outcome has two values, else in the normal approximation: see ``Limit.form``.
+
+    With ``pulls`` the costs count, at the average a run of so many may have; without, pulls are all that counts.
+    """
+    cells = known_cells(problem, world)
+    budget = None if pulls is None else problem.average_cost_budget(pulls)
+    costs = None if budget is None else problem.cost_array
+    E, values = problem.scaled_tolerance, np.unique(problem.outcome.scaled_values)
+    if len(values) != 2:
+        return limit(cells.law, cells.shares, cells.theta, cells.variance, E, costs, budget)
+    low, width = values[0], values[1] - values[0]
+    return limit(cells.law, cells.shares, (cells.theta - low) / width, None, E / width, costs, budget)

@@ -1,0 +1,437 @@
+"""How many pulls, of what, at what cost: answered before the experiment, from what is known then.
+
+The outcome in each cell is not known yet, so truths are drawn from a prior and Pool is run in each of them. An answer
+counts as right if it is as good as the best one within a margin (`margins.py`): under any prior some truths have two arms
+that are nearly tied, and no number of pulls tells those apart. Where there is a log, truths are drawn from what it says,
+and every run starts from it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+
+from fairarm.algorithms.pool import Pool
+from fairarm.algorithms.registry import DEFAULT, make_procedure
+from fairarm.beliefs.cells import CellBeliefs
+from fairarm.beliefs.evidence import CellEvidence
+from fairarm.beliefs.from_log import rows_of
+from fairarm.beliefs.robust import choose_method
+from fairarm.core.statistics import wilson_interval
+from fairarm.core.types import FloatArray
+from fairarm.errors import BudgetError, OptionError, ProblemError
+from fairarm.experiments.margins import TOO_OFTEN, DrawnArms, Margins, good_enough
+from fairarm.experiments.simulate import chunk_size, replicate
+from fairarm.experiments.truths_from_log import LogTruths, counted_log, law_by_columns
+from fairarm.experiments.workers import watched_workers
+from fairarm.problem.context import ContextSample
+from fairarm.problem.outcome import Outcome
+from fairarm.problem.problem import Problem
+from fairarm.problem.pulls import Batch, check_batch
+from fairarm.problem.variables import Variable
+from fairarm.shown import Fact, Shown
+from fairarm.worlds.cells import CellWorlds
+
+FEWEST = 32
+"""Pulls of the first point of the curve; each next one has twice as many, then the crossing is narrowed down."""
+
+NARROWINGS = 3
+LEAST_STRENGTH, MOST_STRENGTH = 1e-6, 1e9
+"""Limits of the prior strength; beyond them every cell is all or nothing, or all cells are the same."""
+
+BUDGET_STEPS = (0.03, 0.1, 0.3, 1.0)
+"""Average costs that are tried, from the cheapest unit's (0) to the mean of all units' (1)."""
+
+
+@dataclass(frozen=True)
+class PlanPoint:
+    """The error at one number of pulls over drawn truths, with Wilson's 95 % band."""
+
+    pulls: int
+    error: float
+    error_low: float
+    error_high: float
+    mean_cost: float
+
+
+@dataclass(frozen=True)
+class PlannedUnit:
+    """How often an arm is pulled in a regime on average; the run itself decides by what it sees."""
+
+    arm: str
+    regime: str
+    pulls: float
+
+
+@dataclass(frozen=True)
+class PlanOption:
+    """The curve at one average cost a pull (None: no limit), and where it first reaches the target."""
+
+    average_cost: float | None
+    curve: tuple[PlanPoint, ...]
+    pulls: int | None
+    """None where the target was not reached; 0 where the log already answers."""
+    cost: float | None
+    units: tuple[PlannedUnit, ...]
+    """Largest first, at that number of pulls."""
+
+
+@dataclass(frozen=True, repr=False)
+class ExperimentPlan(Shown):
+    """Every option, and which is cheapest and which needs the fewest pulls."""
+
+    problem: str
+    target_error: float
+    outcome_margin: float
+    gap_margin: float
+    """In the outcome's own units: an answer this close to the best one counts as right."""
+    prior_mean: float | None
+    prior_strength: float | None
+    """None where truths were drawn from what a log says."""
+    truths: int
+    seed: int
+    options: tuple[PlanOption, ...]
+    notes: tuple[str, ...]
+    log_rows: int = 0
+    """Rows of the log that every simulated experiment started from; pulls and costs are without it."""
+    gain: float = 0.0
+    """By how much the best arm's outcome is above the average arm's, in the median truth."""
+    gap_spread: float = 0.0
+    """The distance between the arms' largest and smallest gap, in the median truth."""
+    every_arm_right: float = 0.0
+    """The share of the truths in which the margins make every arm a right answer."""
+
+    @property
+    def cheapest(self) -> PlanOption | None:
+        """Least cost; of equal ones the fewest pulls."""
+        reached = [option for option in self.options if option.pulls is not None]
+        return min(reached, key=lambda o: (o.cost or 0.0, o.pulls or 0), default=None)
+
+    @property
+    def quickest(self) -> PlanOption | None:
+        """Fewest pulls; of equal ones the least cost."""
+        reached = [option for option in self.options if option.pulls is not None]
+        return min(reached, key=lambda o: (o.pulls or 0, o.cost or 0.0), default=None)
+
+    def _facts(self) -> list[Fact]:
+        best = self.cheapest
+        return [
+            ("pulls", None if best is None else best.pulls), ("cost", None if best is None else best.cost),
+            ("target_error", self.target_error), ("every_arm_right", self.every_arm_right), ("problem", self.problem),
+            ("outcome_margin", self.outcome_margin), ("gap_margin", self.gap_margin), ("truths", self.truths),
+            ("log_rows", self.log_rows), ("notes", len(self.notes)),
+        ]  # fmt: skip
+
+    def _table(self) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+        heads = ("average cost", "pulls", "cost", "error", "low", "high")
+        last = [next((p for p in o.curve if p.pulls == o.pulls), o.curve[-1]) for o in self.options]
+        return heads, [
+            (o.average_cost, o.pulls, o.cost, p.error, p.error_low, p.error_high)
+            for o, p in zip(self.options, last, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What the points of all curves have in common."""
+
+    target: float
+    margins: Margins
+    truths: int
+    seed: int
+    most_pulls: int
+
+
+class _Truths(Protocol):
+    """Where truths come from."""
+
+    @property
+    def log(self) -> CellEvidence | None:
+        """What every run starts from."""
+        ...
+
+    def draw(self, count: int, rng: np.random.Generator) -> CellWorlds: ...
+
+
+@dataclass(frozen=True)
+class _PriorTruths:
+    problem: Problem
+    law: FloatArray
+    shares: FloatArray
+    mean: float
+    strength: float
+    log: None = None
+
+    def draw(self, count: int, rng: np.random.Generator) -> CellWorlds:
+        """Worlds with each cell's outcome drawn from the prior: a Dirichlet law whose mean, on the scale, is the prior's."""
+        cells, values = self.problem.shared_cells, self.problem.outcome.scaled_values
+        low, high = int(np.argmin(values)), int(np.argmax(values))
+        base = np.full(len(values), 1.0 / len(values))
+        even = float(base @ values)
+        # move weight to one end until the mean is the one asked for
+        end = np.zeros(len(values))
+        end[high if self.mean > even else low] = 1.0
+        share = (self.mean - even) / (float(end @ values) - even)
+        alpha = self.strength * ((1.0 - share) * base + share * end)
+        gamma = np.maximum(rng.standard_gamma(alpha, (count, cells.cells, len(values))), np.finfo(float).tiny)
+        by_cell = gamma / gamma.sum(axis=2, keepdims=True)
+        return CellWorlds(self.problem, self.law, by_cell[:, cells.cell_of], self.shares)
+
+
+def plan(
+    problem: Problem,
+    *,
+    target_error: float = 0.05,
+    outcome_margin: float | None = None,
+    gap_margin: float | None = None,
+    prior_mean: float | None = None,
+    prior_strength: float | None = None,
+    truths: int = 200,
+    most_pulls: int = 50_000,
+    seed: int = 0,
+    jobs: int = 1,
+    log: Batch | None = None,
+    on_point: Callable[[], None] | None = None,
+) -> ExperimentPlan:
+    """Error against pulls under truths drawn from a prior, at several average costs, and the cheapest plan that
+    reaches the target.
+
+    The mean outcome of a cell is Beta(prior_mean · prior_strength, …) on the outcome's range: 0.5 and 2, the default, is
+    uniform. The margins are in the outcome's units. If not given they are small against the differences between the arms
+    in the drawn truths: a fifth of what the best arm has over the average one, at most 2 % of the range; and 10 % of
+    the tolerance, at most 10 % of the distance between the arms' gaps.
+
+    ``log`` holds rows that were made before: truths are then drawn from what they say instead of the prior, of P(S) and
+    the law of contexts too where those are not declared, and every simulated experiment starts from them.
+    """
+    if log is not None and not (prior_mean is None and prior_strength is None):
+        raise OptionError(
+            "A prior mean or strength was given with a log. Truths are drawn from what the log says: leave it out."
+        )
+    mean, strength = 0.5 if prior_mean is None else prior_mean, 2.0 if prior_strength is None else prior_strength
+    _check_numbers(target_error, outcome_margin, gap_margin, mean, strength)
+    _check_counts(truths=(truths, 1), most_pulls=(most_pulls, FEWEST), seed=(seed, 0), jobs=(jobs, 1))
+    simple, notes = _countable(problem, log)
+    before = counted_log(problem, simple, log)
+    source = _PriorTruths(simple, *_known_law(simple), mean, strength) if before is None else LogTruths(simple, before)
+    drawn = DrawnArms.of((worlds for _, worlds in _chunks(simple, source, truths, seed)), simple)
+    width, default = problem.outcome.width, drawn.margins()
+    outcome_margin = _two_digits(default.outcome * width) if outcome_margin is None else outcome_margin
+    gap_margin = _two_digits(default.gap * width) if gap_margin is None else gap_margin
+    margins = Margins(outcome_margin / width, gap_margin / width)
+    asked = _Asked(target_error, margins, truths, seed, most_pulls)
+    options = tuple(_run_all(simple, source, asked, _budgets(simple), jobs, on_point))
+    found = ExperimentPlan(
+        problem=problem.name,
+        target_error=target_error,
+        outcome_margin=outcome_margin,
+        gap_margin=gap_margin,
+        prior_mean=mean if before is None else None,
+        prior_strength=strength if before is None else None,
+        truths=truths,
+        seed=seed,
+        options=options,
+        notes=notes,
+        log_rows=rows_of(before),
+        gain=drawn.gain * width,
+        gap_spread=drawn.gap_spread * width,
+        every_arm_right=drawn.every_arm_right(margins),
+    )
+    return replace(found, notes=(*notes, *_margin_notes(found), *_log_notes(simple, before, found)))
+
+
+def _two_digits(number: float) -> float:
+    return float(f"{number:.1e}")
+
+
+def _check_numbers(
+    target: float, outcome_margin: float | None, gap_margin: float | None, mean: float, strength: float
+) -> None:
+    """Each by itself: not a number and infinity are refused too."""
+    for what, share in (("target error", target), ("prior mean", mean)):
+        if not 0 < share < 1:
+            raise OptionError(f"The {what} is {share}. It lies between 0 and 1.")
+    if not LEAST_STRENGTH <= strength <= MOST_STRENGTH:
+        raise OptionError(
+            f"The prior strength is {strength}. It is a number from {LEAST_STRENGTH:g} to {MOST_STRENGTH:g}."
+        )
+    for what, margin in (("outcome margin", outcome_margin), ("gap margin", gap_margin)):
+        if margin is not None and not 0 <= margin < math.inf:
+            raise OptionError(f"The {what} is {margin}. It is a finite number, 0 or more, in the outcome's units.")
+
+
+def _check_counts(**given: tuple[int, int]) -> None:
+    for name, (number, least) in given.items():
+        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < least:
+            raise OptionError(f"{name} is {number!r}. It is a whole number, {least} or more.")
+
+
+def _margin_notes(found: ExperimentPlan) -> Iterator[str]:
+    if found.every_arm_right > TOO_OFTEN:
+        yield (
+            f"The margins are wider than the differences between the arms: in {found.every_arm_right:.0%} of the truths "
+            f"every arm counts as right because of them, so the numbers below say little. The best arm's outcome is about "
+            f"{found.gain:.3g} above the average arm's, and the gaps of the arms differ by about {found.gap_spread:.3g}: "
+            f"give margins well below that, or none."
+        )
+
+
+def _log_notes(problem: Problem, log: CellEvidence | None, found: ExperimentPlan) -> Iterator[str]:
+    if log is None:
+        return
+    if found.every_arm_right <= TOO_OFTEN and any(option.pulls == 0 for option in found.options):
+        yield "The log already answers: no further pull is needed."
+    if problem.fitted:
+        yield f"The mechanism of '{problem.fitted[0]}' was fitted from rows: the truths take it as it is."
+    if choose_method(problem, log) == "doubly robust":
+        yield "The log has few rows per cell: the truths take all cells as alike as the log's rows show."
+
+
+def _countable(problem: Problem, log: Batch | None = None) -> tuple[Problem, tuple[str, ...]]:
+    """The problem with an outcome that has states: a real one is taken as all or nothing, the noisiest with its mean.
+
+    All and nothing are the ends of the declared range; of what a log holds where there is one: its outcomes may vary far
+    less than the range allows, and the truths and the pulls needed follow from how much they vary.
+    """
+    if real := [name for name in problem.cell_columns if not problem.variables[name].finite]:
+        raise ProblemError(
+            f"A plan needs finite columns; '{real[0]}' is real-valued. Declare it with states, e.g. bins of its range."
+        )
+    known = problem.outcome
+    if known.values is not None:
+        return problem, ()
+    low, high, whose = known.low or 0.0, known.high or 0.0, "range"
+    if log is not None:
+        check_batch(problem, log)
+        seen = np.asarray(log.columns[known.node])[log.count > 0]
+        if len(seen) and seen.min() < seen.max():
+            low, high, whose = float(seen.min()), float(seen.max()), "log"
+    made = replace(
+        problem,
+        variables={**problem.variables, known.node: Variable(known.node, ("lowest", "highest"))},
+        outcome=Outcome(known.node, values=(low, high), low=known.low, high=known.high),
+    )
+    note = (
+        f"'{known.node}' is real-valued: it was taken as {low:g} or {high:g}, the ends of its {whose}, the noisiest outcome "
+        f"with the same mean."
+    )
+    return made, (note,)
+
+
+def _known_law(problem: Problem) -> tuple[FloatArray, FloatArray]:
+    """P(x | arm, group) (K, G, X) and P(S), declared or from a context sample."""
+    beliefs = CellBeliefs.of(CellEvidence.empty(problem))
+    sampled = isinstance(problem.context, ContextSample)
+    lacking = []
+    if beliefs.known_shares is None and not sampled:
+        lacking.append(f"the shares of the groups of '{problem.sensitive}'")
+    if beliefs.known_law is None and not sampled:
+        lacking.append("the law of what the arms see (context)")
+    if lacking:
+        raise ProblemError(
+            f"A plan simulates the experiment, and {' and '.join(lacking)} are not declared. Declare them, or give a log, or "
+            f"a sample of its rows as the context."
+        )
+    return law_by_columns(beliefs.cells, beliefs.context_weights)[0], beliefs.shares[0]
+
+
+def _budgets(problem: Problem) -> list[float | None]:
+    """Average costs to try: the declared limit, and steps from the cheapest unit to the mean of all, below it."""
+    costs = problem.cost_array
+    low, mean = float(costs.min()), float(costs.mean())
+    if math.isclose(low, float(costs.max())):
+        return [None]
+    steps: list[float | None] = [low + f * (mean - low) for f in BUDGET_STEPS]
+    if isinstance(problem.budget, float | int):
+        if problem.budget < low:
+            raise BudgetError(f"The budget {problem.budget:g} is below the cheapest pull's cost, {low:g}. Raise it.")
+        return [*(step for step in steps if step is not None and step < problem.budget), float(problem.budget)]
+    return steps
+
+
+def _run_all(
+    problem: Problem,
+    source: _Truths,
+    asked: _Asked,
+    budgets: list[float | None],
+    jobs: int,
+    on_point: Callable[[], None] | None,
+) -> Iterator[PlanOption]:
+    if jobs == 1 or len(budgets) == 1:
+        for budget in budgets:
+            yield _option(problem, source, asked, budget, on_point)
+        return
+    from joblib import Parallel, delayed
+
+    with watched_workers(jobs):
+        yield from Parallel(n_jobs=jobs)(delayed(_option)(problem, source, asked, b, None) for b in budgets)
+
+
+def _option(
+    problem: Problem,
+    source: _Truths,
+    asked: _Asked,
+    budget: float | None,
+    on_point: Callable[[], None] | None,
+) -> PlanOption:
+    """The curve at one average cost: twice the pulls until the target is met, then the crossing narrowed down.
+
+    The crossing is that of the curve made to fall with the pulls, so that one lucky point does not decide.
+    """
+    at = replace(problem, budget=budget)
+    points: dict[int, tuple[PlanPoint, FloatArray]] = {}
+
+    def error(pulls: int) -> float:
+        if pulls not in points:
+            points[pulls] = _point(at, source, asked, pulls)
+            if on_point is not None:
+                on_point()
+        return points[pulls][0].error
+
+    pulls = 0 if source.log is not None and error(0) <= asked.target else FEWEST
+    while error(pulls) > asked.target and pulls * 2 <= asked.most_pulls:
+        pulls *= 2
+    low, high = pulls // 2, pulls
+    if error(pulls) <= asked.target and pulls > FEWEST:
+        for _ in range(NARROWINGS):
+            middle = round(math.sqrt(low * high))
+            low, high = (low, middle) if error(middle) <= asked.target else (middle, high)
+    curve = tuple(points[count][0] for count in sorted(points))
+    falling = isotonic_regression([point.error for point in curve], increasing=False).x
+    reached = [point.pulls for point, error in zip(curve, falling, strict=True) if error <= asked.target]
+    if not reached:
+        return PlanOption(budget, curve, None, None, ())
+    needed = min(reached)
+    point, mean = points[needed]
+    units = sorted(
+        (PlannedUnit(problem.arm_names[k], problem.regimes[r], float(mean[r, k])) for r, k in np.argwhere(mean >= 0.5)),
+        key=lambda unit: -unit.pulls,
+    )
+    return PlanOption(budget, curve, needed, point.mean_cost, tuple(units))
+
+
+def _chunks(problem: Problem, source: _Truths, truths: int, seed: int) -> Iterator[tuple[int, CellWorlds]]:
+    """All truths, the same ones at every call, in parts that fit into memory."""
+    size = chunk_size(problem)
+    for chunk in range(-(-truths // size)):
+        yield chunk, source.draw(min(size, truths - chunk * size), np.random.default_rng([seed, chunk]))
+
+
+def _point(problem: Problem, source: _Truths, asked: _Asked, pulls: int) -> tuple[PlanPoint, FloatArray]:
+    """The error at one number of pulls, and the mean pulls of every unit, (R, K). The same truths at every point."""
+    procedure = make_procedure(DEFAULT, problem, pulls) if pulls else Pool(problem, 0)
+    wrong, costs, made = 0, 0.0, np.zeros(problem.cost_array.shape)
+    for chunk, worlds in _chunks(problem, source, asked.truths, asked.seed):
+        rng = np.random.default_rng([asked.seed, chunk, pulls])
+        count = len(worlds.outcome_law)
+        state, spent, _ = replicate(procedure, worlds, count, rng, int(rng.integers(1 << 62)), source.log)
+        wrong += int((~good_enough(worlds, state.answer, asked.margins)).sum())
+        costs += float(spent.sum())
+        made += state.given.sum(axis=0)
+    low, high = wilson_interval(wrong, asked.truths)
+    return PlanPoint(pulls, wrong / asked.truths, low, high, costs / asked.truths), made / asked.truths

@@ -1,0 +1,91 @@
+"""Truths in which a planned experiment is simulated where a log has been made already: drawn from what its rows say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fairarm.beliefs.cells import CellBeliefs
+from fairarm.beliefs.evidence import CellEvidence
+from fairarm.beliefs.from_log import log_evidence
+from fairarm.beliefs.robust.lines import distinct
+from fairarm.core.posterior.prior import StatesPosterior
+from fairarm.core.types import FloatArray
+from fairarm.errors import ProblemError
+from fairarm.problem.problem import Problem
+from fairarm.problem.pulls import Batch, check_batch
+from fairarm.problem.shared_cells import SharedCells
+from fairarm.worlds.cells import CellWorlds
+
+
+@dataclass(frozen=True)
+class LogTruths:
+    """Worlds from the posterior of the cell means given a log; P(S) and the law of contexts as declared, else drawn too."""
+
+    problem: Problem
+    log: CellEvidence
+
+    @cached_property
+    def _beliefs(self) -> CellBeliefs:
+        return CellBeliefs.of(self.log)
+
+    def draw(self, count: int, rng: np.random.Generator) -> CellWorlds:
+        beliefs, posterior = self._beliefs, self._beliefs.posterior
+        if not isinstance(posterior, StatesPosterior):
+            raise ProblemError(
+                f"A plan from a log needs an outcome with states; '{self.problem.outcome.node}' has none."
+            )
+        outcomes = posterior.draw_laws(rng, count)[0]
+        h, shares = (drawn[0] for drawn in beliefs.draw_laws(rng, count))
+        if beliefs.known_law is not None:
+            h = h[:1]
+        law = law_by_columns(beliefs.cells, h)
+        known = beliefs.known_shares
+        return CellWorlds(
+            self.problem,
+            law[0] if len(law) == 1 else law,
+            outcomes[:, beliefs.cells.cell_of],
+            shares if known is None else known,
+        )
+
+
+def law_by_columns(cells: SharedCells, h: FloatArray) -> FloatArray:
+    """P(x | arm, group) over the observed columns without S and Y, (N, K, G, X), of laws of contexts h (N, Z)."""
+    by_cell = cells.apart().law_of_cells(h)
+    if by_cell.shape[3] == cells.cell_of.shape[1]:
+        return by_cell
+    by_group = by_cell.reshape(*by_cell.shape[:3], *cells.cell_of.shape)  # points of both groups: each has its own
+    return np.stack([by_group[:, :, t, t] for t in range(by_cell.shape[2])], axis=2)
+
+
+def counted_log(problem: Problem, simple: Problem, log: Batch | None) -> CellEvidence | None:
+    """A log as counts; ``simple`` is the problem with an outcome that has states, the lowest and the highest if it was real."""
+    if log is not None and simple is not problem:
+        check_batch(problem, log)
+        low, high = simple.outcome.values or (0.0, 1.0)
+        log = _all_or_nothing(problem, log, low, high)
+    found = log_evidence(simple, log)
+    return found if isinstance(found, CellEvidence) else None
+
+
+def _all_or_nothing(problem: Problem, log: Batch, low: float, high: float) -> Batch:
+    """The log with a real outcome as its lowest or highest value, so that sums are kept. All of it lies between the two.
+
+    Lines that differ in the outcome alone become two; their sums are rounded one after the other, each taking over what
+    the one before left, cell by cell, so that the sum of a cell is off by at most 1 row.
+    """
+    node = problem.outcome.node
+    others = {name: np.asarray(log.columns[name]) for name in (problem.sensitive, *problem.cell_columns)}
+    first, at = distinct([log.arm, log.regime, *others.values()])
+    rows = np.bincount(at, weights=log.count, minlength=len(first))
+    share = (np.asarray(log.columns[node], dtype=np.float64) - low) / (high - low)
+    highest = np.bincount(at, weights=log.count * share, minlength=len(first))
+    reached = np.round(np.cumsum(highest))
+    tops = np.clip(np.diff(reached, prepend=0.0), 0.0, rows)
+    columns: dict[str, Any] = {name: np.tile(values[first], 2) for name, values in others.items()}
+    columns[node] = np.repeat([0, 1], len(first))
+    counts = np.concatenate([rows - tops, tops]).astype(np.int64)
+    return Batch(np.tile(log.arm[first], 2), np.tile(log.regime[first], 2), columns, counts)

@@ -1,0 +1,245 @@
+"""Planning before the experiment: truths from the prior, margins, budgets, and what the plan says."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairarm import load_problem, plan
+from fairarm.errors import OptionError, ProblemError
+from fairarm.experiments.margins import DrawnArms, Margins, good_enough
+from fairarm.experiments.plan import ExperimentPlan, _known_law, _PriorTruths
+from fairarm.problem.context import ContextSample
+from fairarm.problem.mechanism import Arm, table
+from fairarm.problem.outcome import Outcome
+from fairarm.problem.problem import Problem
+from fairarm.problem.pulls import Batch
+from fairarm.problem.variables import Variable
+from fairarm.worlds.cells import CellWorlds
+
+
+def worlds(outcome_law: Any, count: int = 1) -> CellWorlds:
+    """The coin: arm "even" tosses 50:50, "tilted" more often heads in group a."""
+    problem = load_problem("coin").problem
+    law, shares = _known_law(problem)
+    by_cell = np.broadcast_to(np.asarray(outcome_law, dtype=np.float64), (count, 2, 2, 2))
+    return CellWorlds(problem, law, by_cell, shares)
+
+
+def test_truths_have_the_priors_moments() -> None:
+    problem = load_problem("hepar2").problem
+    drawn = _PriorTruths(problem, *_known_law(problem), 0.3, 4.0).draw(4000, np.random.default_rng(1))
+    theta = drawn.outcome_law @ problem.outcome.scaled_values
+    # Beta(1.2, 2.8): mean 0.3, variance 0.3 · 0.7 / 5; 4 000 independent truths of a cell, 5 standard errors
+    assert np.all(np.abs(theta.mean(axis=0) - 0.3) < 5 * math.sqrt(0.042 / 4000))
+    assert np.all(np.abs(theta.var(axis=0) - 0.042) < 0.006)
+    np.testing.assert_array_equal(theta[:, 0], theta[:, 1])  # a cell's outcome does not depend on the group
+
+
+def test_worlds_outcomes_are_those_of_the_network() -> None:
+    scenario = load_problem("ad-marketplace")
+    world, problem = scenario.world, scenario.problem
+    law, shares = _known_law(problem)
+    states = len(problem.outcome.values or ())
+    rows = world.law.reshape(*world.law.shape[:2], -1, states).sum(axis=0)
+    mass = rows.sum(axis=2, keepdims=True)
+    outcome_law = np.divide(rows, mass, out=np.full(rows.shape, 1 / states), where=mass > 0)
+    np.testing.assert_allclose(law, world.law.reshape(*law.shape, states).sum(axis=3), atol=1e-12)
+    outcomes, gaps = CellWorlds(problem, law, outcome_law[None], shares).outcomes()
+    truth = world.truth()
+    np.testing.assert_allclose(problem.outcome.unscale(outcomes[0]), truth.outcomes, atol=1e-12)
+    np.testing.assert_allclose(problem.outcome.width * gaps[0], truth.gaps, atol=1e-12)
+
+
+def test_draws_have_the_laws_means() -> None:
+    truth = worlds([[[0.2, 0.8], [0.6, 0.4]]] * 2)
+    counts = np.zeros((1, 3, 2), dtype=np.int64)
+    counts[0] = [[10**6, 0], [0, 10**6], [0, 0]]
+    drawn = truth.draw(counts, np.random.default_rng(3))
+    assert drawn.sum() == 2 * 10**6
+    np.testing.assert_array_equal(drawn.sum(axis=(3, 4)), counts)
+    for r, k, t in ((0, 0, 0), (0, 0, 1), (1, 1, 0)):
+        rows = drawn[0, r, k, t].reshape(2, 2)
+        expected = truth.law[k, t][:, None] * truth.outcome_law[0, t]
+        sd = np.sqrt(expected * (1 - expected) / rows.sum())
+        assert np.all(np.abs(rows / rows.sum() - expected) < 5 * sd)
+    assert drawn[0, 1, 1, 1].sum() == 0  # forced to the first group
+
+
+def test_good_enough_by_hand() -> None:
+    problem = load_problem("coin").problem
+    truth = worlds([[[0.0, 1.0], [1.0, 0.0]]] * 2, count=5)  # one side always wins
+    outcomes, gaps = (values[0] for values in truth.outcomes())
+    E = problem.scaled_tolerance
+    fair = np.abs(gaps) < E
+    best = int(np.argmax(np.where(fair, outcomes, -1)))
+    answers = np.array([best, 1 - best, -1, -2, best])
+    np.testing.assert_array_equal(good_enough(truth, answers, Margins(0.0, 0.0)), [True, False, False, False, True])
+    # with margins as wide as everything, any named arm is good enough, and "none" too, as no arm is clearly fair
+    np.testing.assert_array_equal(good_enough(truth, answers, Margins(2.0, 2.0)), [True, True, True, False, True])
+
+
+def test_the_plan_is_the_same_for_any_number_of_jobs_and_its_curve_falls() -> None:
+    problem = load_problem("ad-marketplace").problem
+    asked: dict[str, Any] = {"target_error": 0.2, "truths": 40, "seed": 3}
+    one, two = plan(problem, **asked), plan(problem, **asked, jobs=2)
+    assert one == two
+    option = one.cheapest
+    assert option is not None and option.pulls is not None
+    assert option.curve[0].error > option.curve[-1].error
+    assert sum(unit.pulls for unit in option.units) == pytest.approx(option.pulls, rel=0.05)
+    assert option.cost is not None and option.average_cost is not None
+    assert option.cost <= option.average_cost * option.pulls + 1e-9
+    assert all(a.pulls < b.pulls for a, b in zip(option.curve, option.curve[1:], strict=False))
+
+
+def test_the_target_may_be_out_of_reach() -> None:
+    found = plan(load_problem("ad-marketplace").problem, target_error=0.001, truths=20, most_pulls=64)
+    assert found.cheapest is None and found.quickest is None
+    assert all(option.pulls is None and len(option.curve) == 2 for option in found.options)
+
+
+def test_a_real_outcome_is_taken_as_all_or_nothing() -> None:
+    problem = load_problem("coin").problem
+    variables = {name: v for name, v in problem.variables.items() if name != problem.outcome.node}
+    real = replace(problem, variables=variables, outcome=Outcome(problem.outcome.node, low=0.0, high=1.0))
+    found = plan(real, target_error=0.3, truths=20)
+    assert "real-valued" in found.notes[0]
+    assert found.options == plan(problem, target_error=0.3, truths=20).options
+
+
+def test_what_is_not_declared_is_named() -> None:
+    problem = load_problem("hepar2").problem
+    with pytest.raises(ProblemError, match=r"shares.*context"):
+        plan(replace(problem, shares=None, context=None), truths=2)
+
+
+def test_a_context_sample_stands_in_for_the_law() -> None:
+    scenario = load_problem("hepar2")
+    problem = scenario.problem
+    rng = np.random.default_rng(0)
+    counts = np.zeros((3, len(problem.arms)), dtype=np.int64)
+    counts[0, 0] = 20_000
+    from fairarm.problem.pulls import Plan
+
+    pulled = scenario.world.pull(Plan(problem.arm_names, problem.regimes, counts), rng)
+    rows = {name: np.repeat(values, pulled.count) for name, values in pulled.columns.items()}
+    sampled = replace(problem, shares=None, context=ContextSample(problem.arm_names[0], rows))
+    law, shares = _known_law(sampled)
+    exact, exact_shares = _known_law(problem)
+    assert np.abs(law - exact).max() < 0.02 and np.abs(shares - exact_shares).max() < 0.02
+
+
+# ---- margins ----
+
+
+def test_margins_by_hand() -> None:
+    """Three truths of three arms: the best is 3, 6 and 30 above the mean, gaps are 4, 2 and 10 apart (of 100)."""
+    outcomes = np.array([[0.5, 0.47, 0.44], [0.5, 0.44, 0.38], [0.6, 0.0, 0.3]])
+    gaps = np.array([[0.04, 0.0, 0.01], [0.0, -0.02, -0.01], [0.05, -0.05, 0.0]])
+    drawn = DrawnArms(outcomes, gaps, tolerance=0.3)
+    assert drawn.gain == pytest.approx(0.06) and drawn.gap_spread == pytest.approx(0.04)
+    assert drawn.margins().outcome == pytest.approx(0.012)  # a fifth of the gain, below 2 % of the range
+    assert drawn.margins().gap == pytest.approx(0.004)  # a tenth of the distance of gaps, below 10 % of the tolerance
+    assert DrawnArms(outcomes * 3, gaps, 0.03).margins() == Margins(0.02, pytest.approx(0.003))
+    # every arm is right in the first truth from 0.06 on, in the second from 0.12, in the third from 0.6
+    for margin, share in ((0.0, 0), (0.059, 0), (0.061, 1 / 3), (0.121, 2 / 3), (0.61, 1)):
+        assert drawn.every_arm_right(Margins(margin, 0.0)) == pytest.approx(share)
+    one = DrawnArms(outcomes[:, :1], gaps[:, :1], 0.3)  # a single arm: only whether it is fair is asked
+    assert one.margins() == Margins(0.0, pytest.approx(0.03))
+    same = DrawnArms(np.full((2, 3), 0.4) + np.array([0, 1e-16, -1e-16]), np.zeros((2, 3)), 0.3)
+    assert same.right(same.margins())[0].all() and same.every_arm_right(same.margins()) == 0
+
+
+LAWS = {
+    "now": [[0.6, 0.3, 0.1], [0.6, 0.3, 0.1]],
+    "tilted": [[0.5, 0.3, 0.2], [0.6, 0.2, 0.2]],
+    "bold": [[0.1, 0.3, 0.6], [0.1, 0.3, 0.6]],
+    "meek": [[0.8, 0.1, 0.1], [0.8, 0.1, 0.1]],
+}
+KINDS = {"money": (30_000.0, (0.0, 150.0, 500.0), 100.0), "rate": (0.005, (0.0, 0.001, 0.003), 0.001)}
+
+
+def logged(kind: str, rows: int, noise: float = 2_000.0) -> tuple[Problem, Batch]:
+    """Y is ``base`` plus a step that depends on V: sums of money that vary by ``noise``, or rare events."""
+    base, steps, tolerance = KINDS[kind]
+    variables = [Variable("S", ("a", "b")), Variable("V", ("low", "mid", "high"))]
+    real = kind == "money"
+    problem = Problem(
+        name=kind,
+        variables=variables if real else [*variables, Variable("Y", ("no", "yes"))],
+        graph=[("S", "V"), ("V", "Y")],
+        sensitive="S",
+        decision="V",
+        outcome=Outcome("Y", low=0, high=100_000) if real else Outcome("Y", values=(0, 1)),
+        tolerance=tolerance,
+        arms=[Arm(name, table("V", ["S"], law)) for name, law in LAWS.items()],
+        shares=(0.5, 0.5),
+        deployed="now",
+    )
+    rng = np.random.default_rng(0)
+    s, v = rng.integers(0, 2, rows), rng.choice(3, rows, p=LAWS["now"][0])
+    mean = base + np.array(steps)[v]
+    y = rng.normal(mean, noise) if real else (rng.random(rows) < mean).astype(np.int64)
+    nothing = np.zeros(rows, dtype=np.int64)
+    return problem, Batch(nothing, nothing, {"S": s, "V": v, "Y": y}, nothing + 1)
+
+
+def says_it_answers(found: ExperimentPlan) -> bool:
+    return any("already answers" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(("kind", "rows"), [("money", 150), ("rate", 2_000)])
+def test_a_log_that_cannot_tell_the_arms_apart_does_not_answer(kind: str, rows: int) -> None:
+    """The arms differ by 30 to 280, or by 0.0002 to 0.0017; 2 % of the range is 2 000, or 0.02: more than any of it."""
+    problem, log = logged(kind, rows)
+    step = KINDS[kind][1][-1]
+    found = plan(problem, log=log, truths=60, most_pulls=64)
+    assert 0 < found.outcome_margin < 0.5 * step and 0 < found.gap_margin <= 0.1 * problem.gap_tolerance
+    assert found.options[0].pulls != 0 and found.options[0].curve[0].error > 0.05
+    assert not says_it_answers(found) and found.every_arm_right < 0.2
+    wide = plan(problem, log=log, truths=60, most_pulls=64, outcome_margin=0.02 * problem.outcome.width)
+    assert wide.every_arm_right > 0.5 and not says_it_answers(wide)
+    assert any("wider than the differences between the arms" in note for note in wide.notes)
+
+
+def test_the_spread_of_money_follows_the_log_and_not_its_range() -> None:
+    """4 000 rows with a standard deviation of 400 tell 30 345 from 30 137: the standard error is about 20."""
+    problem, log = logged("money", 4_000, noise=400.0)
+    found = plan(problem, log=log, truths=60, most_pulls=64)
+    assert found.options[0].pulls == 0 and says_it_answers(found)
+    truth = np.array([np.mean(np.array(law) @ KINDS["money"][1]) for law in LAWS.values()])
+    assert found.gain == pytest.approx(truth.max() - truth.mean(), rel=0.15)
+
+
+def test_other_units_give_the_same_plan() -> None:
+    problem = load_problem("coin").problem
+    cents = replace(
+        problem.with_tolerance(100 * problem.gap_tolerance), outcome=Outcome(problem.outcome.node, values=(0, 100))
+    )
+    asked: dict[str, Any] = {"target_error": 0.3, "truths": 20}
+    one, many = plan(problem, **asked), plan(cents, **asked)
+    assert many.options == one.options
+    for name in ("outcome_margin", "gap_margin", "gain", "gap_spread"):
+        assert getattr(many, name) == pytest.approx(100 * getattr(one, name))
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, -math.inf, -1.0])
+@pytest.mark.parametrize("name", ["target_error", "outcome_margin", "gap_margin", "prior_mean", "prior_strength"])
+def test_numbers_that_mean_nothing_are_refused(name: str, wrong: float) -> None:
+    with pytest.raises(OptionError, match=rf"The {name.replace('_', ' ')} is {wrong}\. It"):
+        plan(load_problem("coin").problem, **{name: wrong}, truths=2)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [("target_error", 0.0), ("target_error", 1.0), ("prior_mean", 1.0), ("prior_strength", 0.0), ("truths", 0), ("truths", 2.5),
+     ("truths", True), ("most_pulls", 31), ("jobs", 0), ("seed", -1), ("seed", math.nan)],
+)  # fmt: skip
+def test_counts_and_shares_are_checked_one_by_one(name: str, wrong: Any) -> None:
+    with pytest.raises(OptionError, match=rf"{name.replace('_', '.')} is {wrong}\. It"):
+        plan(load_problem("coin").problem, **{name: wrong})
