@@ -1,4 +1,4 @@
-"""Successive rejection in phases: CSR, SRIS and the two-stage baselines are stages of one procedure (paper, section 4).
+"""Successive rejection in phases (`csr`): CSR, SRIS and the two-stage baselines are stages of one procedure (paper, section 4).
 
 A stage estimates outcomes, gaps, or both, and divides its pulls accordingly:
 CSR is one stage with both, SRIS one with outcomes, two-stage a stage with gaps and then one with outcomes.
@@ -7,7 +7,6 @@ V1 estimates from the phase's own pulls, V2 from all pulls of the stage so far.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -23,7 +22,7 @@ from fairarm.core.paper.estimators import ClipBase, dropped_mean
 from fairarm.core.paper.rejection import highest, safely_fair, surely_unfair, surely_worse
 from fairarm.core.paper.schedule import PhaseReading, phase_count, phase_lengths
 from fairarm.core.types import BoolArray, FloatArray
-from fairarm.errors import BudgetError, OptionError
+from fairarm.errors import OptionError
 from fairarm.problem.problem import Problem
 
 
@@ -242,19 +241,6 @@ class SuccessiveRejection(BaseProcedure):
         return self._planned(fresh, pending)
 
 
-def _half(pulls: int) -> tuple[int, int]:
-    """T/2 for each stage; the odd pull goes to the second."""
-    return pulls // 2, pulls - pulls // 2
-
-
-def successive(kind: str, problem: Problem, pulls: int, pooled: bool, readings: Readings) -> SuccessiveRejection:
-    """CSR ("csr"), SRIS ("sris") or the two-stage baseline ("two-stage")."""
-    stages: Sequence[Stage] = (Stage(pulls, True, True),)
-    if kind == "sris":
-        stages = (Stage(pulls, True, False),)
-    elif kind == "two-stage":
-        if pulls < 2:
-            raise BudgetError(f"The two-stage algorithms need at least 2 pulls, one for each stage; got {pulls}.")
-        first, second = _half(pulls)
-        stages = (Stage(first, False, True), Stage(second, True, False))
-    return SuccessiveRejection(problem, pulls, tuple(stages), pooled, readings)
+def csr(problem: Problem, pulls: int, pooled: bool, readings: Readings) -> SuccessiveRejection:
+    """Constraint successive rejection: one stage that estimates outcomes and gaps together."""
+    return SuccessiveRejection(problem, pulls, (Stage(pulls, outcome=True, gap=True),), pooled, readings)

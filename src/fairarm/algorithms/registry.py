@@ -9,15 +9,17 @@ from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
-from fairarm.algorithms.csr import Readings, successive
+from fairarm.algorithms.csr import Readings, csr
 from fairarm.algorithms.mis import BalanceHeuristic
 from fairarm.algorithms.pool import Pool, PoolOptions
 from fairarm.algorithms.procedure import Procedure
 from fairarm.algorithms.run import Algorithm
 from fairarm.algorithms.saved import WHAT, opened_run
+from fairarm.algorithms.sris import sris
 from fairarm.algorithms.state import checked_leaf
 from fairarm.algorithms.tf_lucb import TopFeasible
 from fairarm.algorithms.top_two import TopTwo, TopTwoOptions
+from fairarm.algorithms.two_stage import two_stage
 from fairarm.algorithms.uniform import Uniform
 from fairarm.beliefs.from_log import log_evidence
 from fairarm.errors import BudgetError, DataError, OptionError
@@ -42,6 +44,8 @@ DESCRIPTIONS = {
     "top-two": "pool's posterior, pulls by top-two sampling; at most 10 000",
     "tf-lucb": "top-feasible LUCB: each arm from its own rows, pulls by confidence bounds; at most 10 000",
 }
+
+_IN_PHASES = {"csr": csr, "sris": sris, "two-stage": two_stage}
 
 _WITHOUT_OPTIONS: dict[str, Callable[[Problem, int], Procedure]] = {
     "uniform": Uniform,
@@ -71,7 +75,7 @@ def make_procedure(name: str, problem: Problem, pulls: int, /, **options: Any) -
     if name == "pool":
         return Pool(problem, pulls, PoolOptions(**checked))
     kind, version = name.rsplit("-", 1)
-    return successive(kind, problem, pulls, pooled=version == "v2", readings=Readings(**checked))
+    return _IN_PHASES[kind](problem, pulls, version == "v2", Readings(**checked))
 
 
 def options_of(name: str) -> dict[str, tuple[Any, ...]]:
