@@ -1,0 +1,75 @@
+"""``fairarm identify``: find the best fair arm in a problem's world."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from fairarm.cli.algorithm_options import Confidence, Options, Stop, algorithm_options, asks_for_proof, whole_number
+from fairarm.cli.shared import (
+    AsJson,
+    Engine,
+    Log,
+    MinFair,
+    ProblemName,
+    Report,
+    Seed,
+    Tolerance,
+    check_report,
+    load,
+    print_json,
+    start_from,
+    write_report,
+)
+
+
+def identify(
+    problem: ProblemName,
+    algorithm: Annotated[
+        str,
+        typer.Option(help="pool; csr-v1, csr-v2, two-stage-v1, two-stage-v2, sris-v1, sris-v2, uniform and others."),
+    ] = "pool",
+    tolerance: Tolerance = None,
+    pulls: Annotated[
+        str, typer.Option(help="Number of pulls; with --confidence, the most that may be made.")
+    ] = "10000",
+    confidence: Confidence = None,
+    stop: Stop = None,
+    min_fair_probability: MinFair = None,
+    log: Log = None,
+    engine: Engine = None,
+    seed: Seed = 0,
+    option: Options = None,
+    report: Report = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find the best fair arm, phase by phase.
+
+    The arms are pulled in the problem's own world, which is simulated.
+    """
+    from fairarm.cli import documents, show
+    from fairarm.experiments import identify as find
+
+    check_report(report)
+    scenario = load(problem, tolerance)
+    options = algorithm_options(
+        option, [algorithm], confidence=confidence, stop=stop, min_fair_probability=min_fair_probability
+    )
+    known, rows = start_from(scenario, log, engine, asks_for_proof(options))
+    teller = None if as_json else show.Storyteller(known)
+    found = find(
+        known,
+        scenario.world,
+        algorithm=algorithm,
+        pulls=whole_number(pulls, "--pulls"),
+        seed=seed,
+        log=rows,
+        on_phase=teller.phase if teller else None,
+        **options,
+    )
+    if teller is None:
+        print_json(documents.identification(known, found))
+    else:
+        teller.end(found)
+    write_report(found, report, known)
