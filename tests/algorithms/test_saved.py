@@ -284,5 +284,5 @@ def test_a_restore_that_fails_leaves_everything_as_it_was() -> None:
     tree, _ = opened(finish(start("pool", world), world).to_json(), "run")
     before = run.to_json()
     with pytest.raises(KeyError):
-        run.restore({key: value for key, value in tree.items() if key != "told"})
+        run._restore({key: value for key, value in tree.items() if key != "told"})
     assert run.to_json() == before

@@ -824,6 +824,16 @@ class Regressor(Scored):
         return np.array([self.scores[z] for z in X[:, 0]])
 
 
+class Unlabelled(Scored):
+    """Probabilities of which the classes are not said, and hard labels: these are no score."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        return np.array([self.scores[z] >= 0.5 for z in X[:, 0]]).astype(int)
+
+
 def decided(model: Any, **options: Any) -> list[str]:
     """What is decided for each state of Z, where nothing is explored; exploration checked by hand."""
     two = Variable("V", ("deny", "approve"))
@@ -875,6 +885,8 @@ def test_a_cut_score_is_a_rule_like_any_other() -> None:
         (Scored([0, 1]), {"threshold": 0.5, "decide": "argmax"}, "Give one kind"),
         (Scored([0, 1]), {"threshold": 0.5, "score_class": 7}, "the classes of its model are .0, 1.*got 7"),
         (Scored(["a", "b", "c"]), {"threshold": 0.5}, "score_class="),
+        (Unlabelled(), {"threshold": 0.7}, "an? Unlabelled, has predict_proba but no classes_.*Set classes_"),
+        (Unlabelled(), {"threshold": 0.7, "score_class": 1}, "has predict_proba but no classes_"),
         (Regressor(), {"threshold": 0.5, "score_class": 1}, "has no probabilities of classes"),
         (5, {"threshold": 0.5}, "a int, gives no score"),
         (

@@ -335,7 +335,11 @@ def test_an_arm_that_something_rests_on_cannot_leave(changes: dict[str, Any], ex
 
 
 @pytest.mark.parametrize(
-    "name", ["no fair arm", "No Fair Arm", "no  fair arm", "NO_FAIR_ARM", "no-fair-arm", "ｎｏ ｆａｉｒ ａｒｍ"]
+    "name",
+    [
+        *("no fair arm", "No Fair Arm", "no  fair arm", "NO_FAIR_ARM", "no-fair-arm", "ｎｏ ｆａｉｒ ａｒｍ"),
+        *("no fair arm.", "(no fair arm)", "no fair arm!", " no fair arm", "_no_fair_arm_", "no, fair: arm"),
+    ],
 )
 def test_no_arm_is_called_like_the_answer_that_none_is_fair(name: str) -> None:
     with pytest.raises(

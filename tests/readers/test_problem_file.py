@@ -225,6 +225,35 @@ def test_base_means_what_it_says(tmp_path: Path) -> None:
     assert network.tables["Y"].probabilities[1, 0, 1, 0] == 0.6
 
 
+CONSTRAINED = BASE.replace("tolerance = 1.5", "constraints = [{ tolerance = 1.5, weights = { b = 1, a = -1 } }]")
+
+
+def test_another_tolerance_is_put_into_the_constraint_of_the_file(tmp_path: Path) -> None:
+    """One idea with `Problem.with_tolerance`."""
+    known, _ = parse_problem(CONSTRAINED, "base", tmp_path)
+    changed, _ = parse_problem(CONSTRAINED, "base", tmp_path, 0.5)
+    assert changed == known.with_tolerance(0.5) and changed.gap_tolerance == 0.5
+    turned = CONSTRAINED.replace("b = 1, a = -1", "a = -1, b = 1")
+    assert parse_problem(turned, "base", tmp_path, 0.5)[0].constraints[0].weights == (("a", -1.0), ("b", 1.0))
+
+
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        ("constraints = [{ tolerance = 1.5, weights = { b = 1, a = -2 } }]", "Only one constraint is supported so far"),
+        ("constraints = [{ tolerance = 1.5, weights = { q = 1, a = -1 } }]", "Only one constraint is supported so far"),
+        (
+            "tolerance = 1.5\nconstraints = [{ tolerance = 1.5, weights = { b = 1, a = -1 } }]",
+            "not both and not neither",
+        ),
+    ],
+)
+def test_another_tolerance_hides_no_mistake_in_the_constraints(tmp_path: Path, written: str, message: str) -> None:
+    for tolerance in (None, 0.5):
+        with pytest.raises(ReadError, match=message):
+            parse_problem(BASE.replace("tolerance = 1.5", written), "base", tmp_path, tolerance)
+
+
 def test_byte_order_mark_and_windows_lines_are_accepted(tmp_path: Path) -> None:
     path = tmp_path / "problem.toml"
     path.write_bytes(b"\xef\xbb\xbf" + BASE.replace("\n", "\r\n").encode())

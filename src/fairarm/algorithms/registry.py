@@ -141,7 +141,7 @@ def resume(problem: Problem, document: str) -> Algorithm:
         pulls, seed = (checked_leaf(key, saved[key], int) for key in ("pulls", "seed"))
         name, options = (checked_leaf(key, saved[key], kind) for key, kind in (("algorithm", str), ("options", dict)))
         made = algorithm(name, problem, pulls=pulls, seed=seed, **options)
-        made.restore(saved)
+        made._restore(saved)
     except DataError:
         raise
     except (ValueError, KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:

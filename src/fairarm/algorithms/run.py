@@ -235,8 +235,8 @@ class Algorithm:
             log=None if now.log is None else now.log.to_json(),
         )
 
-    def restore(self, document: dict[str, Any]) -> None:
-        """Take over a saved run of the same algorithm and problem."""
+    def _restore(self, document: dict[str, Any]) -> None:
+        """Take over a saved run whose check sum, algorithm, pulls, seed and options are right: for `resume` only."""
         if document.get("problem") != fingerprint(self.problem):
             raise DataError("The saved run belongs to another problem: arms, mechanisms, tolerance or costs differ.")
         kind = type(empty_evidence(self.problem))

@@ -244,6 +244,11 @@ def _score_of(arm: str, model: Any, score_class: Any) -> tuple[str, int, int]:
                 f"score_class=...; got {score_class!r}."
             )
         return "predict_proba", at, len(classes)
+    if hasattr(model, "predict_proba"):
+        raise ProblemError(
+            f"Arm '{arm}': its model, a {type(model).__name__}, has predict_proba but no classes_, so which of its columns is the "
+            f"score is not known. Set classes_ to the classes in the order of the columns, or give a model with predict alone."
+        )
     if score_class is not None:
         raise ProblemError(
             f"Arm '{arm}': score_class is {score_class!r}, but its model, a {type(model).__name__}, has no probabilities of classes."

@@ -38,6 +38,11 @@ NO_FAIR_ARM = "no fair arm"
 """How the answer is called, where answers are listed, that no arm is fair. No arm may be called so."""
 
 
+def reads_as_no_fair_arm(name: str) -> bool:
+    """Whether a name has the words of `NO_FAIR_ARM`, whatever stands around and between them."""
+    return re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", name).casefold()) == NO_FAIR_ARM.split()
+
+
 class Mechanism(Protocol):
     """P(node | parents), whatever it is made of."""
 
@@ -287,8 +292,7 @@ class Arm:
 
     def __post_init__(self) -> None:
         check_name(self.name, "The name of an arm")
-        plain = unicodedata.normalize("NFKC", str(self.name)).casefold()
-        if re.split(r"[\W_]+", plain.strip()) == NO_FAIR_ARM.split():
+        if reads_as_no_fair_arm(str(self.name)):
             raise ProblemError(
                 f"An arm is called '{self.name}'. That is how the answer is called that no arm is fair: give it another name."
             )

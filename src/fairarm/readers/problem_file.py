@@ -285,9 +285,11 @@ def _check_roles(entry: ProblemEntry) -> None:
 
 
 def _with_tolerance(file: ProblemFile, tolerance: float | None) -> ProblemFile:
-    """The tolerance that was given in place of the file's; one of the two is needed."""
+    """The tolerance that was given in place of the file's, wherever the file has it; one of the two is needed."""
     if tolerance is not None:
-        chosen = file.problem.model_copy(update={"tolerance": tolerance, "constraints": []})
+        constraints = [known.model_copy(update={"tolerance": tolerance}) for known in file.problem.constraints]
+        alone = tolerance if file.problem.tolerance is not None or not constraints else None
+        chosen = file.problem.model_copy(update={"tolerance": alone, "constraints": constraints})
         return file.model_copy(update={"problem": chosen})
     if file.problem.tolerance is None and not file.problem.constraints:
         raise ProblemError(

@@ -42,6 +42,7 @@ WORK: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "booleans": (log(sex=np.arange(N) % 2 == 0, repaid=np.arange(N) % 3 == 0), {}),
     "a group called natural": (log(sex=["natural", "m"] * (N // 2)), {}),
     "an arm called no fair arm": (log(arm=["no fair arm", "b", "b"] * (N // 3)), {}),
+    "an arm called almost so": (log(arm=["(No fair  arm!)", "b", "b"] * (N // 3)), {}),
     "five groups, two of them compared": (log(sex=list("aabbc") * (N // 5)), {"sensitive": "sex"}),
     "a count below 0 is no count": (log(count=[-1] * N), {}),
     "a group without outcomes": (log(sex=["f"] * 60 + ["m"] * 60, repaid=[0, 1] * 30 + [None] * 60), {}),

@@ -18,6 +18,8 @@ from fairarm.logs.coding import texts
 from fairarm.logs.draft.naming import plain_name, shown
 from fairarm.logs.table import LogTable
 from fairarm.logs.values import MISSING_WORDS
+from fairarm.problem.mechanism import reads_as_no_fair_arm
+from fairarm.problem.problem import NATURAL
 
 MOST_LISTED = 200
 """Values of a column that are looked at."""
@@ -175,7 +177,7 @@ def as_states(column: Column, role: Role, given: bool = False) -> States | str:
     if len(spelt) < (1 if role == "arm" else 2):
         return f"it has {'one value only' if spelt else 'no values'}{_beside(drop)}"
     drop |= {"": column.missing} if column.missing else {}
-    rows, labels = _stated(spelt, _numeric(column), {"natural"} if role == "sensitive" else {"no fair arm"})
+    rows, labels = _stated(spelt, _numeric(column), {NATURAL} if role == "sensitive" else _no_fair_arm(spelt))
     return States(rows, labels, unusable=drop) if role == "outcome" else States(rows, labels, drop)
 
 
@@ -321,6 +323,11 @@ def _stated(spelt: Spelt, numeric: bool, reserved: set[str]) -> tuple[dict[str, 
         rows[state] = _rows(commonest[text])
         labels |= {other: state for other in sorted(commonest[text]) if other != state}
     return rows, labels
+
+
+def _no_fair_arm(spelt: Spelt) -> set[str]:
+    """Names that an arm cannot have."""
+    return {plain_name(text, (), "value") for each in spelt.values() for text in each if reads_as_no_fair_arm(text)}
 
 
 def _listed(spelt: Spelt) -> str:
