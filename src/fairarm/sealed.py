@@ -37,7 +37,7 @@ def opened(text: str | bytes, what: str) -> tuple[dict[str, Any], bool]:
             f"The {what} has {len(text)} characters; at most {MOST_CHARACTERS} are opened. Is it another file?"
         )
     try:
-        document = json.loads(text, parse_constant=_no_number, object_pairs_hook=_distinct)
+        document = json.loads(text, parse_constant=_no_number, object_pairs_hook=distinct)
         if not isinstance(document, dict):
             raise ValueError("it is no JSON object")
         carried = CHECKSUM in document
@@ -64,7 +64,8 @@ def _no_number(text: str) -> NoReturn:
     raise ValueError(f"it holds {text}, which is not a number of JSON")
 
 
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The pairs of a JSON object, none of whose keys may be there twice."""
     made = dict(pairs)
     if len(made) != len(pairs):
         raise ValueError("it has a key twice")

@@ -398,4 +398,4 @@ def test_sparse_cells_are_said() -> None:
     assert scenario.problem.shared_cells.cells == 150
     for rows, said in ((20, True), (20_000, False)):
         found = plan(scenario.problem, log=logged(scenario.world, rows), truths=2, most_pulls=32)
-        assert any("few rows a cell" in note for note in found.notes) == said
+        assert any("few rows per cell" in note for note in found.notes) == said

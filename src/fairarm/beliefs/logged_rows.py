@@ -31,7 +31,6 @@ from fairarm.problem.pulls import LoggedRows, groups_of, scaled_outcomes
 
 SAMPLE = 1 << 15
 """Distinct rows kept for the regression."""
-HALVES = 2
 FEW_ROWS = 8.0
 """Sampling variances are taken (1 + 8/rows) times as large: the error of m̂ is in no formula."""
 

@@ -106,13 +106,14 @@ def _number(value: Any) -> float | None:
         return None
 
 
-_COMMA, _PERCENT = re.compile(r"[+-]?[0-9]+([.,' ][0-9]{3})*,[0-9]+([.][0-9]+)?"), re.compile(r".*[0-9]\s*%")
+PERCENTAGE, COMMA = r"^.*[0-9]\s*%$", r"^[+-]?[0-9]+(?:[.,' ][0-9]{3})*,[0-9]+(?:[.][0-9]+)?$"
+"""Text that is a percentage, and a number with a comma: neither is read as a number."""
 
 
 def cause(text: str) -> str:
     """Why text that looks like a number is none, and the way out; "" where it does not look like one."""
-    if _PERCENT.fullmatch(text):
+    if re.match(PERCENTAGE, text):
         return f"'{text}' is a percentage: divide by 100 and write 0.12 for 12 %."
-    if _COMMA.fullmatch(text):
+    if re.match(COMMA, text):
         return f"'{text}' has a comma: write numbers with a decimal point and without a sign between thousands."
     return ""

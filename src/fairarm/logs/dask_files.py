@@ -16,7 +16,7 @@ BLOCK = 64 << 20
 
 
 def parquet_frame(files: Files, found: Agreement) -> Any:
-    """Parquet: as it is where all files are alike, else a row group a task, its columns in the types agreed on."""
+    """Parquet: as it is where all files are alike, else one row group per task, its columns in the types agreed on."""
     import dask.dataframe as dd
     import pyarrow.parquet as pq
 

@@ -22,8 +22,9 @@ from fairarm.errors import ReadError, one_line
 from fairarm.logs.csv_files import header
 from fairarm.logs.engines import Dask, DuckDB, Engine
 from fairarm.logs.json_lines import check_rows, types_by_duckdb
-from fairarm.logs.library_errors import speaking
-from fairarm.logs.schemas import EXACT, TEXT, Agreement, Alike, agree, check_names, duckdb_type, parquet_kinds
+from fairarm.logs.library_errors import SECONDS, speaking
+from fairarm.logs.schemas import TEXT, Agreement, Alike, agree, check_names, duckdb_type, parquet_kinds
+from fairarm.logs.values import EXACT
 from fairarm.optional import require
 
 FORMATS = {
@@ -42,9 +43,6 @@ MEMORY, CORE_MEMORY = 350, 100
 
 PERFECT_HASH_BITS = 16
 """Keys of so many bits in all are counted in a plain array: DuckDB's 12 are too few for five small columns."""
-
-SECONDS = 10
-"""How long a server may take to answer."""
 
 
 @dataclass(frozen=True)

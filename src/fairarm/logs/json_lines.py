@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fairarm.errors import ReadError, one_line
+from fairarm.sealed import distinct
 
 DIGITS = 16
 """Integers with so many digits may be more than a double can hold."""
@@ -71,16 +72,9 @@ def _kind(value: Any) -> str:
 
 
 def _row(line: str) -> dict[str, Any]:
-    row = json.loads(line, object_pairs_hook=_once)
+    row = json.loads(line, object_pairs_hook=distinct)
     if not isinstance(row, dict):
         raise ValueError(f'a line is not an object such as {{"arm": 1}}: {line.strip()[:80]}')
-    return row
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    row = dict(pairs)
-    if len(row) < len(pairs):
-        raise ValueError(f"a line names a column twice: {', '.join(name for name, _ in pairs)}")
     return row
 
 

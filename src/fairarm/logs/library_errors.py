@@ -7,6 +7,9 @@ from contextlib import contextmanager
 
 from fairarm.errors import FairarmError, one_line
 
+SECONDS = 10
+"""How long a database or another server may take to answer before that is an error."""
+
 
 @contextmanager
 def speaking(prefix: str, kind: type[FairarmError], way_out: str = "") -> Iterator[None]:

@@ -135,7 +135,7 @@ def without_numbers(found: Frame) -> Frame:
 
 
 def each_value(frame: Frame, column: str) -> Frame:
-    """The same, not grouped: a line a row."""
+    """The same, not grouped: one line per row."""
     return values(frame, column).with_columns(nw.lit(1).cast(nw.Int64).alias(ROWS))
 
 
@@ -184,7 +184,7 @@ def summary(found: Frame) -> tuple[str, Frame]:
     held = ex.kind(dtype)
     ranged, tallied = {}, {"filled": nw.col(ROWS)}
     if held in ("integer", "real", "boolean", "text"):
-        ranged["number"] = ex.place(VALUE, dtype)
+        ranged["number"] = nw.col(VALUE) if dtype.is_integer() else ex.number(VALUE, dtype)  # an infinite one is said
     if held in ("time", "text"):
         ranged["moment"] = ex.moment(VALUE, dtype)
     if held == "text":

@@ -22,8 +22,8 @@ MOST_COLUMNS = 5000
 MOST_KINDS = 200
 """Kinds of files, by names and types of their columns, that are read together."""
 
-EXACT, SAFE_DIGITS = 1 << 53, 15
-"""Integers up to this size, and decimals of so many digits, are different as doubles if they are different."""
+SAFE_DIGITS = 15
+"""Decimals of so many digits are different as doubles if they are different."""
 
 DUCKDB_TYPES = {
     "int64": "BIGINT",

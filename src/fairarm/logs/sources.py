@@ -21,12 +21,9 @@ from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 from weakref import finalize
 
 from fairarm.errors import DataError, OptionError, ReadError, one_line
-from fairarm.logs.library_errors import speaking
+from fairarm.logs.library_errors import SECONDS, speaking
 from fairarm.logs.table import LogTable
 from fairarm.optional import require
-
-SECONDS = 10
-"""How long a database may take to answer."""
 
 VIEW_SECONDS, STEPS, PAUSE = 1.5, 100_000, 0.5
 """Processor time that a question to a view of SQLite may take; how often it is looked at, in steps of SQLite; and how long

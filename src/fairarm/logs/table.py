@@ -88,10 +88,10 @@ class Due:
 
 @dataclass(frozen=True)
 class Counts:
-    """Rows by combination of values. One line a combination, sorted so that the order does not depend on the engine."""
+    """Rows by combination of values. One line per combination, sorted so that the order does not depend on the engine."""
 
     keys: dict[str, NDArray[Any]]
-    """Object arrays of str, int, float, bool; None for a null or NaN. One entry a line."""
+    """Object arrays of str, int, float, bool; None for a null or NaN. One entry per line."""
     rows: IntArray
     """(lines,) number of rows, or the sum of the weight column."""
     sums: FloatArray | None = None

@@ -37,7 +37,7 @@ NUMBER = r"^[+-]?(?:[0-9]{1,60}(?:\.[0-9]{0,60})?|\.[0-9]{1,60})(?:[eE][+-]?1?[0
 """Text that is a number. The lengths keep it within the range of a double, beyond which some engines give up."""
 
 EXACT = 1 << 53
-"""Integers up to this size are the same as doubles."""
+"""Integers up to this size are different as doubles if they are different."""
 
 MAX_ROWS = 1 << 42
 """Most rows of one combination, and the largest weight: 2^20 times as much stays within 64 bits."""

@@ -118,7 +118,7 @@ def _features(arm: str, model: Any, inputs: tuple[str, ...]) -> tuple[str, ...] 
     if width != len(inputs):
         raise ProblemError(
             f"Arm '{arm}': its model was fitted on {width} columns, but there are {len(inputs)} inputs {list(inputs)}. "
-            f"Name one input a column, in the model's order."
+            f"Name one input per column, in the model's order."
         )
     return None
 

@@ -1,7 +1,7 @@
 """Plan and Batch: the only things that algorithms and worlds share.
 
 A plan is a table (arm, regime, count); a batch is a table (arm, regime, S, the observed columns, outcome, count) with
-one line a row (count 1) or a line a cell (count 1 or more).
+one line per row (count 1) or one per cell (count 1 or more).
 """
 
 from __future__ import annotations

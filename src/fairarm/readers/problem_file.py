@@ -71,7 +71,7 @@ class ConstraintEntry(_Entry):
 
 
 class ContextEntry(_Entry):
-    """The law of what arms see: one list a variable, outermost first."""
+    """The law of what arms see: one list per variable, outermost first."""
 
     variables: list[str]
     table: list[Any] | float

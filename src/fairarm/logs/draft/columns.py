@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 from unicodedata import normalize
 
-from fairarm.logs.coding import texts
+from fairarm.logs.coding import COMMA, PERCENTAGE, texts
 from fairarm.logs.draft.naming import plain_name, shown
 from fairarm.logs.table import LogTable
 from fairarm.logs.values import MISSING_WORDS
@@ -236,10 +236,10 @@ def looks_like(values: Iterable[str]) -> str:
 
 
 _ALMOST = (
-    (r"^[-+]?\d[\d.,]*\s?%$", "percentages"),
-    (r"^[-+]?\d+,\d+$", "numbers with a decimal comma"),
+    (PERCENTAGE, "percentages"),
+    (r"^[-+]?[1-9]\d{0,2}(?:[,' ]\d{3})+(?:\.\d+)?$", "numbers with signs between thousands"),
+    (COMMA, "numbers with a decimal comma"),
     (r"^[-+]?\s?(?:[$€£¥]|[A-Z]{3})\s?-?\d[\d.,' ]*$|^-?\d[\d.,' ]*\s?(?:[$€£¥]|[A-Z]{3})$", "amounts with a currency"),
-    (r"^[-+]?\d{1,3}(?:[,' ]\d{3})+(?:\.\d+)?$", "numbers with signs between thousands"),
     (r"^\d{1,2}[./-]\d{1,2}[./-]\d{2,4}(?:\s.*)?$", "dates that are not written as 2030-01-31"),
 )
 

@@ -77,8 +77,6 @@ ALONE = {"s": "sensitive", "v": "decision", "y": "outcome"}
 ARM = ("arm", "policy", "variant")
 PROPENSITY = ("propensity", "pscore")
 COUNT = ("count", "n", "applicants", "people")
-SPECIAL = ("row_id", "time", "arm", "regime", "propensity", "count")
-"""What a column can be besides a node."""
 
 
 @dataclass

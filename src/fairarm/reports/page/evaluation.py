@@ -66,7 +66,7 @@ def evaluation_page(found: Evaluation, version: str) -> Page:
 
 
 def by_probability(found: Evaluation) -> list[ArmEvaluation]:
-    """The most probable to be the best fair arm first, then the most probably fair; of equals the better outcome."""
+    """The most probable to be the best fair arm first, then the most probable to be fair; of equals the better outcome."""
     return sorted(found.arms, key=lambda a: (-a.best_probability, -a.fair_probability, -a.outcome.value))
 
 
