@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import chi2, chi2_contingency, chisquare
+from scipy.stats import binomtest, chi2, chi2_contingency, chisquare
 
 from fairarm import Arm, ContextLaw, LogMap, Outcome, Problem, Table, Variable, table
 from fairarm.logs.checks import (
@@ -53,8 +53,9 @@ def test_groups_add_up_and_small_expectations_are_merged() -> None:
     counts = np.array([[50, 50], [30, 70]])
     shares = np.array([[0.5, 0.5], [0.5, 0.5]])
     assert mismatch(counts, shares) == pytest.approx(float(chi2.sf(16.0, 2)))
-    # expected 1, 1, 98: the first two are merged with the third until each has 5
-    assert mismatch(np.array([[4, 3, 93]]), np.array([[0.01, 0.01, 0.98]])) == 1.0
+    # expected 1, 1, 98: the first two are merged with the third until each has 5, and tested alone and together
+    found = mismatch(np.array([[4, 3, 93]]), np.array([[0.01, 0.01, 0.98]]))
+    assert found == pytest.approx(3 * binomtest(7, 100, 0.02, "greater").pvalue)
     assert mismatch(np.array([[1, 99]]), np.array([[0.0, 1.0]])) == 0.0
 
 
@@ -66,6 +67,30 @@ def test_sound_logs_seldom_raise_an_alarm() -> None:
         made = np.stack([rng.multinomial(400, [0.4, 0.6]), np.zeros(2, dtype=np.int64)])
         alarms += bool(check_counts(PROBLEM, made, made[0]))
     assert alarms <= 3
+
+
+@pytest.mark.parametrize("tiny", [1e-20, 1e-160, 1e-310])
+def test_what_hardly_ever_happens_was_seen(tiny: float) -> None:
+    assert mismatch(np.array([[3996, 4]]), np.array([[1.0 - tiny, tiny]])) < 1e-30
+    assert mismatch(np.array([[4000, 0]]), np.array([[1.0 - tiny, tiny]])) == 1.0
+
+
+def test_rare_categories_of_many_small_groups_are_added_up() -> None:
+    seen, shares = np.tile([0, 1], (300, 1)), np.tile([0.99, 0.01], (300, 1))
+    assert mismatch(seen, shares) < 1e-100
+    seen[3:] = [1, 0]
+    assert mismatch(seen, shares) == 1.0
+
+
+def test_sound_logs_with_rare_categories_seldom_raise_an_alarm() -> None:
+    """At a p-value of 1 in 100, of 3 000 sound logs: more than 60 alarms have probability below 1e-6."""
+    rng = np.random.default_rng(5)
+    alarms = 0
+    for _ in range(3000):
+        shares = rng.dirichlet(np.full(6, 0.2), size=4) + 1e-9
+        shares /= shares.sum(axis=1, keepdims=True)
+        alarms += mismatch(np.stack([rng.multinomial(n, p) for n, p in zip((3, 20, 80, 300), shares, strict=True)]), shares) < 0.01  # fmt: skip
+    assert alarms <= 60
 
 
 def drawn(n: int, law: np.ndarray, contexts: tuple[float, float], seed: int) -> Batch:

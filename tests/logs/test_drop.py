@@ -155,6 +155,49 @@ def test_rows_chosen_by_their_outcome_void() -> None:
     assert found.certified_by is None
 
 
+CHOSEN: dict[str, list[Any]] = {
+    "S": ["a", "b"] * 100,
+    "V": ["no", "yes", "yes", "no"] * 49 + ["revised"] * 4,
+    "Y": ["0", "1", "1", "0", "1"] * 40,
+    "p": [0.5] * 190 + [0.1] * 10,
+    "q": [0.5] * 200,
+    "n": [1] * 190 + [7] * 10,
+    "status": ["ok"] * 190 + ["cancelled"] * 10,
+    "policy": ["old"] * 190 + ["trial"] * 10,
+}
+
+
+@pytest.mark.parametrize(
+    "log",
+    [
+        LogMap(drop={"V": ["revised"]}),
+        LogMap(drop={"p": ["0.1"]}, propensity="p"),
+        LogMap(drop={"p": ["0.1"]}, propensities={"no": "p", "yes": "q"}),
+        LogMap(drop={"n": ["7"]}, count="n"),
+    ],
+)
+def test_rows_chosen_by_their_decision_void(log: LogMap) -> None:
+    reader = LogReader(replace(BASE, log=log), open_log(CHOSEN))
+    found = [f for f in reader.findings() if f.name == "left-out-after-the-decision"]
+    assert len(found) == 1 and found[0].voids and found[0].rows == sum(part.rows for part in reader.dropped) > 0
+    assert not reader.unplaced
+
+
+def test_it_is_said_that_a_column_must_have_been_known_before_the_decision() -> None:
+    rest = "this holds if 'status' was known before the decision and did not follow from it"
+    columns = CHOSEN | {"V": ["no", "yes", "yes", "no"] * 50}
+    found = evaluate(replace(BASE, log=LogMap(drop={"status": ["cancelled"]})), columns)
+    assert sum(rest in line for line in found.assumptions) == 1
+    assert "left-out-after-the-decision" not in [f.name for f in found.findings]
+    for log in (
+        LogMap(drop={"S": ["U"]}),
+        LogMap(arm="policy", drop={"arm": ["trial"]}),
+        LogMap(drop={"status": ["x"]}),
+    ):
+        told = evaluate(replace(BASE, log=log), columns).assumptions
+        assert not any("known before the decision" in line for line in told)
+
+
 FILE = """
 format = 1
 [problem]

@@ -234,6 +234,43 @@ def test_a_propensity_that_cannot_be_is_left_out_and_voids(tiny: float) -> None:
         assert by_name[name].rows == 1 and by_name[name].examples == (repr(tiny),) and found.used == n - 1
 
 
+def test_lines_that_stand_for_many_rows_make_small_propensities_credible() -> None:
+    columns = {**good(8), "p": [1 - 1e-5, 1e-5] * 4, "n": [4_000_000, 40] * 4}
+    found = reader(columns, LogMap(propensity="p", count="n"))
+    assert sum(part.batch.total for part in found.chunks(3)) == found.rows == 16_000_160
+    assert not found.findings()
+    few = reader({**good(4), "p": [0.5, 0.5, 0.5, 3e-4], "n": [0, 0, 1, 1]}, LogMap(propensity="p", count="n"))
+    assert sum(part.batch.total for part in few.chunks()) == 1
+    assert [(f.name, f.rows) for f in few.findings()] == [("incredible-propensities", 1)]
+
+
+@pytest.mark.parametrize("counts", [[2**61] * 8, [1e19] + [100] * 7, [2**42 + 1] + [1] * 7, ["9" * 30] + ["1"] * 7])
+@pytest.mark.parametrize("log", [LogMap(propensity="p", count="n"), LogMap(count="n")])
+def test_counts_that_do_not_fit_are_refused(counts: list[Any], log: LogMap) -> None:
+    """They used to overflow: 8 lines of 2^61 rows were none at all."""
+    with pytest.raises(DataError, match=r"'n'.*4398046511104|2305843009213693952 not in range") as caught:
+        evaluate(replace(BASE, log=log), {**good(8), "p": [0.5] * 8, "n": counts})
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("drop", [{}, {"S": ["U"]}])
+@pytest.mark.parametrize("log", [LogMap(propensity="p", count="n"), LogMap(count="n")])
+def test_rows_in_all_are_limited(log: LogMap, drop: dict[str, list[str]]) -> None:
+    n = 2200
+    columns = {**good(n), "p": [0.5] * n, "n": [2**42] * n}
+    columns["S"] = ["a", "b", "U", "U"] * (n // 4) if drop else columns["S"]
+    with pytest.raises(DataError, match=r"too large to be summed|more than 9007199254740992 rows"):
+        evaluate(replace(BASE, log=replace(log, drop=drop)), columns)
+
+
+@pytest.mark.parametrize("count", [1.5, None, "x", -1])
+def test_an_error_before_the_first_usable_row_is_said(count: Any) -> None:
+    """It used to be hidden behind "no usable row"."""
+    for log in (LogMap(propensity="p", count="n"), LogMap(count="n")):
+        with pytest.raises(DataError, match=r"'n'.*whole number|'n'.*numbers are needed"):
+            evaluate(replace(BASE, log=log), {**good(40), "p": [0.5] * 40, "n": [count] * 40})
+
+
 def test_percentages_are_named_as_the_cause() -> None:
     with pytest.raises(DataError, match=r"impossible-propensities.*a percentage is to be divided by 100.*50\.0"):
         evaluate(replace(BASE, log=LogMap(propensity="p")), {**good(40), "p": [50.0] * 40})

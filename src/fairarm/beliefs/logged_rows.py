@@ -98,11 +98,17 @@ class LoggedBeliefs:
         raise DataError("A log that is read row by row does not plan pulls by cells.")
 
 
+class NoRowsError(DataError):
+    """A group has no usable row."""
+
+
 def believe_rows(problem: Problem, chunks: Chunks, delta: float) -> LoggedBeliefs:
     """Read a log twice and weigh it. ``delta``: the error of the certified intervals, which sets where weights are cut."""
     sample = _sampled(problem, chunks())
     if not sample.rows.all():
-        raise DataError(f"No usable rows of the group '{problem.groups[int(np.argmin(sample.rows))]}' are in the log.")
+        raise NoRowsError(
+            f"No usable rows of the group '{problem.groups[int(np.argmin(sample.rows))]}' are in the log."
+        )
     level = cut_level(sample.rows, bound_delta(delta, len(problem.arms), problem.shares is not None))
     work = _Weighing(problem, sample, level)
     for part in chunks():

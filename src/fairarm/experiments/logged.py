@@ -9,7 +9,7 @@ import numpy as np
 
 from fairarm.beliefs.beliefs import Beliefs, believe
 from fairarm.beliefs.evidence import CellEvidence, SumEvidence
-from fairarm.beliefs.logged_rows import LoggedBeliefs, believe_rows
+from fairarm.beliefs.logged_rows import LoggedBeliefs, NoRowsError, believe_rows
 from fairarm.beliefs.robust import choose_method
 from fairarm.core.proof.log_intervals import CutSums, bound_delta, cut_level, weighted_intervals
 from fairarm.core.proof.region import Intervals, intervals
@@ -297,7 +297,7 @@ def _from_rows(reader: LogReader, delta: float, estimated: bool) -> Logged:
     known = replace(problem, shares=None) if estimated else problem
     try:
         found: LoggedBeliefs = believe_rows(known, reader.chunks, delta)
-    except DataError:
+    except NoRowsError:
         if reader.used:
             raise
         raise DataError(_nothing(reader)) from None
@@ -366,6 +366,10 @@ def assumptions(
     said.append(f"The shares of the groups are {'the declared ones' if known else 'estimated from the natural rows'}.")
     if reader.dropped:
         said.append(f"Rows were left out on purpose ({listed(reader.dropped)}): the answer is about the others alone.")
+    for column in reader.unplaced:
+        said.append(
+            f"Rows were left out by '{column}'; this holds if '{column}' was known before the decision and did not follow from it."
+        )
     said.append("People who come later are like those in the log.")
     return tuple(said)
 

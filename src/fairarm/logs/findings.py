@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.stats import chi2
+from scipy.stats import binom, chi2
 
 from fairarm.core.types import FloatArray, IntArray
 
@@ -44,22 +44,45 @@ class Tally:
 
 
 def mismatch(observed: IntArray, expected: FloatArray) -> float:
-    """The p-value of a chi-square test of counts (groups, categories) against probabilities of the same shape.
+    """The p-value of counts (groups, categories) against probabilities of the same shape: chi-square, and exact tests.
 
-    Within a group, categories with few expected are merged; one with probability 0 and rows is impossible: p = 0.
+    Within a group, categories with few expected are merged for the chi-square test; whether they were seen too often is
+    tested exactly beside it. One with probability 0 and rows is impossible: p = 0.
     """
     statistic, freedom = 0.0, 0
+    rare: list[tuple[int, int, float]] = []
+    together: list[tuple[int, int, float]] = []
     for counts, shares in zip(observed, expected, strict=True):
         total = counts.sum()
         if np.any(counts[shares == 0] > 0):
             return 0.0
         order = np.argsort(shares, kind="stable")
         merged = _merged(counts[order], shares[order] * total)
+        rare += (found := _rare(counts, shares, int(total)))
+        together += found[-1:]
         if len(merged) > 1:
             seen, hoped = np.array(merged).T
             statistic += float(((seen - hoped) ** 2 / hoped).sum())
             freedom += len(merged) - 1
-    return float(chi2.sf(statistic, freedom)) if freedom else 1.0
+    if len(together) > 1:
+        of = sum(n for _, n, _ in together)
+        rare.append((sum(seen for seen, _, _ in together), of, sum(n * p for _, n, p in together) / max(of, 1)))
+    tests = ([float(chi2.sf(statistic, freedom))] if freedom else []) + ([_too_often(rare)] if rare else [])
+    return min(1.0, len(tests) * min(tests)) if tests else 1.0
+
+
+def _rare(counts: IntArray, shares: FloatArray, total: int) -> list[tuple[int, int, float]]:
+    """What is tested exactly, as (seen, of, probability): each category with few expected, and all of them together."""
+    few = (shares > 0) & (shares * total < FEW_EXPECTED) & (shares < 0.5)
+    each = [(n, total, p) for n, p in zip(counts[few].tolist(), shares[few].tolist(), strict=True)]
+    return [*each, (int(counts[few].sum()), total, float(shares[few].sum()))] if len(each) > 1 else each
+
+
+def _too_often(rare: list[tuple[int, int, float]]) -> float:
+    """The smallest p-value that one was seen so often, times the number of tests. A sum over groups of different
+    probabilities is as often far above its mean as that of the mean probability, or less (Hoeffding 1956)."""
+    seen, of, p = (np.array(part, dtype=np.float64) for part in zip(*rare, strict=True))
+    return float(min(1.0, len(rare) * binom.sf(seen - 1, of, np.minimum(p, 1.0)).min()))
 
 
 def contingency(seen: IntArray) -> float:

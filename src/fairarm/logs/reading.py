@@ -16,10 +16,10 @@ from fairarm.errors import DataError
 from fairarm.logs.coding import ABSENT, UNDECLARED, Coder, cause, numbers, read_numbers
 from fairarm.logs.findings import EXAMPLES, Finding, Tally
 from fairarm.logs.table import Due, LogTable, RealColumn
-from fairarm.logs.values import DUE, NO_TIME, NOT_DUE, object_array
+from fairarm.logs.values import DUE, MAX_ROWS, NO_TIME, NOT_DUE, object_array
 from fairarm.problem.log_map import LogMap
 from fairarm.problem.problem import Problem
-from fairarm.problem.pulls import UNKNOWN_ARM, Batch, LoggedRows
+from fairarm.problem.pulls import MOST_ROWS, UNKNOWN_ARM, Batch, LoggedRows
 from fairarm.problem.space import MAX_CELLS
 
 MOST_COUNTS = 1 << 25
@@ -203,6 +203,9 @@ class LogReader:
         count = numbers(raw[self.map.count])
         if not np.all(np.isfinite(count)) or np.any(count < 0) or np.any(count != np.floor(count)):
             raise DataError(f"Column '{self.map.count}' must hold whole numbers, 0 or more, in every row.")
+        if np.any(count > MAX_ROWS):
+            most = f"a line may stand for at most {MAX_ROWS} rows"
+            raise DataError(f"Column '{self.map.count}' holds {int(count.max())}; {most}. Check the counts.")
         return count.astype(np.int64)
 
     # ---- from raw columns to codes ----
@@ -222,6 +225,11 @@ class LogReader:
     ) -> tuple[LoggedRows, BoolArray]:
         """The usable lines as codes and values, and which they are; the others are tallied by their first fault."""
         self.rows += int(count.sum())
+        if self.rows > MOST_ROWS:
+            raise DataError(
+                f"The lines of the log stand for more than {MOST_ROWS} rows, the most that are taken. Check the counts in "
+                f"column '{self.map.count}'."
+            )
         usable = np.ones(len(count), dtype=bool)
         if due is not None:
             self._leave("missing-times", due == NO_TIME, usable, count, lambda i: self._time(raw, i))
@@ -320,7 +328,9 @@ class LogReader:
         """P(some row's decision had a chance below c) ≤ rows · (states - 1) · c, here 1/1000; of a density: per its range."""
         decision = self.problem.variables[self.problem.decision]
         size = decision.size - 1 if decision.finite else (decision.high or 0.0) - (decision.low or 0.0)
-        return 1.0 / (INCREDIBLE * max(self.table.rows(), 1) * max(size, 1e-300))
+        count = self.map.count
+        rows = self.table.rows() if count is None else int(self.table.counts([], weight=count).rows.sum())
+        return 1.0 / (INCREDIBLE * max(rows, 1) * max(size, 1e-300))
 
     def _leave(self, name: str, wrong: BoolArray, usable: BoolArray, count: IntArray, example: Any) -> None:
         """Leave out lines that are wrong and were usable so far."""
@@ -346,6 +356,21 @@ class LogReader:
             found.append(Finding(name, message, tally.rows, tuple(tally.examples), voids))
         return found
 
+    @cached_property
+    def _decided(self) -> set[str]:
+        """Columns that hold the decision or what follows from it: its chance, which depends on what was drawn, too."""
+        graph, decision = self.problem.roles.graph, self.problem.decision
+        nodes = {decision, *graph.descendants(decision)}
+        chances = (self.map.propensity, *self.map.propensities.values(), self.map.count)
+        return {*(self.map.column(node) for node in nodes), *(name for name in chances if name is not None)}
+
+    @property
+    def unplaced(self) -> list[str]:
+        """Columns by which rows were left out, and of which the problem does not say whether they precede the decision."""
+        nodes = {self.map.column(node) for node in self.problem.roles.graph.nodes}
+        known = self._decided | nodes | {self.map.arm, self.map.regime}
+        return [name for name in dict.fromkeys(part.column for part in self.dropped if part.rows) if name not in known]
+
     def _on_purpose(self) -> list[Finding]:
         """Rows left out on purpose. It voids where what came after the decision chose them."""
         if not self.dropped:
@@ -353,13 +378,12 @@ class LogReader:
         total = self._left_out
         text = f"{total} of {self.rows} rows were left out on purpose ({listed(self.dropped)})."
         found = [Finding("rows-left-out", text, total, voids=False)]
-        after = {self.map.column(n) for n in self.problem.roles.graph.descendants(self.problem.decision)}
-        late = [part for part in self.dropped if part.column in after]
+        late = [part for part in self.dropped if part.rows and part.column in self._decided]
         if late:
             rows = sum(part.rows for part in late)
             text = (
-                f"{rows} rows were left out by '{late[0].column}', which comes after the decision: who is left depends on what "
-                f"the decision did. Take it out of log.drop."
+                f"{rows} rows were left out by '{late[0].column}', which is the decision or follows from it: who is left depends "
+                f"on what was decided. Take it out of log.drop."
             )
             found.append(Finding("left-out-after-the-decision", text, rows))
         return found

@@ -39,6 +39,7 @@ from fairarm.logs.values import (
     STATUS,
     VALUE,
 )
+from fairarm.problem.pulls import MOST_ROWS
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -360,7 +361,8 @@ class LogTable:
             text = f"{self.name}: {bad} rows have a weight '{weight}' that is not a whole number of 0 to {MAX_ROWS}, such as {example!r}. "
             raise DataError(one_line(text + "A weight says how many rows a row stands for."))
         products = zip(found[LARGEST].to_pylist(), found[LINES].to_pylist(), strict=True)
-        if any(largest * lines > MAX_ROWS << 20 for largest, lines in products):
+        too_large = any(largest * lines > MAX_ROWS << 20 for largest, lines in products)
+        if too_large or sum(found[ROWS].to_pylist()) > MOST_ROWS:
             raise DataError(one_line(f"{self.name}: the weights '{weight}' are too large to be summed."))
 
     def _speaking(self) -> AbstractContextManager[None]:
