@@ -28,8 +28,10 @@ from fairarm.problem.pulls import Batch
 from fairarm.sealed import damaged
 
 DEFAULT = "pool"
-MOST_PULLS = 10**15
 """What every command runs unless told otherwise."""
+
+MOST_PULLS = 10**18
+"""Of a procedure: counts stay within 64 bits. The theorems' bounds are computed up to there; commands take at most 1e15."""
 
 DESCRIPTIONS = {
     "pool": "all pulls pooled into one posterior, planned by what would overturn the answer; says how sure it is",

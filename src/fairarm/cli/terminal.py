@@ -21,13 +21,32 @@ from rich.text import Text
 from fairarm.errors import printable
 
 WIDE = 160
-console = Console(
-    highlight=False,
-    markup=False,
-    emoji=False,
-    width=None if sys.stdout.isatty() or "COLUMNS" in os.environ else WIDE,
-)
 """A pipe or a log has no width of its own: there, nothing is broken to fit one."""
+
+
+class _Terminal(Console):
+    """A console whose width is looked up when something is printed, not when the program starts."""
+
+    def __init__(self) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False)
+        self._width = None
+
+    @property
+    def width(self) -> int:
+        """As set; else that of the environment's COLUMNS; else the terminal's."""
+        if self._width is not None:
+            return self._width
+        columns = os.environ.get("COLUMNS", "")
+        if columns.isdecimal() and int(columns) > 0:
+            return int(columns)
+        return self.size.width if sys.stdout.isatty() else WIDE
+
+    @width.setter
+    def width(self, width: int) -> None:
+        self._width = width
+
+
+console = _Terminal()
 
 Styled = str | tuple[str, str]
 """Text, or text and its style."""
