@@ -41,7 +41,7 @@ def _toml() -> Iterator[Case]:
     """What the parser sees before anything else."""
     cases: dict[str, tuple[Content, str | None]] = {
         "as it is": (COIN, None),
-        "an arm called no fair arm": (COIN.replace('"tilted"', '"No fair  arm"'), "no fair arm"),
+        "an arm called no fair arm": (COIN.replace('"tilted"', '"No fair  arm"'), "That is how the answer is called"),
         "byte-order mark and Windows lines": (b"\xef\xbb\xbf" + COIN.replace("\n", "\r\n").encode(), None),
         "old Mac lines": (COIN.replace("\n", "\r"), None),
         "dotted key of 40 000 parts": (".".join(["a"] * 40_000) + " = 1\n" + COIN, "40000 parts"),
