@@ -53,7 +53,15 @@ def test_without_trials_nothing_is_known() -> None:
 def test_newcombe_as_printed(first: tuple[int, int], second: tuple[int, int], low: float, high: float) -> None:
     """Newcombe 1998, table II, method 10."""
     sums, rows = (np.array(pair, dtype=float) for pair in zip(first, second, strict=True))
-    assert difference_interval(rows, sums, sums, True, 0.95) == pytest.approx((low, high), abs=6e-5)
+    assert difference_interval(rows, sums, sums, (0.0, 1.0), 0.95) == pytest.approx((low, high), abs=6e-5)
+
+
+def test_newcombe_of_two_values_inside_a_wider_range() -> None:
+    """56 of 70 and 48 of 80 are 51, the others 49, of a range of 0 to 100: the printed limits times 2 of 100."""
+    rows, upper = np.array([70.0, 80.0]), np.array([56.0, 48.0])
+    sums, squares = (0.51**p * upper + 0.49**p * (rows - upper) for p in (1, 2))
+    found = difference_interval(rows, sums, squares, (0.49, 0.51), 0.95)
+    assert found == pytest.approx((0.02 * 0.0524, 0.02 * 0.3339), abs=0.02 * 6e-5)
 
 
 def test_welch_is_the_one_of_scipy() -> None:
@@ -61,13 +69,24 @@ def test_welch_is_the_one_of_scipy() -> None:
     a, b = rng.beta(2, 5, 40), rng.beta(5, 2, 11)
     rows, sums, squares = (np.array([f(a), f(b)]) for f in (len, np.sum, lambda x: np.sum(x**2)))
     expected = ttest_ind(a, b, equal_var=False).confidence_interval(0.9)
-    assert difference_interval(rows, sums, squares, False, 0.9) == pytest.approx(
-        (expected.low, expected.high), abs=1e-9
-    )
+    assert difference_interval(rows, sums, squares, None, 0.9) == pytest.approx((expected.low, expected.high), abs=1e-9)
+
+
+@pytest.mark.parametrize("sd", [2.0**-30, 2.0**-25, 2.0**-20, 2.0**-17, 2.0**-14])
+def test_a_spread_that_sums_do_not_resolve_gives_no_interval_and_never_a_wrong_one(sd: float) -> None:
+    """Sums in steps of 2^-40, as logs have them, against scipy on the rows themselves."""
+    rng = np.random.default_rng(3)
+    a, b = 0.3 + sd * rng.standard_normal(2000), 0.3 + sd * rng.standard_normal(1500)
+    step = 2.0**-40
+    rows, sums, squares = (np.array([f(a), f(b)]) for f in (len, lambda x: sum(np.round(x / step)) * step, lambda x: sum(np.round(x**2 / step)) * step))  # fmt: skip
+    found = difference_interval(rows, sums, squares, None, 0.95)
+    expected = ttest_ind(a, b, equal_var=False).confidence_interval(0.95)
+    assert (found is None) == (sd < 2.0**-18)
+    assert found is None or found[1] - found[0] == pytest.approx(expected.high - expected.low, rel=0.05)
 
 
 @pytest.mark.parametrize("rows", [[1.0, 50.0], [0.0, 0.0], [20.0, 30.0]])
 def test_where_rows_give_no_interval_there_is_none(rows: list[float]) -> None:
     """Too few rows, or an outcome that is the same in all of them: not an interval of width 0."""
     n = np.array(rows)
-    assert difference_interval(n, 0.5 * n, 0.25 * n, False, 0.95) is None
+    assert difference_interval(n, 0.5 * n, 0.25 * n, None, 0.95) is None

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_ind
 
 from fairarm import Arm, LogMap, Outcome, Problem, Unknown, Variable, algorithm, evaluate, load_problem, table
 from fairarm.beliefs.evidence import CellEvidence, SumEvidence
 from fairarm.core.proof.log_intervals import cut_level
 from fairarm.core.proof.region import Intervals
 from fairarm.errors import DataError, OptionError
-from fairarm.experiments.evaluate import certified_answer, support_of
+from fairarm.experiments.evaluate import _answer, certified_answer, support_of
 from fairarm.experiments.logged import cells_by_group, cut_sums, narrowed
 from fairarm.problem.pulls import Plan, batch
 
@@ -225,6 +227,62 @@ def test_the_plain_gap_is_the_logs_own() -> None:
     assert found.plain_gap == pytest.approx(first - second) and [g.rows for g in found.observed] == [
         int((rows["S"] == g).sum()) for g in "ab"
     ]
+
+
+def test_the_interval_of_the_plain_gap_does_not_depend_on_the_declared_range() -> None:
+    """An outcome of 49 or 51 against one of 0 or 1: twice as long, whatever the range around it."""
+    rows = rows_of(1000, 10)
+    expected = evaluate(problem(), rows).plain_gap_interval
+    wide = replace(problem().with_tolerance(0.4), outcome=Outcome("Y", values=(49, 51), low=0, high=100))
+    found = evaluate(wide, rows)
+    assert expected is not None and found.plain_gap_interval == pytest.approx([2 * end for end in expected], rel=1e-9)
+    turned = replace(wide, outcome=Outcome("Y", values=(51, 49), low=0, high=100))
+    ends = evaluate(turned, rows).plain_gap_interval
+    assert ends == pytest.approx([-2 * end for end in reversed(expected)], rel=1e-9)
+
+
+@pytest.mark.parametrize(("high", "known"), [(1e3, True), (1e5, True), (1e6, False), (1e8, False)])
+def test_the_interval_of_the_plain_gap_of_money_is_right_or_not_known(high: float, known: bool) -> None:
+    """Amounts around 500 that vary by 1, in ranges up to 100 million: against scipy on the amounts."""
+    rows = rows_of(4000, 12)
+    amounts = np.round(500 + np.random.default_rng(3).normal(0, 1, 4000), 2)
+    asked = problem(tolerance=0.5 if high < 1e6 else 1e-3 * high)
+    real = replace(
+        asked, variables={k: v for k, v in asked.variables.items() if k != "Y"}, outcome=Outcome("Y", low=0, high=high)
+    )
+    found = evaluate(real, {**rows, "Y": amounts}).plain_gap_interval
+    a, b = (amounts[rows["S"] == group] for group in "ab")
+    right = ttest_ind(a, b, equal_var=False).confidence_interval(0.95)
+    assert (found is not None) == known
+    assert found is None or found == pytest.approx((right.low, right.high), rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("best", "fair", "unseen", "expected"),
+    [
+        ([0.6, 0.3, 0.0], [0.9, 0.9, 0.9], [0.0, 0.9, 0.0], ("FOUND", "old", 0.6, "new", False)),
+        ([0.3, 0.6, 0.0], [0.9, 0.9, 0.9], [0.0, 0.9, 0.0], ("UNDECIDED", None, 0.1, "new", False)),
+        ([0.3, 0.6, 0.0], [0.9, 0.7, 0.9], [0.0, 0.9, 0.0], ("UNDECIDED", None, 0.1, "new", False)),
+        ([0.1, 0.5, 0.3], [0.9, 0.7, 0.7], [0.0, 0.9, 0.0], ("UNDECIDED", None, 0.1, "new", True)),
+        ([0.1, 0.05, 0.5], [0.9, 0.9, 0.7], [0.0, 0.9, 0.0], ("NO_FAIR_ARM", None, 0.35, "even", True)),
+        ([0.0, 0.6, 0.0], [0.9, 0.9, 0.9], [0.0, 0.9, 0.0], ("UNDECIDED", None, 0.4, "new", False)),
+    ],
+)  # fmt: skip
+def test_an_arm_the_log_does_not_speak_for_leaves_it_open_where_it_is_likeliest(
+    best: list[float], fair: list[float], unseen: list[float], expected: tuple[Any, ...]
+) -> None:
+    believed = SimpleNamespace(
+        best=np.array([best]),
+        none=np.array([1 - sum(best)]),
+        fair=np.array([fair]),
+        unseen=np.array([unseen]),
+        effective=np.full((1, 3), 1000.0),
+    )
+    found = _answer(problem(), believed, 0.8)  # type: ignore[arg-type]
+    status, arm, probability, runner_up, gated = expected
+    assert (found["status"], found["arm"], found["runner_up"], found["gated"]) == (status, arm, runner_up, gated)
+    assert found["probability"] == pytest.approx(probability)
+    assert found["runner_up_probability"] == best[problem().arm_index(runner_up)]
 
 
 def test_every_frame_gives_the_same_numbers() -> None:

@@ -167,7 +167,10 @@ def test_a_likelier_arm_that_the_log_does_not_speak_for_is_not_the_answer() -> N
     unheard = replace(ARMS[1], best_probability=0.6, support="no")
     found = evaluation((ARMS[0], unheard), status=Status.UNDECIDED, arm=None, probability=0.4, runner_up="by-need", runner_up_probability=0.6)  # fmt: skip
     answer = section(page_of(found), ORDER[0]).text
-    assert "This log does not say which arm is best: it does not speak for the likeliest one" in answer
+    assert (
+        "This log does not say which arm is best: it does not speak for one that is likelier than any it could name"
+        in answer
+    )
     assert "Not the most probable answer: by-need would be (probability 0.600), but the log does not speak" in answer
 
 
@@ -219,7 +222,10 @@ def test_without_certified_intervals_the_tables_say_none(voided: Element) -> Non
 
 def test_the_plain_gap_and_how_it_differs(voided: Element) -> None:
     text = section(voided, "The plain gap in the log").text
-    assert "woman 0.4370 (6100 rows), man 0.3810 (5829 rows). Plain gap woman - man: +0.0560 (no interval" in text
+    assert (
+        "woman 0.4370 (6100 rows), man 0.3810 (5829 rows). Plain gap woman - man: +0.0560 (its interval is not known: days"
+        in text
+    )
     assert "The plain gap is what the deployed arm, current, did in these rows, chance included." in text
     assert "Under by-need the gap is -0.0300 (-0.0500 to -0.0100): 0.0260 smaller in size." in text
     rows = table_rows(section(voided, "The plain gap in the log").all("table")[0])
@@ -227,6 +233,20 @@ def test_the_plain_gap_and_how_it_differs(voided: Element) -> None:
         {"group": "woman", "rows": "6,100", "mean days (from 0 to 1)": "0.4370"},
         {"group": "man", "rows": "5,829", "mean days (from 0 to 1)": "0.3810"},
     ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (1, "(no interval: a group has fewer than two rows)"),
+        (2, "(its interval is not known: days (from 0 to 1) varies by less than about 3.8e-06, if at all"),
+    ],
+)
+def test_why_the_plain_gap_has_no_interval(rows: int, said: str) -> None:
+    found = evaluation(
+        observed=(ObservedGroup("woman", 10, 0.5), ObservedGroup("man", rows, 0.5)), plain_gap_interval=None
+    )
+    assert said in section(page_of(found), "The plain gap in the log").text
 
 
 def test_the_plain_gap_where_a_group_has_no_rows() -> None:

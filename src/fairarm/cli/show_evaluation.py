@@ -10,6 +10,7 @@ from fairarm.reports.words import (
     between,
     certified_labels,
     certified_text,
+    chances,
     interval_digits,
     left_to_learn,
     no_arm,
@@ -88,11 +89,10 @@ def _cells(estimate: Estimate, digits: str) -> list[str]:
 def _answer(found: Evaluation) -> None:
     if why := not_most_probable(found):
         say((why, "yellow"))
-    chance = f"(probability {found.probability:.3f}; next {found.runner_up}, {found.runner_up_probability:.3f})"
     if found.arm is None:
-        say(f"{no_arm(found)} {chance}.")
+        say(f"{no_arm(found)} {chances(found)}.")
     else:
-        say("Best fair arm so far: ", (found.arm, "bold"), f" {chance}.")
+        say("Best fair arm so far: ", (found.arm, "bold"), f" {chances(found)}.")
 
 
 def _next(found: Evaluation) -> None:

@@ -90,7 +90,8 @@ class NextPulls:
 class Evaluation(Shown):
     """The answer from a log. ``status`` and ``arm`` go by the posterior, ``certified_*`` by what is proved.
 
-    An arm for which the log does not speak is never named; where one of those is likeliest, ``status`` is UNDECIDED.
+    An arm for which the log does not speak is never named; where one of those is likelier than any answer that could be
+    given, ``status`` is UNDECIDED, ``arm`` None and ``probability`` that of no fair arm.
     """
 
     problem: Problem
@@ -121,7 +122,8 @@ class Evaluation(Shown):
     dropped: tuple[Dropped, ...] = ()
     """Rows left out on purpose (log.drop), by value."""
     plain_gap_interval: tuple[float, float] | None = None
-    """An ordinary interval of the plain gap; None where the rows do not give one."""
+    """An ordinary interval of the plain gap; None where a group has fewer than two rows, or where the outcome varies too
+    little within its declared range."""
     min_fair_probability: float = 0.8
     """The gate: an arm is named only if it is fair with this probability."""
     gated: bool = False
@@ -213,20 +215,26 @@ def evaluate(
 
 
 def _answer(problem: Problem, belief: Belief, min_fair_probability: float) -> dict[str, Any]:
-    """The fields of an evaluation that say which arm it is, by the posterior."""
+    """The fields of an evaluation that say which arm it is, by the posterior.
+
+    An arm that the log does not speak for is not named, but it stands in the way: where it is likelier than every answer
+    that could be given, none is.
+    """
     best, names = belief.best[0], (NO_FAIR_ARM, *problem.arm_names)
     votes = np.concatenate([belief.none[0, None], best])
     heard = np.array([support_of(u, n) != "no" for u, n in zip(belief.unseen[0], belief.effective[0], strict=True)])
     first = int(np.argmax(np.where(np.append(True, heard & (belief.fair[0] >= min_fair_probability)), votes, -1.0)))
+    gated = bool(best[heard].max(initial=0.0) > votes[first])
+    unheard = bool(best[~heard].max(initial=0.0) > votes[first])
+    first = 0 if unheard else first
     second = int(np.argmax(np.where(np.arange(len(votes)) == first, -1.0, votes)))
-    unheard = first == 0 and votes[0] < best[~heard].max(initial=0.0)
     return {
         "status": Status.FOUND if first else Status.UNDECIDED if unheard else Status.NO_FAIR_ARM,
         "arm": names[first] if first else None,
         "probability": float(votes[first]),
         "runner_up": names[second],
         "runner_up_probability": float(votes[second]),
-        "gated": bool(best[heard].max(initial=0.0) > votes[first]),
+        "gated": gated,
     }
 
 
@@ -343,10 +351,10 @@ def _observed(problem: Problem, logged: Logged) -> tuple[ObservedGroup, ...]:
 
 
 def _plain_gap_interval(problem: Problem, logged: Logged, confidence: float) -> tuple[float, float] | None:
-    values = problem.outcome.values
-    two_valued = values is not None and len(set(values)) == 2
+    values = sorted(set(problem.outcome.scaled_values.tolist()))
+    two = (values[0], values[1]) if len(values) == 2 else None
     natural = logged.natural.astype(np.float64)
-    found = difference_interval(natural, logged.natural_sums, logged.natural_squares, two_valued, confidence)
+    found = difference_interval(natural, logged.natural_sums, logged.natural_squares, two, confidence)
     return None if found is None else (problem.outcome.width * found[0], problem.outcome.width * found[1])
 
 

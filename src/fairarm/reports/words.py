@@ -8,6 +8,7 @@ from statistics import median
 
 from fairarm.algorithms import BestMixture, Verdict
 from fairarm.core.limit.fewest_pulls import Limit
+from fairarm.core.statistics import RESOLVED
 from fairarm.experiments import Evaluation, Inspection
 from fairarm.experiments.evaluate import ArmEvaluation
 from fairarm.problem.outcome import Outcome
@@ -177,7 +178,8 @@ def not_most_probable(found: Evaluation | Verdict) -> str | None:
 
 
 def _not_named(found: Evaluation) -> str | None:
-    arm = max(found.arms, key=lambda each: each.best_probability)
+    unheard = [arm for arm in found.arms if arm.support == "no"] if found.status == "UNDECIDED" else []
+    arm = max(unheard or found.arms, key=lambda each: each.best_probability)
     if arm.name == found.arm or arm.best_probability <= found.probability:
         return None
     if arm.support == "no":
@@ -191,8 +193,17 @@ def _not_named(found: Evaluation) -> str | None:
 def no_arm(found: Evaluation) -> str:
     """The answer of a log that names no arm."""
     if found.status == "UNDECIDED":
-        return "This log does not say which arm is best: it does not speak for the likeliest one"
+        return (
+            "This log does not say which arm is best: it does not speak for one that is likelier than any it could name"
+        )
     return "By this log, no arm is likely enough to be fair"
+
+
+def chances(found: Evaluation) -> str:
+    """How probable the answer of a log is, and what comes next."""
+    what = " of no fair arm" if found.arm is None else ""
+    word = "passed over" if found.runner_up_probability > found.probability else "next"
+    return f"(probability{what} {found.probability:.3f}; {word} {found.runner_up}, {found.runner_up_probability:.3f})"
 
 
 def certified_text(found: Evaluation) -> str:
@@ -244,10 +255,20 @@ def plain_gap_text(found: Evaluation) -> str | None:
     outcome, ends = found.problem.outcome, found.plain_gap_interval
     digits, signed = interval_digits(outcome, [ends]), interval_digits(outcome, [ends], signed=True)
     means = ", ".join(f"{g.group} {value(g.mean, digits)} ({count(g.rows, 'row')})" for g in (first, second))
-    interval = "no interval: too few rows, or nothing varies"
-    if ends is not None:
-        interval = f"{percent(found.confidence)} interval {limits(ends, signed)}"
+    interval = (
+        f"{percent(found.confidence)} interval {limits(ends, signed)}" if ends is not None else _no_interval(found)
+    )
     return f"In the log as it is: {means}. Plain gap {first.group} - {second.group}: {value(found.plain_gap, signed)} ({interval})."
+
+
+def _no_interval(found: Evaluation) -> str:
+    if min(group.rows for group in found.observed) < 2:
+        return "no interval: a group has fewer than two rows"
+    least = math.sqrt(RESOLVED) * found.problem.outcome.width
+    return (
+        f"its interval is not known: {unit_of(found.problem.outcome)} varies by less than about {least:.2g}, if at all, which is "
+        f"too little to measure in so wide a range. Declare a narrower one"
+    )
 
 
 def why_gaps_differ(found: Evaluation) -> str:
