@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairarm import Plan, load_problem
+from fairarm import Plan, identify, load_problem, read_log
 from fairarm.cli import main
 from fairarm.cli.terminal import console
 
@@ -244,6 +244,95 @@ def test_identify_starts_from_a_log(log: Path, capsys: Any) -> None:
     assert warm == done(*arguments, "--log", log, capsys=capsys)
     sure = done(*arguments, "--log", log, "--confidence", "0.95", "--stop", "bayes-stop", capsys=capsys)
     assert (sure["status"], sure["arm"], sure["pulls"]) == ("FOUND", "by-query", 0)
+
+
+FITTED = """
+format = 1
+[problem]
+name = "courses"
+sensitive = "sex"
+decision = "course"
+outcome = { node = "passed", values = { no = 0, yes = 1 } }
+tolerance = 0.3
+edges = [["sex", "school"], ["school", "course"], ["course", "passed"]]
+[problem.states]
+sex = ["f", "m"]
+school = ["A", "B"]
+course = ["long", "short"]
+passed = ["no", "yes"]
+[[problem.arms]]
+name = "as it is"
+parents = ["school"]
+[[problem.arms]]
+name = "all long"
+table = [1, 0]
+[log]
+made_by = "as it is"
+count = "rows"
+[[world.mechanisms]]
+node = "sex"
+table = [0.5, 0.5]
+[[world.mechanisms]]
+node = "school"
+parents = ["sex"]
+table = [[0.7, 0.3], [0.4, 0.6]]
+[[world.mechanisms]]
+node = "course"
+parents = ["school"]
+table = [[0.5, 0.5], [0.5, 0.5]]
+[[world.mechanisms]]
+node = "passed"
+parents = ["course"]
+table = [[0.2, 0.8], [0.6, 0.4]]
+"""
+LONG = {"A": 90, "B": 20}
+"""Of 100 rows of a school, those that the rule as it is sent to the long course; 8 of 10 pass it, 4 of 10 the short one."""
+
+
+def fitted_problem(folder: Path) -> tuple[Path, Path]:
+    """A problem whose deployed rule is to be fitted, and a log that fixes its table."""
+    problem = folder / "fitted.toml"
+    problem.write_text(FITTED, encoding="utf-8")
+    lines = [
+        [sex, school, course, passed, str(rows * (share if passed == "yes" else 10 - share))]
+        for sex in ("f", "m")
+        for school, long in LONG.items()
+        for course, rows, share in (("long", long, 8), ("short", 100 - long, 4))
+        for passed in ("no", "yes")
+    ]
+    return problem, written(folder / "fitted.csv", lines, ("sex", "school", "course", "passed", "rows"))
+
+
+@pytest.mark.parametrize("more", [(), ("--confidence", "0.9", "--stop", "bayes-stop")])
+def test_a_run_from_a_log_fits_an_arm_and_pulls_it_as_fitted(
+    more: tuple[str, ...], tmp_path: Path, capsys: Any
+) -> None:
+    problem, log = fitted_problem(tmp_path)
+    common = (problem, "--log", log, *more)
+    found = done("identify", *common, "--pulls", "2000", capsys=capsys)
+    assert found["log_rows"] == 4000 and found["arm"] == "all long"
+    tried = done("simulate", *common, "--algorithms", "pool", "--pulls", "200", "--runs", "3", capsys=capsys)
+    assert tried["best_fair_arm"] == "all long" and tried["log_rows"] == 4000
+    code, out, err = run("identify", *common, capsys=capsys)
+    assert code == 0 and "mechanism of arm 'as it is' is fitted from 4000 rows" in " ".join(err.split())
+    assert "The run started from 4000 rows of a log" in " ".join(out.split())
+
+
+def test_a_fitted_arm_decides_by_the_table_of_the_log_in_the_world_too(tmp_path: Path) -> None:
+    """The gap is then (0.7 - 0.4) (0.9 - 0.2) (0.8 - 0.4) = 0.084; by the world's own table it would be 0."""
+    problem, log = fitted_problem(tmp_path)
+    scenario = load_problem(str(problem))
+    read = read_log(scenario.problem, str(log))
+    found = identify(read.problem, scenario.world, pulls=500, log=read.batch)
+    assert found.truth is not None
+    assert found.truth.gaps == pytest.approx([0.084, 0.0], abs=1e-3)
+
+
+def test_a_fitted_arm_is_not_certified_and_needs_a_log(tmp_path: Path, capsys: Any) -> None:
+    problem, log = fitted_problem(tmp_path)
+    said = refused("identify", problem, "--log", log, "--confidence", "0.9", capsys=capsys)
+    assert "'as it is' was fitted from rows" in said and "Use stop=bayes-stop, or declare its table." in said
+    assert "with --log" in refused("identify", problem, capsys=capsys)
 
 
 def test_simulate_and_plan_start_from_a_log(log: Path, capsys: Any) -> None:

@@ -94,6 +94,17 @@ def test_rows_are_left_out_and_counted_by_value(kind: str, by_rows: bool, tmp_pa
     ]
 
 
+def test_a_value_that_no_row_has_is_on_record_only() -> None:
+    rows = {"S": ["a", "b"] * 20, "V": ["no", "yes", "yes", "no"] * 10, "Y": [1, 0] * 20}
+    found = evaluate(replace(BASE, log=LogMap(drop={"S": ["U", ""]})), rows)
+    assert [part.rows for part in found.dropped] == [0, 0]
+    assert "rows-left-out" not in [f.name for f in found.findings]
+    assert not any("on purpose" in text for text in found.assumptions)
+    late = LogReader(replace(BASE, log=LogMap(drop={"Y": ["x"]})), open_log(rows))
+    late.cells()
+    assert late.findings() == []
+
+
 def test_lines_that_stand_for_rows_are_counted_as_rows() -> None:
     reader = LogReader(replace(BASE, log=LogMap(count="n", drop={"S": ["U"]})), open_log(COLUMNS))
     assert reader.dropped == (Dropped("S", "U", 6),) and reader.rows == 6

@@ -72,6 +72,8 @@ def start_from(
     found = read_log(scenario.problem, log, engine=engine)
     for finding in found.findings:
         note(f"{finding.name}: {finding.message}")
+    for fitted in found.fitted:
+        note(fitted.text)
     if certified and (voids := [finding.name for finding in found.findings if finding.voids]):
         raise DataError(
             f"The log has the finding '{voids[0]}': an answer that rests on it cannot be certified. Correct the log, or use "

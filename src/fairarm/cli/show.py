@@ -25,6 +25,7 @@ from fairarm.reports.words import (
     not_most_probable,
     paper_lines,
     plan_text,
+    started_from,
     sureness,
     value,
 )
@@ -157,6 +158,8 @@ class Storyteller:
         say(*answer[verdict.status], f", after {count(found.pulls, 'pull')} at a cost of {found.cost:.6g}.")
         for line in _sureness(verdict, found.log_rows) if verdict.probability is not None else ():
             say(line)
+        if started := started_from(found):
+            say(started)
         if found.mixture is not None:
             say(mixture_text(found.mixture, self.problem.outcome))
         if not verdict.fairness_tested:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, Pulls
 from fairarm.shown import Fact, Shown
 from fairarm.worlds.base import Truth, World
+from fairarm.worlds.network import NetworkWorld
 
 
 @dataclass(frozen=True)
@@ -115,10 +116,13 @@ make = algorithm
 
 
 def require_world(problem: Problem, world: World | None) -> World:
+    """The world to pull; where a mechanism was fitted from a log, one in which that arm decides by its fitted table."""
     if world is None:
         raise ProblemError(
             f"Problem '{problem.name}' has no world to pull. Add a [world] to its file, or run it on your own system with algorithm(...).ask and .tell."
         )
+    if isinstance(world, NetworkWorld) and world.problem.unknown_arms and not problem.unknown_arms:
+        return replace(world, problem=problem)
     return world
 
 

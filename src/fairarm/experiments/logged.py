@@ -364,8 +364,8 @@ def assumptions(
         said.append(f"The mechanism of '{x}' is not declared: each group's rows speak for that group alone.")
     known = not estimated and problem.shares is not None
     said.append(f"The shares of the groups are {'the declared ones' if known else 'estimated from the natural rows'}.")
-    if reader.dropped:
-        said.append(f"Rows were left out on purpose ({listed(reader.dropped)}): the answer is about the others alone.")
+    if reader.met:
+        said.append(f"Rows were left out on purpose ({listed(reader.met)}): the answer is about the others alone.")
     for column in reader.unplaced:
         said.append(
             f"Rows were left out by '{column}'; this holds if '{column}' was known before the decision and did not follow from it."
@@ -387,6 +387,7 @@ class LoggedPulls:
     findings: tuple[Finding, ...]
     dropped: tuple[Dropped, ...] = ()
     """Rows left out on purpose, by value."""
+    fitted: tuple[FittedNote, ...] = ()
 
 
 def read_log(problem: Problem, log: Any, *, engine: str | None = None) -> LoggedPulls:
@@ -397,15 +398,16 @@ def read_log(problem: Problem, log: Any, *, engine: str | None = None) -> Logged
             "log.made_by instead."
         )
     reader = LogReader(problem, open_log(log, engine=engine))
+    fitted: tuple[FittedNote, ...] = ()
     if reader.countable and problem.outcome.values is not None:
-        problem, cells, _ = counted_batch(reader)
+        problem, cells, fitted = counted_batch(reader)
         batch = cells.batch
         checks = check_cells(problem, batch, estimated=False)
     else:
         batch, checks = _all_rows(reader), []
     made, natural = _by_group(problem, batch)
     extra = [*checks, *check_counts(problem, made, natural), *check_duplicates(problem, reader.table)]
-    return LoggedPulls(problem, batch, (*reader.findings(), *extra), reader.dropped)
+    return LoggedPulls(problem, batch, (*reader.findings(), *extra), reader.dropped, fitted)
 
 
 MOST_ROWS = 1_000_000

@@ -93,6 +93,11 @@ class LogReader:
     """What was left out on purpose."""
 
     @property
+    def met(self) -> tuple[Dropped, ...]:
+        """Those of ``dropped`` that some row had."""
+        return tuple(part for part in self.dropped if part.rows)
+
+    @property
     def _left_out(self) -> int:
         return sum(each.rows for each in self.dropped)
 
@@ -369,16 +374,17 @@ class LogReader:
         """Columns by which rows were left out, and of which the problem does not say whether they precede the decision."""
         nodes = {self.map.column(node) for node in self.problem.roles.graph.nodes}
         known = self._decided | nodes | {self.map.arm, self.map.regime}
-        return [name for name in dict.fromkeys(part.column for part in self.dropped if part.rows) if name not in known]
+        return [name for name in dict.fromkeys(part.column for part in self.met) if name not in known]
 
     def _on_purpose(self) -> list[Finding]:
         """Rows left out on purpose. It voids where what came after the decision chose them."""
-        if not self.dropped:
+        met = self.met
+        if not met:
             return []
         total = self._left_out
-        text = f"{total} of {self.rows} rows were left out on purpose ({listed(self.dropped)})."
+        text = f"{total} of {self.rows} rows were left out on purpose ({listed(met)})."
         found = [Finding("rows-left-out", text, total, voids=False)]
-        late = [part for part in self.dropped if part.rows and part.column in self._decided]
+        late = [part for part in met if part.column in self._decided]
         if late:
             rows = sum(part.rows for part in late)
             text = (

@@ -269,7 +269,7 @@ class Unknown:
         what = f"Node '{self.node}'" if self.arm is None else f"Arm '{self.arm}'"
         return (
             f"{what} has no mechanism, only inputs ({', '.join(self.parents) or 'none'}). It is fitted from a log by "
-            f"`fairarm evaluate`; for anything else declare its table."
+            f"`fairarm evaluate`, and with --log by the commands that have it; without a log declare its table."
         )
 
     def log_prob(self, columns: Columns) -> FloatArray:

@@ -9,7 +9,7 @@ from statistics import median
 from fairarm.algorithms import BestMixture, Verdict
 from fairarm.core.limit.fewest_pulls import Limit
 from fairarm.core.statistics import RESOLVED
-from fairarm.experiments import Evaluation, Inspection
+from fairarm.experiments import Evaluation, Identification, Inspection
 from fairarm.experiments.evaluate import ArmEvaluation
 from fairarm.problem.outcome import Outcome
 from fairarm.problem.problem import Problem
@@ -321,6 +321,13 @@ def sureness(verdict: Verdict) -> Iterator[str]:
     next_probability = verdict.runner_up_probability or 0.0
     yield posterior(verdict.leader or "", verdict.probability, verdict.runner_up or "", next_probability)
     yield f"{ESTIMATED[verdict.method or '']}; fair, best: probabilities; rows: effective sample size."
+
+
+def started_from(found: Identification) -> str | None:
+    """The log that a run started from; None where there was none."""
+    if not found.log_rows:
+        return None
+    return f"The run started from {count(found.log_rows, 'row')} of a log; they count neither as pulls nor as cost."
 
 
 def mixture_text(found: BestMixture, outcome: Outcome | None = None) -> str:

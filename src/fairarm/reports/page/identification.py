@@ -26,6 +26,7 @@ from fairarm.reports.words import (
     not_most_probable,
     plan_text,
     question,
+    started_from,
     sureness,
     unit_of,
     value,
@@ -81,10 +82,8 @@ def _answer(found: Identification) -> Box:
         lines.append(f"{more}. Give more pulls.")
     elif found.correct is not None:
         lines.append(f"That is {'' if found.correct else 'not '}the truth in this world.")
-    if found.log_rows:
-        lines.append(
-            f"The run started from {count(found.log_rows, 'row')} of a log; they count neither as pulls nor as cost."
-        )
+    if started := started_from(found):
+        lines.append(started)
     good = verdict.status == "FOUND" and verdict.fairness_tested
     if verdict.arm is None:
         headline = headline[0].upper() + headline[1:]
