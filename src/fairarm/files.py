@@ -12,9 +12,9 @@ from pathlib import Path
 from fairarm.errors import OptionError
 
 
-def check_path(path: Path, what: str, suffixes: Sequence[str]) -> None:
-    """The format is known and a file can be made there: said before the work, not after it."""
-    if path.suffix.lower() not in suffixes:
+def check_path(path: Path, what: str, suffixes: Sequence[str] | None = None) -> None:
+    """The format is known and a file can be made there: said before the work, not after it. No ``suffixes``: any will do."""
+    if suffixes is not None and path.suffix.lower() not in suffixes:
         raise OptionError(f"A {what} is saved as {', '.join(suffixes)}; got '{path.name}'.")
     try:
         if not path.parent.is_dir():

@@ -232,6 +232,33 @@ def test_init_says_what_it_guessed_and_overwrites_nothing(log: Path, tmp_path: P
     assert not (tmp_path / "b.toml").exists()
 
 
+def test_init_checks_where_it_writes_before_it_reads(tmp_path: Path, capsys: Any) -> None:
+    nowhere = tmp_path / "nowhere.csv"
+    assert "does not exist. Make it first" in refused(
+        "init", nowhere, "--out", tmp_path / "no" / "p.toml", capsys=capsys
+    )
+    assert "it is a folder" in refused("init", nowhere, "--out", tmp_path, capsys=capsys)
+    assert "cannot be written" in refused("init", nowhere, "--out", tmp_path / ("x" * 300), capsys=capsys)
+
+
+def test_init_does_not_write_through_a_link_to_nothing(log: Path, tmp_path: Path, capsys: Any) -> None:
+    out, target = tmp_path / "draft.toml", tmp_path / "elsewhere.toml"
+    out.symlink_to(target)
+    assert "is a link to a file that is not there" in refused("init", log, "--out", out, capsys=capsys)
+    assert out.is_symlink() and not target.exists()
+
+
+def test_init_says_decisions_that_are_none(tmp_path: Path, capsys: Any) -> None:
+    rows = ["sex,offer,repaid", *["f,a,1", "m,b,0", "f,b,0", "m,a,1"] * 30, "f,?,1", "m,,0"]
+    path = tmp_path / "log.csv"
+    path.write_text("\n".join(rows) + "\n")
+    found = done("init", path, "--out", tmp_path / "a.toml", capsys=capsys)
+    assert set(keys(found)) <= documented("init") and found["drop"] == []
+    assert found["unusable_decisions"] == [{"value": "?", "rows": 1}, {"value": "", "rows": 1}]
+    _, said, _ = run("init", path, "--out", tmp_path / "b.toml", capsys=capsys)
+    assert 'Lines without a usable decision: "?" (1), missing (1).' in " ".join(said.split())
+
+
 # ---- a log as the start ----
 
 

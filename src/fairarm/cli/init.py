@@ -10,7 +10,7 @@ import typer
 
 from fairarm.cli.shared import AsJson, Engine, LogName, print_json
 from fairarm.errors import OptionError
-from fairarm.files import write_whole
+from fairarm.files import check_path, write_whole
 
 if TYPE_CHECKING:
     from fairarm.logs.draft import Described, Draft
@@ -38,8 +38,7 @@ def init(
     from fairarm.logs.draft import draft_problem
     from fairarm.logs.sources import open_log
 
-    if out.exists():
-        raise OptionError(f"{out} exists. Choose another name with --out; nothing was written.")
+    _check_new(out)
     draft = draft_problem(
         open_log(log, engine=engine), sensitive=sensitive, decision=decision, outcome=outcome, tolerance=tolerance
     )
@@ -48,6 +47,14 @@ def init(
         print_json({"saved": str(out), **_document(draft)})
     else:
         _show(draft, log, out)
+
+
+def _check_new(out: Path) -> None:
+    """A file can be made there, and nothing is there yet; said before the log is read, which may take long."""
+    check_path(out, "draft")
+    if out.exists() or out.is_symlink():
+        what = "exists" if out.exists() else "is a link to a file that is not there"
+        raise OptionError(f"{out} {what}. Choose another name with --out; nothing was written.")
 
 
 def _document(draft: Draft) -> dict[str, Any]:
@@ -69,12 +76,17 @@ def _document(draft: Draft) -> dict[str, Any]:
             for value, rows in values.items()
         ],
         "outcome": draft.outcome,
-        "unusable_outcomes": [{"value": value, "rows": rows} for value, rows in draft.unusable.items()],
+        "unusable_outcomes": _unusable(draft, "outcome"),
+        "unusable_decisions": _unusable(draft, "decision"),
         "groups": [{"group": group.group, "rows": group.rows, "mean": group.mean} for group in draft.groups],
         "mean": draft.mean,
         "plain_gap": draft.plain_gap,
         "tolerance": draft.tolerance,
     }
+
+
+def _unusable(draft: Draft, role: str) -> list[dict[str, Any]]:
+    return [{"value": value, "rows": rows} for value, rows in draft.unusable.get(role, {}).items()]
 
 
 def _column(column: Described) -> dict[str, Any]:
@@ -95,7 +107,7 @@ def _column(column: Described) -> dict[str, Any]:
 def _show(draft: Draft, log: str, out: Path) -> None:
     from fairarm.cli.terminal import say
     from fairarm.logs.draft.naming import shown
-    from fairarm.logs.draft.text import by_group, described, left_out, without_outcome
+    from fairarm.logs.draft.text import by_group, described, left_out, unusable
 
     say(f"saved {out}")
     say(f"Columns of {shown(draft.log)}, with the number of lines of each value:")
@@ -107,8 +119,8 @@ def _show(draft: Draft, log: str, out: Path) -> None:
         say(f"Labels proposed for {shown(name)}: {meant}.")
     for name, values in draft.drop.items():
         say(f"Lines left out by {shown(name)}: {left_out(values)}.")
-    if draft.unusable:
-        say(without_outcome(draft))
+    for line in unusable(draft):
+        say(line)
     say(f"{draft.used:,} of {draft.rows:,} rows can be used. Mean {shown(draft.outcome)} as it is: {by_group(draft)}.")
     for item in draft.to_confirm:
         say(f"  to confirm: {item}", hang=4)

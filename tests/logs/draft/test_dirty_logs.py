@@ -115,6 +115,12 @@ def test_the_draft_evaluates_to_the_numbers_of_the_cleaned_rows(
     observed = {group["group"]: (group["rows"], pytest.approx(group["mean"], rel=1e-9)) for group in found["observed"]}
     assert observed == want
     assert found["plain_gap"] == pytest.approx(drafted["plain_gap"], rel=1e-12, abs=1e-12)
+    assert {part["column"] for part in drafted["drop"]} <= {"sex", "region"}
+    odd = made.frame["offer"].str.strip().str.lower()
+    without = made.frame["offer"][~odd.isin(["none", "small", "large"])].value_counts()
+    assert {part["value"]: part["rows"] for part in drafted["unusable_decisions"]} == without.to_dict()
+    if len(without):
+        assert found["certified_status"] == "UNDECIDED" and any(each["voids"] for each in found["findings"])
     dropped = {(part["column"], part["value"]): part["rows"] for part in drafted["drop"]}
     assert all(
         made.frame[column].str.strip().eq(value.strip()).sum() == rows for (column, value), rows in dropped.items()

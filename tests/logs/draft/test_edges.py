@@ -121,6 +121,31 @@ def test_strays_and_spellings_are_proposed_with_their_rows() -> None:
     draft = draft_problem(open_log(held))
     assert draft.labels == {"sex": {"F ": "F", "f": "F", "male": "M"}}
     assert draft.drop == {"sex": {"unknown": 1, "U": 2, "": 2}}
-    assert draft.unusable == {"n/a": 1, "pending": 1}
+    assert draft.unusable == {"outcome": {"n/a": 1, "pending": 1}}
     roles = {column.name: (column.role, column.why) for column in draft.columns}
     assert roles["sex"] == ("sensitive", "its name, and 2 groups")
+
+
+def test_rows_are_not_left_out_by_their_decision() -> None:
+    """They are counted and said; with such a drop, the answers would be those of other rows."""
+    held = {"sex": ["f", "m"] * 200, "offer": ["a", "b"] * 198 + ["?", "?", None, ""], "repaid": [1, 0, 0, 1] * 100}
+    draft = draft_problem(open_log(held), tolerance=0.1)
+    assert draft.drop == {} and draft.unusable == {"decision": {"?": 2, "": 2}}
+    assert '# Lines without a usable decision: "?" (2), missing (2). evaluate leaves them out' in draft.text
+    found = evaluate(parse_problem(draft.text, "draft", Path("."))[0], held)
+    assert found.used == draft.used == 396
+    assert sum(each.rows for each in found.findings if each.voids) == 4
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_long_numbers_that_are_one_as_doubles_stay_two(as_text: bool) -> None:
+    first, second = 9007199254740992, 9007199254740993
+    sex = [str(first), str(second)] * 60 if as_text else [first, second] * 60
+    draft = draft_problem(open_log(log(sex=sex)), tolerance=0.1)
+    assert draft.labels == {} and [group.group for group in draft.groups] == [str(first), str(second)]
+    assert [group.rows for group in draft.groups] == [60, 60]
+
+
+def test_spellings_of_one_number_are_one_state() -> None:
+    draft = draft_problem(open_log(log(sex=["1", "2.0", "1.0", "2", "01", "2e0"] * 20)), tolerance=0.1)
+    assert [group.rows for group in draft.groups] == [60, 60] and len(draft.labels["sex"]) == 4

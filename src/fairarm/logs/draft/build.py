@@ -84,8 +84,8 @@ class Draft:
     """Rows that the problem can use."""
     columns: tuple[Described, ...]
     outcome: str
-    unusable: Mapping[str, int]
-    """Value of the outcome that is none -> its rows; "" is a missing one."""
+    unusable: Mapping[str, Mapping[str, int]]
+    """"decision", "outcome" -> {value that is none: its rows}; "" is a missing one."""
     labels: Mapping[str, Mapping[str, str]]
     """Column -> {value in the log: state}."""
     drop: Mapping[str, Mapping[str, int]]
@@ -133,7 +133,7 @@ def draft_problem(
         used=reader.used,
         columns=tuple(_described(column, choice) for column in columns.values()),
         outcome=choice.column("outcome") or "",
-        unusable=made.unusable if (made := choice.node("outcome")) else {},
+        unusable={r: m.unusable for r in ("decision", "outcome") if (m := choice.node(r)) and m.unusable},
         labels={n: made.labels for n, made in choice.nodes.items() if isinstance(made, States) and made.labels},
         drop={name: made.drop for name, made in choice.nodes.items() if made.drop},
         groups=groups,

@@ -1,7 +1,7 @@
 """What the columns of a log hold: values with their rows, and how a column can serve as a node.
 
-Spellings of one value become labels, strays and missing values are left out on purpose; both are only proposed. What a
-column cannot be is said in words, for the one who asks why it was not chosen.
+Spellings of one value become labels, strays and missing values are left out on purpose, except of the decision and the
+outcome; both are only proposed. What a column cannot be is said in words, for the one who asks why it was not chosen.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Literal
 from unicodedata import normalize
 
@@ -81,8 +83,8 @@ class States:
     drop: dict[str, int] = field(default_factory=dict)
     """Value whose rows are left out -> their number; "" is a missing one."""
     unusable: dict[str, int] = field(default_factory=dict)
-    """The same of an outcome. Leaving rows out by their outcome on purpose would hide why they have none: `evaluate` leaves
-    them out, and says so."""
+    """The same of a decision or an outcome. Leaving rows out by either on purpose would make answers wrong: `evaluate`
+    leaves them out, and says so."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,7 @@ def as_states(column: Column, role: Role, given: bool = False) -> States | str:
         return f"it has {'one value only' if spelt else 'no values'}{_beside(drop)}"
     drop |= {"": column.missing} if column.missing else {}
     rows, labels = _stated(spelt, _numeric(column), {NATURAL} if role == "sensitive" else _no_fair_arm(spelt))
-    return States(rows, labels, unusable=drop) if role == "outcome" else States(rows, labels, drop)
+    return States(rows, labels, unusable=drop) if role in ("decision", "outcome") else States(rows, labels, drop)
 
 
 def _two_of(spelt: Spelt, column: Column, given: bool) -> dict[str, int]:
@@ -290,9 +292,10 @@ def _folded(text: str) -> str:
 
 
 def _as_number(text: str) -> str:
+    """The same for all spellings of one number, however long it is."""
     try:
-        return repr(float(text))
-    except ValueError:
+        return str(Fraction(Decimal(text.strip())))
+    except (ValueError, ArithmeticError):  # a word; an infinite number
         return _folded(text)
 
 

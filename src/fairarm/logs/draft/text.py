@@ -79,11 +79,10 @@ def left_out(values: Mapping[str, int]) -> str:
     return ", ".join(f"{shown(value) if value else 'missing'} ({rows:,})" for value, rows in values.items())
 
 
-def without_outcome(draft: Draft) -> str:
-    return (
-        f"Lines without a usable outcome: {left_out(draft.unusable)}. evaluate leaves them out, says so, and certifies nothing while "
-        f"they are there."
-    )
+def unusable(draft: Draft) -> list[str]:
+    """A sentence each for the decision and the outcome, where lines have none."""
+    then = "evaluate leaves them out, says so, and certifies nothing while they are there."
+    return [f"Lines without a usable {role}: {left_out(held)}. {then}" for role, held in draft.unusable.items()]
 
 
 def _head(draft: Draft) -> list[str]:
@@ -110,10 +109,7 @@ def _outcome(problem: Problem) -> str:
 
 def _worth(problem: Problem, draft: Draft) -> list[str]:
     what = "the range that the outcome can have" if problem.outcome.values is None else "what each outcome is worth"
-    lines = [f"# TO CONFIRM: {what}; more is better."]
-    if draft.unusable:
-        lines.append(f"# {without_outcome(draft)}")
-    return lines
+    return [f"# TO CONFIRM: {what}; more is better.", *(f"# {line}" for line in unusable(draft))]
 
 
 def _tolerance(draft: Draft, problem: Problem) -> list[str]:
