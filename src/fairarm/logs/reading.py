@@ -107,6 +107,7 @@ class LogReader:
 
     def __post_init__(self) -> None:
         drop = [(self.map.column_of(key, self.problem), v) for key, values in self.map.drop.items() for v in values]
+        drop.sort(key=lambda pair: pair[0] != self.map.count)  # a line without a sound count is left out for that first
         for name in (*self._columns, *(column for column, _ in drop)):
             if name not in self.table.columns:
                 raise DataError(self._no_column(name))

@@ -149,7 +149,8 @@ class LogTable:
         return LogTable(self.name, self.engine, self._held, (*self.drop, *drop))
 
     def left_out(self, weight: str | None = None) -> IntArray:
-        """Rows left out by ``drop``, each counted for the first of its pairs that it meets, (pairs,)."""
+        """Rows left out by ``drop``, each counted for the first of its pairs that it meets, (pairs,). A line left out for its
+        weight, which is none, counts as one row."""
         from fairarm.logs import queries as ask
 
         counts = np.zeros(len(self.drop) + 1, dtype=np.int64)
@@ -157,9 +158,12 @@ class LogTable:
             frame = self._all([column for column, _ in self.drop], weight)
             with self._speaking():
                 found = self._held.collect(ask.left_out(frame, self.drop, weight))
+            place, rows = plain.to_numpy(DROP, found[DROP]), plain.to_numpy(ROWS, found[ROWS])
             if weight is not None:
-                self._check_weights(found, frame, weight)
-            np.add.at(counts, plain.to_numpy(DROP, found[DROP]), plain.to_numpy(ROWS, found[ROWS]))
+                by_weight = np.array([False, *(column == weight for column, _ in self.drop)])[place]
+                self._check_weights(found.filter(~by_weight), frame, weight)
+                rows = rows + by_weight * plain.to_numpy(BAD, found[BAD])
+            np.add.at(counts, place, rows)
         return counts[1:]
 
     def rows(self) -> int:

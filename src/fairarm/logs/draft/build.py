@@ -12,6 +12,7 @@ from fairarm.errors import DataError, OptionError, one_line
 from fairarm.logs.draft.columns import Column, Numbers, States, survey
 from fairarm.logs.draft.naming import plain_name, shown
 from fairarm.logs.draft.roles import MEANING, ROLES, Choice, choose
+from fairarm.logs.draft.text import file_text, left_out
 from fairarm.logs.reading import LogReader
 from fairarm.logs.table import LogTable
 from fairarm.problem.log_map import LogMap
@@ -112,8 +113,6 @@ def draft_problem(
     tolerance: float | None = None,
 ) -> Draft:
     """Roles that are given are kept; the others are guessed from names and values. The tolerance is never guessed."""
-    from fairarm.logs.draft.text import file_text
-
     named = {"sensitive": sensitive, "decision": decision, "outcome": outcome}
     given = {role: name for role, name in named.items() if name is not None}
     _check(table, given, tolerance)
@@ -135,7 +134,7 @@ def draft_problem(
         outcome=choice.column("outcome") or "",
         unusable={r: m.unusable for r in ("decision", "outcome") if (m := choice.node(r)) and m.unusable},
         labels={n: made.labels for n, made in choice.nodes.items() if isinstance(made, States) and made.labels},
-        drop={name: made.drop for name, made in choice.nodes.items() if made.drop},
+        drop=_left_out(choice),
         groups=groups,
         mean=mean,
         tolerance=tolerance,
@@ -221,16 +220,25 @@ def worth(states: list[str]) -> dict[str, float]:
 def log_map(choice: Choice, names: Mapping[str, str]) -> LogMap:
     keys = {**names, **{name: role for name, role in choice.role.items() if role in ("arm", "regime")}}
     made = {keys[name]: each for name, each in choice.nodes.items()}
+    count = choice.column("count")
+    uncounted = {count: tuple(choice.bad_counts)} if count and choice.bad_counts else {}
     return LogMap(
         columns={node: name for name, node in names.items() if node != name},
         labels={key: each.labels for key, each in made.items() if isinstance(each, States) and each.labels},
-        drop={key: tuple(each.drop) for key, each in made.items() if each.drop},
+        drop={**{key: tuple(each.drop) for key, each in made.items() if each.drop}, **uncounted},
         arm=choice.column("arm"),
         regime=choice.column("regime"),
-        count=choice.column("count"),
+        count=count,
         row_id=choice.column("row_id"),
         time=choice.column("time"),
     )
+
+
+def _left_out(choice: Choice) -> dict[str, dict[str, int]]:
+    """Column -> {value: lines that are left out}."""
+    count = choice.column("count")
+    uncounted = {count: choice.bad_counts} if count and choice.bad_counts else {}
+    return {**{name: made.drop for name, made in choice.nodes.items() if made.drop}, **uncounted}
 
 
 # ---- what the log says as it is ----
@@ -294,5 +302,11 @@ def _to_confirm(choice: Choice, tolerance: float | None) -> tuple[str, ...]:
             said.append(f"the labels of {shown(name)}")
         if each.drop:
             said.append(f"the rows left out by {shown(name)}: {sum(each.drop.values()):,}")
+    if choice.bad_counts:
+        lines, column = sum(choice.bad_counts.values()), shown(choice.column("count") or "")
+        said.append(
+            f"the {lines:,} line{'' if lines == 1 else 's'} left out because {column} holds no count there "
+            f"({left_out(choice.bad_counts)}); evaluate certifies nothing before they are mended in the log"
+        )
     said += ["the arrows", "the candidate arms"]
     return tuple(said) if tolerance is not None else ("the tolerance, which is yours to choose", *said)

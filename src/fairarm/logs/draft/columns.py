@@ -26,6 +26,9 @@ from fairarm.problem.problem import NATURAL
 MOST_LISTED = 200
 """Values of a column that are looked at."""
 
+MOST_COUNTS = 100_000
+"""The same of a column with a count's name: each of its values must be a number of rows."""
+
 MOST_STATES = 12
 MOST_STRAYS = 50
 """Different texts beside the numbers of a column; with more it is text."""
@@ -38,6 +41,9 @@ TINY = 0.001
 
 LONGEST = 200
 """Characters of a value that can be a state."""
+
+COUNT = ("count", "counts", "n", "n_rows", "num", "number", "applicants", "people", "persons", "students", "patients", "customers", "freq", "frequency", "weight", "weights")  # fmt: skip
+"""Names of a column that says how many rows a line stands for."""
 
 UNKNOWN = {*MISSING_WORDS, *["?", "-", "--", ".", "unk", "unknown", "missing", "n.a.", "#n/a", "nil", "undefined", "undisclosed"], "not known", "not stated", "not available", "prefer not to say"}  # fmt: skip
 """Words for a value that is not known, in lower case."""
@@ -113,8 +119,9 @@ def _looked_at(table: LogTable, name: str, rows: int) -> Column:
     seen = table.profile(name, 1, RARE)
     if seen.kind == "other" or not rows:
         return Column(name, seen.kind, rows, seen.nulls, seen.distinct or 0, (), seen.low, seen.high)
-    listed = table.common(name, MOST_LISTED)
-    strays = _strays(table, name, listed) if seen.kind in ("integer", "real") else ()
+    most = MOST_COUNTS if has_count_name(name) else MOST_LISTED
+    listed = table.common(name, most)
+    strays = _strays(table, name, listed, most) if seen.kind in ("integer", "real") else ()
     if len(strays) > MOST_STRAYS:
         seen, strays = table.profile(name, 1), ()
     odd = {text for text, _ in strays}
@@ -127,7 +134,7 @@ def _looked_at(table: LogTable, name: str, rows: int) -> Column:
         kind=seen.kind,
         rows=rows,
         missing=seen.nulls - worded + blank,
-        distinct=len(values) if len(listed) < MOST_LISTED else (seen.distinct or 0) - len(strays),
+        distinct=len(values) if len(listed) < most else (seen.distinct or 0) - len(strays),
         values=values,
         low=seen.low,
         high=seen.high,
@@ -135,13 +142,13 @@ def _looked_at(table: LogTable, name: str, rows: int) -> Column:
     )
 
 
-def _strays(table: LogTable, name: str, listed: tuple[tuple[Any, int], ...]) -> tuple[tuple[str, int], ...]:
+def _strays(table: LogTable, name: str, listed: tuple[tuple[Any, int], ...], most: int) -> tuple[tuple[str, int], ...]:
     """Texts of a column of numbers that are none; asked for again only where not all values are listed."""
     from fairarm.logs.values import NUMBER
 
     if not any(isinstance(value, str) for value, _ in listed):
         return ()
-    if len(listed) == MOST_LISTED:
+    if len(listed) == most:
         return table.common(name, MOST_STRAYS + 1, numbers=False)
     return tuple(each for each in listed if not re.match(NUMBER, each[0].strip()))
 
@@ -157,8 +164,8 @@ def _added(values: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
 # ---- a column as a node ----
 
 
-def as_states(column: Column, role: Role, given: bool = False) -> States | str:
-    """The column as a node with states, or why it cannot be one. ``given``: the user has named it for the role."""
+def as_states(column: Column, role: Role) -> States | str:
+    """The column as a node with states, or why it cannot be one."""
     if trouble := _not_finite(column):
         return trouble
     if role == "input" and column.missing > RARE * column.rows:
@@ -169,7 +176,7 @@ def as_states(column: Column, role: Role, given: bool = False) -> States | str:
     if role == "sensitive" or sum(_rows(spelt[key]) for key in unknown) <= RARE * column.filled:
         drop |= _removed(spelt, unknown)
     if role in ("sensitive", "outcome") and len(spelt) > 2 and not (role == "outcome" and _numeric(column)):
-        drop |= _two_of(spelt, column, given and role == "sensitive" and not _numeric(column))
+        drop |= _two_of(spelt, column)
     if role == "sensitive" and len(spelt) > 2:
         return f"it has {len(spelt)} groups ({_listed(spelt)}), and two are compared"
     if len(spelt) > MOST_STATES:
@@ -183,12 +190,12 @@ def as_states(column: Column, role: Role, given: bool = False) -> States | str:
     return States(rows, labels, unusable=drop) if role in ("decision", "outcome") else States(rows, labels, drop)
 
 
-def _two_of(spelt: Spelt, column: Column, given: bool) -> dict[str, int]:
-    """Spellings of the two largest groups joined, and what is left out: the others, if they are few or were asked for."""
+def _two_of(spelt: Spelt, column: Column) -> dict[str, int]:
+    """Spellings of the two largest groups joined, and what is left out: the others, if they are few."""
     _join_abbreviations(spelt)
     rest = sorted(spelt, key=lambda key: -_rows(spelt[key]))[2:]
     few = sum(_rows(spelt[key]) for key in rest) <= RARE * column.filled
-    return _removed(spelt, rest) if few or (given and len(spelt) <= MOST_STATES) else {}
+    return _removed(spelt, rest) if few else {}
 
 
 def _without_tiny(spelt: Spelt, column: Column) -> dict[str, int]:
@@ -212,6 +219,30 @@ def as_numbers(column: Column) -> Numbers | str:
     if low == high:
         return "it has one value only"
     return Numbers(low, high, dict(column.strays) | ({"": column.missing} if column.missing else {}))
+
+
+def has_count_name(name: str) -> bool:
+    return name.lower().strip() in COUNT
+
+
+def as_counts(column: Column) -> dict[str, int] | str:
+    """The lines whose count is none, by value; or why the column cannot hold counts. Few may be none."""
+    if not _numeric(column) or column.low is None:
+        return "its values are not whole numbers"
+    if column.distinct > len(column.values) and (column.kind == "real" or column.low < 0):
+        return f"it has more than {MOST_COUNTS:,} different values, which cannot all be looked at"
+    if "weight" in column.name.lower() and column.low > 1:  # a person's, more likely
+        return f"its least value is {column.low:g}: it may be a measurement"
+    bad = {text: rows for text, rows in column.values if not _is_whole(text)} | dict(column.strays)
+    bad |= {"": column.missing} if column.missing else {}
+    if _rows(bad) > max(1, RARE * column.rows):
+        return f"{_rows(bad):,} of its {column.rows:,} lines hold no whole number of 0 or more"
+    return bad
+
+
+def _is_whole(text: str) -> bool:
+    number = float(text)
+    return number >= 0 and number.is_integer()
 
 
 def as_outcome(column: Column) -> States | Numbers | str:

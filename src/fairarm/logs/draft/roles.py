@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from fairarm.errors import OptionError, ProblemError, one_line
-from fairarm.logs.draft.columns import Column, Numbers, States, as_outcome, as_states
+from fairarm.logs.draft.columns import Column, Numbers, States, as_counts, as_outcome, as_states, has_count_name
 from fairarm.logs.draft.naming import shown
 from fairarm.problem.log_map import MOST_DROPPED
 from fairarm.problem.names import check_column
@@ -71,12 +71,22 @@ WORDS = {
 
 ROLES = tuple(WORDS)
 MEANING = {"sensitive": "sensitive attribute", "decision": "decision", "outcome": "outcome"}
+WAYS = {
+    "sensitive": (
+        "Which two groups? Merge the others into them or leave their rows out: in the log, or by log.labels and log.drop in a "
+        "problem file of your own."
+    ),
+    "decision": "Give it a few states in the log.",
+    "outcome": "Give it numbers, or a few states, in the log.",
+}
+"""What to do with a column that was named for a role and cannot have it."""
 ALONE = {"s": "sensitive", "v": "decision", "y": "outcome"}
 """Columns called by one letter, as in the docs."""
 
+INDEX = ("Unnamed: ", "__index_level_")
+"""How the names of columns begin that pandas writes for its index; a table's own numbering says nothing about its rows."""
 ARM = ("arm", "policy", "variant")
 PROPENSITY = ("propensity", "pscore")
-COUNT = ("count", "n", "applicants", "people")
 
 
 @dataclass
@@ -92,6 +102,8 @@ class Choice:
     """Column -> the reason."""
     nodes: dict[str, States | Numbers] = field(default_factory=dict)
     """Column that is a node, the arm or the regime -> what becomes of its values."""
+    bad_counts: dict[str, int] = field(default_factory=dict)
+    """Value of the count's column that is no count -> its lines, which are left out; "" is a missing one."""
 
     def column(self, role: str) -> str | None:
         """The column that has a role which only one can have."""
@@ -140,10 +152,10 @@ def _unnameable(name: str) -> str:
     return ""
 
 
-def _fitting(column: Column, role: str, given: bool = False) -> States | Numbers | str:
+def _fitting(column: Column, role: str) -> States | Numbers | str:
     if role == "outcome":
         return as_outcome(column)
-    return as_states(column, "sensitive" if role == "sensitive" else "decision", given)
+    return as_states(column, "sensitive" if role == "sensitive" else "decision")
 
 
 def _take_given(found: Choice, role: str, name: str) -> None:
@@ -151,12 +163,9 @@ def _take_given(found: Choice, role: str, name: str) -> None:
         raise OptionError(one_line(f"Column {shown(name)} cannot be the {MEANING[role]}: {trouble}"))
     if name in found.role:
         raise OptionError(one_line(f"Column {shown(name)} is named for two roles: --{found.role[name]} and --{role}."))
-    made = _fitting(found.columns[name], role, given=True)
+    made = _fitting(found.columns[name], role)
     if isinstance(made, str):
-        ways = {"sensitive": "two groups", "decision": "a few states", "outcome": "numbers, or a few states"}
-        raise OptionError(
-            one_line(f"Column {shown(name)} cannot be the {MEANING[role]}: {made}. Give it {ways[role]} in the log.")
-        )
+        raise OptionError(one_line(f"Column {shown(name)} cannot be the {MEANING[role]}: {made}. {WAYS[role]}"))
     found.nodes[name] = made
     found.take(name, role, f"named with --{role}")
 
@@ -167,7 +176,7 @@ def _take_given(found: Choice, role: str, name: str) -> None:
 def _take_special(found: Choice) -> None:
     for name in found.free():
         column = found.columns[name]
-        if name.startswith("Unnamed: ") and column.kind == "integer":
+        if name.startswith(INDEX) and column.kind == "integer":
             found.take(name, "unused", "it has no name, and numbers the lines")
             continue
         role, why = _special(column)
@@ -175,6 +184,8 @@ def _take_special(found: Choice) -> None:
             found.take(name, role, why)
             if role == "arm" and isinstance(made := as_states(column, "arm"), States):
                 found.nodes[name] = made
+            if role == "count" and isinstance(bad := as_counts(column), dict):
+                found.bad_counts = bad
         elif role:
             found.take(name, "unused", f"{why}, as {shown(found.column(role) or '')}, which is taken")
 
@@ -188,15 +199,11 @@ def _special(column: Column) -> tuple[str, str]:
         return "arm", "its name"
     if any(word in low for word in PROPENSITY) and column.kind == "real":
         return "propensity", "its name"
-    if low in COUNT and _counts(column):
-        return "count", "its name, and whole numbers in every row"
+    if has_count_name(low) and isinstance(bad := as_counts(column), dict):
+        return "count", f"its name, and whole numbers in every row{f' but {sum(bad.values()):,}' if bad else ''}"
     if _identifies(low, column):
         return "row_id", "different in every row" if column.distinct == column.rows else "its name, and few repeat"
     return "", ""
-
-
-def _counts(column: Column) -> bool:
-    return column.kind == "integer" and not (column.missing or column.strays) and column.low >= 0
 
 
 def _identifies(name: str, column: Column) -> bool:
