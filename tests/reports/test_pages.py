@@ -107,6 +107,23 @@ def test_every_arm_of_a_run_with_its_reason() -> None:
     assert "Best mixture that is fair with probability 0.95" in page.text
 
 
+def test_labels_are_proved_before_the_best_arm_is() -> None:
+    found, problem = run_of("ad-marketplace", pulls=1000, confidence=0.95)
+    arms = tuple(
+        replace(arm, certified=label)
+        for arm, label in zip(found.verdict.arms, ["fair", "unfair", "worse", None, "fair", None], strict=True)
+    )
+    a, b, c, _, e, _ = (arm.name for arm in arms)
+    said = page_of(replace(found, verdict=replace(found.verdict, arms=arms)), problem).text
+    assert found.verdict.status == "UNDECIDED" and "Nothing is certified" not in said
+    assert (
+        f"The best arm is not certified at confidence 0.95; certified fair: {a}, {e}; certified unfair: {b}; certified not to "
+        f"be the best fair arm: {c}."
+    ) in said
+    bare = replace(found, verdict=replace(found.verdict, arms=tuple(replace(arm, certified=None) for arm in arms)))
+    assert "at confidence 0.95; certified fair: none; certified unfair: none." in page_of(bare, problem).text
+
+
 def test_every_arm_of_a_rejection_with_its_phase() -> None:
     found, problem = run_of("coin", algorithm="csr-v2")
     _, rows = tables(page_of(found, problem))

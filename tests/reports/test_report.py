@@ -20,6 +20,7 @@ from page_tree import Element, read_page, table_rows
 import fairarm
 from fairarm import identify, inspect, load_problem, simulate
 from fairarm.algorithms.state import Status
+from fairarm.cli import show_evaluation
 from fairarm.errors import OptionError
 from fairarm.experiments.evaluate import ArmEvaluation, Estimate, Evaluation, NextPulls, ObservedGroup
 from fairarm.logs.findings import Finding
@@ -151,16 +152,24 @@ def test_other_certified_answers(status: Status, said: str) -> None:
     assert said in section(page, "Certified").text
 
 
-def test_no_fair_arm_and_an_arm_that_was_passed_over() -> None:
+def test_no_fair_arm_and_an_arm_that_was_passed_over(capsys: pytest.CaptureFixture[str]) -> None:
     doubtful = replace(ARMS[1], best_probability=0.6, fair_probability=0.6)
     found = evaluation((ARMS[0], doubtful), status=Status.NO_FAIR_ARM, arm=None, probability=0.4, runner_up="by-need", runner_up_probability=0.6)  # fmt: skip
     answer = section(page_of(found), ORDER[0]).text
-    assert "By this log, no arm is likely enough to be fair (probability of no fair arm 0.400)." in answer
     why = (
-        "Not the most probable answer: by-need is more likely to be the best fair arm (probability 0.600), but it is fair only "
-        "with probability 0.600, and an arm is named only from 0.8 on (--min-fair-probability). By this log"
+        "By this log, no arm is likely enough to be fair: by-need is the likeliest answer (probability 0.600), but it is fair "
+        "only with probability 0.600, and an arm is named only from 0.8 on (--min-fair-probability)."
     )
-    assert why in answer  # said first
+    assert why in answer and "Not the most probable answer" not in answer
+    show_evaluation.evaluation(found)
+    assert why in " ".join(capsys.readouterr().out.split())
+
+
+def test_no_fair_arm_is_the_likeliest_answer() -> None:
+    found = evaluation((ARMS[0],), status=Status.NO_FAIR_ARM, arm=None, probability=0.99, runner_up=ARMS[0].name, runner_up_probability=0.01)  # fmt: skip
+    found = replace(found, arms=(replace(ARMS[0], best_probability=0.01),))
+    said = f"By this log, no arm is likely enough to be fair (probability of no fair arm 0.990; next {ARMS[0].name}, 0.010)."
+    assert said in section(page_of(found), ORDER[0]).text
 
 
 def test_a_likelier_arm_that_the_log_does_not_speak_for_is_not_the_answer() -> None:

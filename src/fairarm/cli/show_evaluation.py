@@ -87,11 +87,11 @@ def _cells(estimate: Estimate, digits: str) -> list[str]:
 
 
 def _answer(found: Evaluation) -> None:
-    if why := not_most_probable(found):
-        say((why, "yellow"))
     if found.arm is None:
-        say(f"{no_arm(found)} {chances(found)}.")
+        say((no_arm(found), "yellow"))
     else:
+        if why := not_most_probable(found):
+            say((why, "yellow"))
         say("Best fair arm so far: ", (found.arm, "bold"), f" {chances(found)}.")
 
 

@@ -154,9 +154,15 @@ def posterior(leader: str, probability: float, runner_up: str, next_probability:
 def passed_over(name: str, probability: float, fair_probability: float, gate: float) -> str:
     """Why an arm that is likelier than the answer is not the answer."""
     return (
-        f"Not the most probable answer: {name} is more likely to be the best fair arm (probability {probability:.3f}), but it "
-        f"is fair only with probability {fair_probability:.3f}, and an arm is named only from {gate:g} on "
-        f"(--min-fair-probability)."
+        f"Not the most probable answer: {name} is more likely to be the best fair arm (probability {probability:.3f}), "
+        f"{_below(fair_probability, gate)}."
+    )
+
+
+def _below(fair_probability: float, gate: float) -> str:
+    return (
+        f"but it is fair only with probability {fair_probability:.3f}, and an arm is named only from {gate:g} on "
+        f"(--min-fair-probability)"
     )
 
 
@@ -191,12 +197,19 @@ def _not_named(found: Evaluation) -> str | None:
 
 
 def no_arm(found: Evaluation) -> str:
-    """The answer of a log that names no arm."""
+    """The answer of a log that names no arm, and why: what the answer is comes first."""
+    why = _not_named(found)
     if found.status == "UNDECIDED":
-        return (
+        text = (
             "This log does not say which arm is best: it does not speak for one that is likelier than any it could name"
         )
-    return "By this log, no arm is likely enough to be fair"
+        return f"{text} {chances(found)}." + (f" {why}" if why else "")
+    text = "By this log, no arm is likely enough to be fair"
+    if why is None:
+        return f"{text} {chances(found)}."
+    arm = max(found.arms, key=lambda each: each.best_probability)
+    below = _below(arm.fair_probability, found.min_fair_probability)
+    return f"{text}: {arm.name} is the likeliest answer (probability {arm.best_probability:.3f}), {below}."
 
 
 def chances(found: Evaluation) -> str:
@@ -308,10 +321,20 @@ def guarantee_of(verdict: Verdict, log_rows: int = 0) -> str | None:
     if verdict.guarantee == "certified":
         if decided:
             return f"Certified: {proved(confidence, log_rows)}"
-        return f"Nothing is certified at confidence {confidence:g}."
+        return _proved_so_far(verdict, confidence)
     if verdict.guarantee == "bayes-stop" and decided:
         return f"Bayes-stop: stopped when the posterior probability reached {confidence:g} (calibrated by simulation, not proved)."
     return None
+
+
+def _proved_so_far(verdict: Verdict, confidence: float) -> str:
+    """What is proved of single arms where it is not proved which is best."""
+    fair, unfair = ([arm.name for arm in verdict.arms if arm.certified == label] for label in ("fair", "unfair"))
+    out = [arm.name for arm in verdict.arms if arm.certified in ("worse", "unfair or worse")]
+    return (
+        f"The best arm is not certified at confidence {confidence:g}; certified fair: {names(fair)}; certified unfair: "
+        f"{names(unfair)}" + (f"; certified not to be the best fair arm: {names(out)}." if out else ".")
+    )
 
 
 def sureness(verdict: Verdict) -> Iterator[str]:

@@ -81,15 +81,15 @@ def _answer(found: Evaluation) -> Box:
             f"{value(arm.outcome.value, digits)} ({percent(found.confidence)} interval {between(arm.outcome.low, arm.outcome.high, digits)}) "
             f"and its gap {_estimate(arm.gap, signed)}."
         )
+        headline = " ".join(text for text in (not_most_probable(found), headline) if text)
     else:
-        headline = f"{no_arm(found)} (probability of no fair arm {found.probability:.3f})."
+        headline = no_arm(found)
     lines = [
         posterior(found.arm or NO_FAIR_ARM, found.probability, found.runner_up, found.runner_up_probability),
         f"The probability goes by the posterior: what the rows and the assumptions below say together, not a proof. {METHODS.get(found.method, '')}",
     ]
     if arm is not None and arm.support != "yes":
         lines.append(f'Beware of {arm.name}: {SUPPORT[arm.support]} (see "Can the log speak for the arms?").')
-    headline = " ".join(text for text in (not_most_probable(found), headline) if text)
     return Box("Answer, by probability", headline, lines, "good" if arm is not None else "warn")
 
 
