@@ -207,6 +207,29 @@ def test_a_log_that_cannot_tell_the_arms_apart_does_not_answer(kind: str, rows: 
     assert any("wider than the differences between the arms" in note for note in wide.notes)
 
 
+def test_margins_that_decide_in_some_truths_are_said_and_do_not_answer() -> None:
+    """The margin grows until every arm is right in a fifth to a half of the truths: the target is met by it, not by the log."""
+    problem, log = logged("money", 600, noise=800.0)
+    met = []
+    for margin in (50.0, 150.0, 200.0):
+        found = plan(problem, log=log, truths=60, most_pulls=64, outcome_margin=margin)
+        noted = f"In {found.every_arm_right:.0%} of the truths the margins are wider"
+        assert any(note.startswith(noted) for note in found.notes) == (found.every_arm_right >= 0.2)
+        if 0.2 <= found.every_arm_right <= 0.5 and found.options[0].pulls == 0:
+            met.append(margin)
+            assert not says_it_answers(found)
+    assert met == [150.0, 200.0]
+
+
+def test_a_log_that_answers_without_margins_answers_with_any() -> None:
+    problem, log = logged("money", 40_000, noise=100.0)
+    exact = plan(problem, log=log, truths=60, most_pulls=64, outcome_margin=0.0, gap_margin=0.0)
+    assert exact.every_arm_right == 0 and exact.options[0].pulls == 0 and says_it_answers(exact)
+    wide = plan(problem, log=log, truths=60, most_pulls=64, outcome_margin=2_000.0)
+    assert wide.every_arm_right > 0.5 and says_it_answers(wide)
+    assert any("of the truths the margins are wider" in note for note in wide.notes)
+
+
 def test_the_spread_of_money_follows_the_log_and_not_its_range() -> None:
     """4 000 rows with a standard deviation of 400 tell 30 345 from 30 137: the standard error is about 20."""
     problem, log = logged("money", 4_000, noise=400.0)

@@ -319,6 +319,37 @@ def test_where_the_answer_is_not_the_most_probable_one_that_is_said_first(termin
     assert page.index(why) < page.index("current is the best fair arm by this log")
 
 
+@pytest.mark.parametrize(
+    ("changes", "answer"),
+    [
+        ({}, "even is the best fair arm found, after 1 pull at a cost of 2.5."),
+        ({"fairness_tested": False}, "even is the best arm found, after 1 pull at a cost of 2.5."),
+        ({"status": Status.NO_FAIR_ARM, "arm": None}, "no fair arm found, after 1 pull at a cost of 2.5."),
+        ({"status": Status.UNDECIDED, "arm": None}, "undecided, after 1 pull at a cost of 2.5."),
+    ],
+)
+def test_terminal_and_page_say_the_same_sentences(changes: dict[str, Any], answer: str, terminal: io.StringIO) -> None:
+    found, problem = run_of("coin", algorithm="csr-v2")
+    found = replace(found, pulls=1, cost=2.5, verdict=replace(found.verdict, **changes))
+    show.Storyteller(problem).end(found)
+    show.inspection(inspect(problem))
+    asked = (
+        f"Choose how {problem.decision} is decided so that {problem.outcome.node} is highest, while changing "
+        f"{problem.sensitive} ({', '.join(problem.groups)}) changes it by less than 0.1."
+    )
+    page = page_of(found, problem).text
+    for sentence in (answer, asked):
+        assert sentence in terminal.getvalue() and sentence.lower() in page.lower()  # a page starts with a capital
+
+
+def test_a_log_that_leaves_it_open_says_of_what_its_probabilities_are(terminal: io.StringIO) -> None:
+    unheard = replace(ARMS[1], best_probability=0.6, support="no")
+    found = made_evaluation((replace(ARMS[0], best_probability=0.3), unheard), status=Status.UNDECIDED, arm=None, probability=0.1, runner_up=unheard.name, runner_up_probability=0.6)  # fmt: skip
+    show_evaluation(found)
+    said = f"than any it could name (probability of no fair arm 0.100; passed over {unheard.name}, 0.600)."
+    assert said in terminal.getvalue()
+
+
 def test_a_run_says_that_the_gate_passed_an_arm_over(terminal: io.StringIO) -> None:
     """By-sex is twice as likely as by-query to be the best fair arm, and too unlikely to be fair to be named."""
     found, problem = run_of("ad-marketplace", pulls=200, seed=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -14,6 +14,8 @@ from fairarm.experiments import ExperimentPlan, Identification, Inspection, Simu
 from fairarm.experiments.identify import PhaseStory
 from fairarm.problem.problem import Problem
 from fairarm.reports.words import (
+    Marked,
+    answer_of,
     count,
     digits_of,
     guarantee_of,
@@ -25,6 +27,7 @@ from fairarm.reports.words import (
     not_most_probable,
     paper_lines,
     plan_text,
+    question,
     started_from,
     sureness,
     value,
@@ -52,13 +55,8 @@ def problems(listed: dict[str, str]) -> None:
 
 def inspection(found: Inspection) -> None:
     problem, truth = found.problem, found.truth
-    s, other = problem.groups
     say((problem.name, "bold"), f"  {problem.description}")
-    say(
-        "Choose how ", (problem.decision, "bold"), " is decided so that ", (problem.outcome.node, "bold"),
-        " is highest, while changing ", (problem.sensitive, "bold"),
-        f" ({s}, {other}) changes it by less than {problem.gap_tolerance:.6g}.",
-    )  # fmt: skip
+    say(*_styled(question(problem), "bold"))
     say(f"Must be observed: {names(problem.observed, 20)}.")
     hidden = len(problem.graph.nodes) - len(problem.observed)
     say(f"May stay hidden: {hidden} of {len(problem.graph.nodes)} nodes.")
@@ -80,6 +78,11 @@ def inspection(found: Inspection) -> None:
             say(limit_text(problem, limit, what))
     for note in found.notes:
         say(("Not available:", "yellow"), f" {note}")
+
+
+def _styled(parts: Iterable[str | Marked], style: str) -> list[Styled]:
+    """A sentence with what is marked in this style."""
+    return [(part.text, style) if isinstance(part, Marked) else part for part in parts]
 
 
 def _arm_table(found: Inspection) -> None:
@@ -145,17 +148,10 @@ class Storyteller:
         else:
             _tested_table(self.problem, verdict)
         more_arms(len(verdict.arms))
-        answer: dict[str, list[Styled]] = {
-            "FOUND": [
-                (verdict.arm or "", "bold green"),
-                f" is the best {'fair ' if verdict.fairness_tested else ''}arm found",
-            ],
-            "NO_FAIR_ARM": [("no fair arm found", "bold yellow")],
-            "UNDECIDED": [("undecided", "bold yellow")],
-        }
         if why := not_most_probable(verdict):
             say((why, "yellow"))
-        say(*answer[verdict.status], f", after {count(found.pulls, 'pull')} at a cost of {found.cost:.6g}.")
+        answer = answer_of(verdict, found.pulls, found.cost)
+        say(*_styled(answer, "bold green" if verdict.status == "FOUND" else "bold yellow"))
         for line in _sureness(verdict, found.log_rows) if verdict.probability is not None else ():
             say(line)
         if started := started_from(found):

@@ -30,8 +30,8 @@ SPREAD_SHARE = 0.1
 SAME = 1e-9
 """Outcomes and gaps (of a range of 1) that are this close are equal but for rounding."""
 
-TOO_OFTEN = 0.5
-"""Margins that make every arm right in more than this share of the truths tell nothing about which arm to take."""
+TOO_OFTEN = 0.2
+"""Margins that make every arm right in this share of the truths or more tell too little about which arm to take."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,9 @@ class Margins:
 
     outcome: float
     gap: float
+
+
+NO_MARGINS = Margins(0.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +88,7 @@ class DrawnArms:
 
     def every_arm_right(self, margins: Margins) -> float:
         """The share of the truths in which every arm is a right answer by the margins alone, not without them."""
-        with_margins, without = (self.right(m)[0].all(axis=1) for m in (margins, Margins(0.0, 0.0)))
+        with_margins, without = (self.right(m)[0].all(axis=1) for m in (margins, NO_MARGINS))
         return float(np.mean(with_margins & ~without))
 
 

@@ -25,7 +25,7 @@ from fairarm.beliefs.robust import choose_method
 from fairarm.core.statistics import wilson_interval
 from fairarm.core.types import FloatArray
 from fairarm.errors import BudgetError, OptionError, ProblemError
-from fairarm.experiments.margins import TOO_OFTEN, DrawnArms, Margins, good_enough
+from fairarm.experiments.margins import NO_MARGINS, TOO_OFTEN, DrawnArms, Margins, good_enough
 from fairarm.experiments.simulate import chunk_size, replicate
 from fairarm.experiments.truths_from_log import LogTruths, counted_log, law_by_columns
 from fairarm.experiments.workers import watched_workers
@@ -242,7 +242,7 @@ def plan(
         gap_spread=drawn.gap_spread * width,
         every_arm_right=drawn.every_arm_right(margins),
     )
-    return replace(found, notes=(*notes, *_margin_notes(found), *_log_notes(simple, before, found)))
+    return replace(found, notes=(*notes, *_margin_notes(found), *_log_notes(simple, source, asked, found)))
 
 
 def _two_digits(number: float) -> float:
@@ -272,24 +272,32 @@ def _check_counts(**given: tuple[int, int]) -> None:
 
 
 def _margin_notes(found: ExperimentPlan) -> Iterator[str]:
-    if found.every_arm_right > TOO_OFTEN:
+    if found.every_arm_right >= TOO_OFTEN:
         yield (
-            f"The margins are wider than the differences between the arms: in {found.every_arm_right:.0%} of the truths "
-            f"every arm counts as right because of them, so the numbers below say little. The best arm's outcome is about "
+            f"In {found.every_arm_right:.0%} of the truths the margins are wider than the differences between the arms, and every "
+            f"arm counts as right because of them: more pulls are needed than the numbers below say. The best arm's outcome is about "
             f"{found.gain:.3g} above the average arm's, and the gaps of the arms differ by about {found.gap_spread:.3g}: "
             f"give margins well below that, or none."
         )
 
 
-def _log_notes(problem: Problem, log: CellEvidence | None, found: ExperimentPlan) -> Iterator[str]:
+def _log_notes(problem: Problem, source: _Truths, asked: _Asked, found: ExperimentPlan) -> Iterator[str]:
+    log = source.log
     if log is None:
         return
-    if found.every_arm_right <= TOO_OFTEN and any(option.pulls == 0 for option in found.options):
+    if any(option.pulls == 0 for option in found.options) and _answers(problem, source, asked, found):
         yield "The log already answers: no further pull is needed."
     if problem.fitted:
         yield f"The mechanism of '{problem.fitted[0]}' was fitted from rows: the truths take it as it is."
     if choose_method(problem, log) == "doubly robust":
         yield "The log has few rows per cell: the truths take all cells as alike as the log's rows show."
+
+
+def _answers(problem: Problem, source: _Truths, asked: _Asked, found: ExperimentPlan) -> bool:
+    """Whether it is the log that reaches the target without a pull, and not margins that make every arm right."""
+    if found.every_arm_right < TOO_OFTEN:
+        return True
+    return _point(problem, source, replace(asked, margins=NO_MARGINS), 0)[0].error <= asked.target
 
 
 def _countable(problem: Problem, log: Batch | None = None) -> tuple[Problem, tuple[str, ...]]:

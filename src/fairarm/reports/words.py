@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from statistics import median
 
 from fairarm.algorithms import BestMixture, Verdict
@@ -132,12 +133,26 @@ def pulls_text(T: int) -> str:
 # ---- sentences ----
 
 
-def question(problem: Problem) -> str:
+@dataclass(frozen=True)
+class Marked:
+    """A part of a sentence that stands out where there are styles."""
+
+    text: str
+
+
+def unmarked(parts: Iterable[str | Marked]) -> str:
+    """A sentence where there are no styles."""
+    return "".join(part.text if isinstance(part, Marked) else part for part in parts)
+
+
+def question(problem: Problem) -> tuple[str | Marked, ...]:
+    """What a problem asks, with its three nodes marked."""
     s, other = problem.groups
     return (
-        f"Choose how {problem.decision} is decided so that {problem.outcome.node} is highest, while changing "
-        f"{problem.sensitive} ({s}, {other}) changes it by less than {problem.gap_tolerance:.6g}."
-    )
+        "Choose how ", Marked(problem.decision), " is decided so that ", Marked(problem.outcome.node),
+        " is highest, while changing ", Marked(problem.sensitive),
+        f" ({s}, {other}) changes it by less than {problem.gap_tolerance:.6g}.",
+    )  # fmt: skip
 
 
 def proved(confidence: float, log_rows: int = 0) -> str:
@@ -305,12 +320,12 @@ def _makers(found: Evaluation) -> str:
     )
 
 
-def answer_of(verdict: Verdict) -> str:
-    return {
-        "FOUND": f"{verdict.arm} is the best {'fair ' if verdict.fairness_tested else ''}arm found",
-        "NO_FAIR_ARM": "no fair arm found",
-        "UNDECIDED": "undecided",
-    }[verdict.status]
+def answer_of(verdict: Verdict, pulls: int, cost: float) -> tuple[str | Marked, ...]:
+    """The answer of a run and what it took, with the answer marked."""
+    spent = f", after {count(pulls, 'pull')} at a cost of {cost:.6g}."
+    if verdict.arm is not None:
+        return Marked(verdict.arm), f" is the best {'fair ' if verdict.fairness_tested else ''}arm found{spent}"
+    return Marked("no fair arm found" if verdict.status == "NO_FAIR_ARM" else "undecided"), spent
 
 
 def guarantee_of(verdict: Verdict, log_rows: int = 0) -> str | None:

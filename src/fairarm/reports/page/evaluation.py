@@ -29,6 +29,7 @@ from fairarm.reports.words import (
     posterior,
     question,
     unit_of,
+    unmarked,
     value,
     weight,
     whole,
@@ -48,7 +49,7 @@ def evaluation_page(found: Evaluation, version: str) -> Page:
     problem, arms = found.problem, by_probability(found)
     return Page(
         title=f"{problem.name}: what the log says",
-        about=[text for text in (problem.description, question(problem)) if text],
+        about=[text for text in (problem.description, unmarked(question(problem))) if text],
         boxes=[_answer(found), _certified(found)],
         sections=[
             _findings(found),

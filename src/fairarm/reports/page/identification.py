@@ -29,6 +29,7 @@ from fairarm.reports.words import (
     started_from,
     sureness,
     unit_of,
+    unmarked,
     value,
     whole,
 )
@@ -39,7 +40,7 @@ def identification_page(found: Identification, problem: Problem | None, version:
     arms = by_probability(verdict)
     outcome, gap = _measures(found, problem)
     tolerance = problem.gap_tolerance if problem else found.truth.tolerance if found.truth else None
-    about = [text for text in (problem.description, question(problem)) if text] if problem else []
+    about = [text for text in (problem.description, unmarked(question(problem))) if text] if problem else []
     mixture = (
         []
         if found.mixture is None
@@ -73,7 +74,7 @@ def by_probability(verdict: Verdict) -> list[ArmReport]:
 
 def _answer(found: Identification) -> Box:
     verdict = found.verdict
-    headline = f"{answer_of(verdict)}, after {count(found.pulls, 'pull')} at a cost of {found.cost:.6g}."
+    headline = unmarked(answer_of(verdict, found.pulls, found.cost))
     lines = list(sureness(verdict))
     if not verdict.fairness_tested:
         lines.append("This algorithm does not test fairness: the arm may be unfair.")

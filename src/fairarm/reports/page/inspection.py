@@ -21,6 +21,7 @@ from fairarm.reports.words import (
     paper_lines,
     question,
     unit_of,
+    unmarked,
     value,
     whole,
 )
@@ -30,7 +31,7 @@ def inspection_page(found: Inspection, version: str) -> Page:
     problem = found.problem
     return Page(
         title=f"{problem.name}: before the first pull",
-        about=[text for text in (problem.description, question(problem)) if text],
+        about=[text for text in (problem.description, unmarked(question(problem))) if text],
         boxes=[*_truth(found)],
         sections=[
             _roles(problem),

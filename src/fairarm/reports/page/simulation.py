@@ -6,7 +6,7 @@ from fairarm.experiments.simulate import Point, Simulation
 from fairarm.problem.problem import Problem
 from fairarm.reports.page.charts import error_figure
 from fairarm.reports.page.parts import Box, Facts, Figure, Page, Section, Table, Text
-from fairarm.reports.words import question, value, whole
+from fairarm.reports.words import question, unmarked, value, whole
 
 MEANINGS = (
     'An answer is wrong if it is not the best fair arm of the world; where no arm is fair, if it is anything but "no fair arm". '
@@ -20,7 +20,7 @@ def simulation_page(found: Simulation, problem: Problem | None, version: str) ->
     truth = "no arm is fair" if best is None else f"the best fair arm is {best}"
     return Page(
         title=f"{found.problem}: how often each algorithm is wrong",
-        about=[text for text in (problem.description, question(problem)) if text] if problem else [],
+        about=[text for text in (problem.description, unmarked(question(problem))) if text] if problem else [],
         boxes=[_answer(found), Box("In this world", f"{found.problem}: {truth}.", (), "plain")],
         sections=[
             Section("Error against pulls", [_curves(found)]),
