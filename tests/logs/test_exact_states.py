@@ -12,7 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from fairarm import Arm, Outcome, Problem, Variable, table
+from fairarm import Arm, LogMap, Outcome, Problem, Variable, table
 from fairarm.logs.coding import UNDECLARED, Coder
 from fairarm.logs.reading import LogReader
 from fairarm.logs.sources import open_log
@@ -64,6 +64,43 @@ def test_states_that_differ_stay_apart(frame: str, kind: str, null: bool, by_row
     assert {f.name: f.rows for f in reader.findings()} == {
         "undeclared-states": 1, **({"missing-values": 1} if null else {}),
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+@pytest.mark.parametrize("kind", [*KINDS, "tiny decimal", "zero"])
+@pytest.mark.parametrize("by_rows", [False, True])
+def test_what_is_left_out_is_the_same_number_and_no_other(frame: str, kind: str, by_rows: bool) -> None:
+    more = {
+        "tiny decimal": (pa.decimal128(38, 30), (Decimal("1.5e-20"), Decimal("2e-20"), Decimal("-2e-20"))),
+        "zero": (pa.decimal128(38, 12), (Decimal(1), Decimal(0), Decimal("1e-12"))),
+    }
+    dtype, (first, second, third) = (KINDS | more)[kind]
+    named = f"{second:f}" if isinstance(second, Decimal) else str(second)
+    columns = {
+        "S": ["a", "b"] * 2 + ["a"],
+        "V": ["no"] * 5,
+        "Y": [0] * 5,
+        "x": pa.array([first, second, second, third, None], dtype),
+    }
+    problem = replace(SMALL, log=LogMap(drop={"x": [named, "123.25", "not", "1e199", "1e999999999"]}))
+    reader = LogReader(problem, open_log(FRAMES[frame](pa.table(columns))))
+    assert [part.rows for part in reader.dropped] == [2, 0, 0, 0, 0]
+    assert reader.dropped[1].text == "x = 123.25: 0 rows (no such row)"
+    total = sum(part.batch.total for part in reader.chunks(100)) if by_rows else reader.cells().batch.total
+    assert total == 3
+
+
+SMALL = Problem(
+    name="small",
+    variables=[Variable("S", ("a", "b")), Variable("V", ("no", "yes")), Variable("Y", ("0", "1"))],
+    graph=[("S", "V"), ("V", "Y")],
+    sensitive="S",
+    decision="V",
+    outcome=Outcome("Y", values=(0, 1)),
+    tolerance=0.1,
+    arms=[Arm("old", table("V", [], [0.5, 0.5]))],
+    deployed="old",
+)
 
 
 def test_a_double_is_no_state_that_is_written_with_fewer_digits() -> None:

@@ -7,13 +7,17 @@ since engines round halves differently; and no doubles are summed, since such a 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
+from functools import reduce
 from math import floor
+from operator import or_
 from typing import Any
 
 import narwhals.stable.v2 as nw
+import numpy as np
 
 from fairarm.errors import DataError, one_line
 from fairarm.logs.values import IS_DUE, MAX_ROWS, MISSING_WORDS, NO_TIME, NOT_DUE, NUMBER, PART
@@ -33,6 +37,9 @@ MOST_OFFSETS = 100
 
 WORD = rf"(?i)^(?:{'|'.join(MISSING_WORDS)})$"
 """Text that stands for a missing number. A list with ``is_in`` would be joined to every row by DuckDB."""
+
+MOST_PLACES = 80
+"""Digits after the point of a decimal, at most: those of 256 bits have 76."""
 
 MAX = 1.7976931348623157e308
 
@@ -148,19 +155,51 @@ def _is(column: str, dtype: Any, value: str) -> nw.Expr:
         return held.is_null() & nw.lit(False) if said is None else said
     if what in ("integer", "real"):
         number = _exact(value)
-        never = held.is_null() & nw.lit(False)
-        if number is None or (what == "integer" and (number.denominator != 1 or not -(1 << 63) <= number < 1 << 63)):
-            return never
-        return held == int(number) if what == "integer" else held.cast(nw.Float64) == float(number)
+        return held.is_null() & nw.lit(False) if number is None else _equals(held, dtype, number)
     message = f"log.drop: column '{column}' is of type {dtype}. Rows are left out by text, numbers or booleans."
     raise DataError(one_line(message))
 
 
-def _exact(text: str) -> Fraction | None:
-    try:
-        return Fraction(text.strip())
-    except (ValueError, ZeroDivisionError):
+def _equals(held: nw.Expr, dtype: Any, number: Fraction) -> nw.Expr:
+    """Whether a column of numbers holds exactly this one. Engines compare decimals and large integers as doubles: there
+    the digits are compared. A number of 32 bits is also the one that it is written as: 0.1 (``coding.texts``)."""
+    never = held.is_null() & nw.lit(False)
+    if isinstance(dtype, nw.Int8 | nw.Int16 | nw.Int32 | nw.Int64 | nw.UInt8 | nw.UInt16 | nw.UInt32):
+        within = number.denominator == 1 and -(1 << 63) <= number < 1 << 63
+        return held == int(number) if within else never
+    if not dtype.is_float():
+        pattern = _digits(number)
+        return never if pattern is None else held.cast(nw.String).str.contains(pattern)
+    with np.errstate(over="ignore"):
+        long, short = float(number), np.float32(float(number))
+    found = {long} if number in (Fraction(long), Fraction(repr(long))) else set()
+    if np.isfinite(short) and Fraction(str(short)) == number:
+        found.add(float(short))
+    return reduce(or_, (held.cast(nw.Float64) == each for each in sorted(found)), never)
+
+
+def _digits(number: Fraction) -> str | None:
+    """The pattern of a number as engines write decimals: 1.50, 0E-10, 1.5E-9; None where no decimal is the number."""
+    whole = number
+    places = 0
+    while whole.denominator != 1 and places < MOST_PLACES:
+        whole, places = whole * 10, places + 1
+    if whole.denominator != 1:
         return None
+    if not whole:
+        return r"^-?0(?:\.0*)?(?:[eE][+-]?[0-9]+)?$"
+    digits, sign = str(abs(int(whole))).rjust(places + 1, "0"), "-" if whole < 0 else r"\+?"
+    before, after = digits[: len(digits) - places], digits[len(digits) - places :]
+    plain = rf"0*{before}\.{after}0*" if after else rf"0*{before}(?:\.0*)?"
+    bare = digits.lstrip("0")
+    power, bare = len(bare) - 1 - places, bare.rstrip("0")
+    mantissa = rf"{bare[0]}\.{bare[1:]}0*" if bare[1:] else rf"{bare}(?:\.0*)?"
+    return rf"^{sign}(?:{plain}|{mantissa}[eE]{'-' if power < 0 else '[+]?'}0*{abs(power)})$"
+
+
+def _exact(text: str) -> Fraction | None:
+    """Text as the number that it is, or None."""
+    return Fraction(text.strip()) if re.fullmatch(NUMBER, text.strip()) else None
 
 
 def moment(column: str, dtype: Any) -> nw.Expr:

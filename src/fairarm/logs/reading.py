@@ -76,7 +76,7 @@ class Dropped:
 
     @property
     def text(self) -> str:
-        return f"{self.column} = {self.value or '(missing)'}: {self.rows} row{'' if self.rows == 1 else 's'}"
+        return f"{self.column} = {self.value or '(missing)'}: {self.rows} row{'' if self.rows == 1 else 's'}{'' if self.rows else ' (no such row)'}"
 
 
 @dataclass
