@@ -134,6 +134,32 @@ def test_columns_in_another_order_and_columns_that_are_not_everywhere(tmp_path: 
         log.counts(["only"])
 
 
+@ENGINES
+@ORDERS
+def test_each_csv_file_has_its_own_separator(tmp_path: Path, turned: bool, engine: str) -> None:
+    """Also where the sign of the one file stands in the values of the other."""
+    texts = ["x,y\n1,2\n5,a;b\n", "x;y\n3,5;4\n", "x,y\n7,8\n"]
+    for i, text in enumerate(texts[::-1] if turned else texts):
+        (tmp_path / f"{i}.csv").write_text(text)
+    found = open_log(tmp_path, engine=engine).counts(["x", "y"])
+    pairs = list(zip(found.keys["x"], found.keys["y"], strict=True))
+    assert pairs == [("1", "2"), ("3,5", "4"), ("5", "a;b"), ("7", "8")] and found.rows.tolist() == [1] * 4
+
+
+@ENGINES
+def test_files_without_a_column_in_common_are_refused(tmp_path: Path, engine: str) -> None:
+    paths = parquet(tmp_path, [pa.table({"x": ["a"], "y": [1]}), pa.table({"x": [1], "y": ["a"]})])
+    with pytest.raises(
+        ReadError, match=r"none of the 2 columns can be used. 'x': it is .*0.parquet.*; 'y': it is"
+    ) as caught:
+        open_log(paths, engine=engine)
+    assert "\n" not in str(caught.value)
+    for i, text in enumerate(("a,b\n1,x\n", "c,d\n1,x\n")):
+        (tmp_path / f"{i}.csv").write_text(text)
+    with pytest.raises(ReadError, match=r"none of the 4 columns.* 'a': it is in .*0.csv and not in .*1.csv"):
+        open_log(tmp_path / "*.csv", engine=engine)
+
+
 BASE = Problem(
     name="base",
     variables=[Variable("S", ("a", "b")), Variable("V", ("no", "yes"))],

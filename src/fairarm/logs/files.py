@@ -142,7 +142,9 @@ def with_duckdb(files: Files) -> Engine:
 def agreement(connection: Any, files: Files) -> Agreement:
     """What the files have in common. Integers beside decimals must be of a size at which both are exact."""
     if files.format == "csv":
-        return agree((path, dict.fromkeys(header(path).names, TEXT)) for path in files.paths)
+        heads = {path: header(path) for path in files.paths}
+        kinds = ((path, dict.fromkeys(heads[path].names, TEXT)) for path in files.paths)
+        return _some_columns(files, agree(kinds, lambda path: heads[path].sign))
     from duckdb import ColumnExpression, FunctionExpression
 
     found = agree(parquet_kinds(files.paths))
@@ -158,12 +160,21 @@ def agreement(connection: Any, files: Files) -> Agreement:
             too_large[name] = (
                 f"it holds integers beyond 2^53 in {paths[0]} and numbers of another type elsewhere. Convert it to one type"
             )
-    return replace(
+    exact = replace(
         found,
         promoted={name: kind for name, kind in found.promoted.items() if name not in too_large},
         columns=tuple(name for name in found.columns if name not in too_large),
         disputed=found.disputed | too_large,
     )
+    return _some_columns(files, exact)
+
+
+def _some_columns(files: Files, found: Agreement) -> Agreement:
+    """Refuse files that agree on no column, and say why."""
+    if found.columns or files.folders:
+        return found
+    why = "; ".join(f"'{name}': {reason}" for name, reason in [*found.disputed.items()][:2])
+    raise ReadError(one_line(f"{files.name}: none of the {len(found.disputed)} columns can be used. {why}."))
 
 
 def _read_alike(files: Files, found: Agreement, connection: Any) -> Any:

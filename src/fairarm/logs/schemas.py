@@ -7,7 +7,7 @@ survives, and a column for which there is no such type cannot be used.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -73,20 +73,23 @@ class Agreement:
         return [path for part in self.parts if part.kinds[column].holds == kind for path in part.paths]
 
 
-def agree(files: Iterable[tuple[str, dict[str, Kind]]]) -> Agreement:
-    """Files, each with what its columns hold, in the order in which they are read."""
-    found: dict[tuple[tuple[str, Kind], ...], list[str]] = {}
+def agree(
+    files: Iterable[tuple[str, dict[str, Kind]]], apart: Callable[[str], object] = lambda path: None
+) -> Agreement:
+    """Files, each with what its columns hold, in the order in which they are read; ``apart``: what else two files must
+    have in common to be read together."""
+    found: dict[tuple[object, tuple[tuple[str, Kind], ...]], list[str]] = {}
     for path, kinds in files:
         if len(kinds) > MOST_COLUMNS:
             text = f"{path}: {len(kinds)} columns; a log may have {MOST_COLUMNS}. Keep those that the problem needs."
             raise ReadError(one_line(text))
-        found.setdefault(tuple(kinds.items()), []).append(path)
+        found.setdefault((apart(path), tuple(kinds.items())), []).append(path)
     if len(found) > MOST_KINDS:
         text = (
             f"{path}: files of more than {MOST_KINDS} kinds, by names and types of their columns. Read fewer together."
         )
         raise ReadError(one_line(text))
-    parts = tuple(Alike(tuple(paths), dict(kinds)) for kinds, paths in found.items())
+    parts = tuple(Alike(tuple(paths), dict(kinds)) for (_, kinds), paths in found.items())
     promoted, disputed = {}, {}
     for name in dict.fromkeys(name for part in parts for name in part.kinds):
         lacking = next((part for part in parts if name not in part.kinds), None)

@@ -39,7 +39,6 @@ from fairarm.logs.values import (
     STATUS,
     VALUE,
 )
-from fairarm.problem.pulls import MOST_ROWS
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -366,7 +365,7 @@ class LogTable:
             raise DataError(one_line(text + "A weight says how many rows a row stands for."))
         products = zip(found[LARGEST].to_pylist(), found[LINES].to_pylist(), strict=True)
         too_large = any(largest * lines > MAX_ROWS << 20 for largest, lines in products)
-        if too_large or sum(found[ROWS].to_pylist()) > MOST_ROWS:
+        if too_large or sum(found[ROWS].to_pylist()) > MAX_ROWS << 20:
             raise DataError(one_line(f"{self.name}: the weights '{weight}' are too large to be summed."))
 
     def _speaking(self) -> AbstractContextManager[None]:
