@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import sys
 from pathlib import Path
@@ -96,6 +97,24 @@ def test_it_decides_who_is_fair(capsys: Any) -> None:
     for tolerance, fair in ((GAP - 0.01, [True, False]), (GAP + 0.01, [True, True])):
         _, out, _ = run("inspect", "open.toml", "--tolerance", str(tolerance), "--json", capsys=capsys)
         assert [arm["fair"] for arm in json.loads(out)["arms"]] == fair
+
+
+@pytest.mark.parametrize("command", ["inspect", "identify", "evaluate"])
+@pytest.mark.parametrize(
+    ("tolerance", "said"),
+    [
+        ("5", "The tolerance 5 is not smaller than the outcome's range 1: every arm is fair by definition."),
+        ("1", "range 1: every arm is fair by definition, but for one whose groups lie at the two ends of it."),
+        ("0.99", None),
+    ],
+)
+def test_one_that_no_gap_exceeds_is_said(command: str, tolerance: str, said: str | None, capsys: Any) -> None:
+    report = ("--report", "page.html")
+    code, out, err = run(command, "open.toml", *COMMANDS[command], "--tolerance", tolerance, *report, capsys=capsys)
+    assert code == 0, err
+    page = html.unescape(Path("page.html").read_text(encoding="utf-8"))
+    for text in (" ".join(out.split()), " ".join(page.split())):
+        assert said in text if said else "by definition" not in text
 
 
 def test_it_replaces_that_of_a_file_in_either_form(tmp_path: Path) -> None:

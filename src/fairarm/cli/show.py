@@ -31,6 +31,7 @@ from fairarm.reports.words import (
     started_from,
     sureness,
     value,
+    wide_tolerance,
 )
 
 MOST_ARMS = 40
@@ -83,6 +84,12 @@ def inspection(found: Inspection) -> None:
 def _styled(parts: Iterable[str | Marked], style: str) -> list[Styled]:
     """A sentence with what is marked in this style."""
     return [(part.text, style) if isinstance(part, Marked) else part for part in parts]
+
+
+def wide_tolerance_line(problem: Problem) -> None:
+    """Said where every arm is fair by definition."""
+    if text := wide_tolerance(problem):
+        say((text, "yellow"))
 
 
 def _arm_table(found: Inspection) -> None:
@@ -148,6 +155,7 @@ class Storyteller:
         else:
             _tested_table(self.problem, verdict)
         more_arms(len(verdict.arms))
+        wide_tolerance_line(self.problem)
         if why := not_most_probable(verdict):
             say((why, "yellow"))
         answer = answer_of(verdict, found.pulls, found.cost)

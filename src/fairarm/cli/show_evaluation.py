@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairarm.cli.show import MOST_ARMS, more_arms
+from fairarm.cli.show import MOST_ARMS, more_arms, wide_tolerance_line
 from fairarm.cli.terminal import Column, Styled, numbers, say, table
 from fairarm.experiments.evaluate import ArmEvaluation, Estimate, Evaluation
 from fairarm.reports.words import (
@@ -26,6 +26,7 @@ def evaluation(found: Evaluation) -> None:
         (found.problem.name, "bold"),
         f": {found.used:,} of {found.rows:,} rows of {found.log} used. {METHODS[found.method]}",
     )
+    wide_tolerance_line(found.problem)
     _findings(found)
     _arms(found)
     _answer(found)

@@ -148,11 +148,24 @@ def unmarked(parts: Iterable[str | Marked]) -> str:
 def question(problem: Problem) -> tuple[str | Marked, ...]:
     """What a problem asks, with its three nodes marked."""
     s, other = problem.groups
+    beside = wide_tolerance(problem)
     return (
         "Choose how ", Marked(problem.decision), " is decided so that ", Marked(problem.outcome.node),
         " is highest, while changing ", Marked(problem.sensitive),
-        f" ({s}, {other}) changes it by less than {problem.gap_tolerance:.6g}.",
+        f" ({s}, {other}) changes it by less than {problem.gap_tolerance:.6g}.{f' {beside}' if beside else ''}",
     )  # fmt: skip
+
+
+def wide_tolerance(problem: Problem) -> str | None:
+    """What a tolerance means that no gap can exceed; None where some gap can."""
+    tolerance, width = problem.gap_tolerance, problem.outcome.width
+    if tolerance < width:
+        return None
+    but = "" if tolerance > width else ", but for one whose groups lie at the two ends of it"
+    return (
+        f"The tolerance {tolerance:.6g} is not smaller than the outcome's range {width:.6g}: every arm is fair by "
+        f"definition{but}."
+    )
 
 
 def proved(confidence: float, log_rows: int = 0) -> str:
