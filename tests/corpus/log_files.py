@@ -34,6 +34,7 @@ def log_files() -> Iterator[Case]:
     yield from _sqlite()
     yield from _mapped()
     yield from _sources()
+    yield from _several()
     yield from _drafts()
 
 
@@ -197,6 +198,15 @@ def _sqlite() -> Iterator[Case]:
         yield read(f"SQLite: {name}", "log.db", content, refused, source=f"sqlite:///log.db{ending}")
 
 
+WEIGHED = 'count = "n"\npropensity = "p"'
+
+
+def weighed(count: str) -> str:
+    """A log with propensities, whose rows are read one by one; the first of each four stands for so many."""
+    rows = f"a,heads,win,0.5,{count}\nb,tails,lose,0.5,2\na,tails,win,0.5,1\nb,heads,lose,0.5,5\n"
+    return "group,side,result,p,n\n" + rows * 20
+
+
 def _mapped() -> Iterator[Case]:
     """A [log] that does not fit, or that would make one column two things."""
     counted = "group,side,result,n\n" + "a,heads,win,3\nb,tails,lose,2\na,tails,win,1\nb,heads,lose,5\n" * 20
@@ -209,6 +219,10 @@ def _mapped() -> Iterator[Case]:
         ("count text", 'count = "n"', counted.replace(",3\n", ",three\n"), ANY),
         ("count huge", 'count = "n"', counted.replace(",3\n", ",9223372036854775807\n"), ANY),
         ("count 10^30", 'count = "n"', counted.replace(",3\n", f",{10**30}\n"), ANY),
+        ("counts of 10^19 beside propensities", WEIGHED, weighed(str(10**19)), ANY),
+        ("counts of 1e19 beside propensities", WEIGHED, weighed("1e19"), ANY),
+        ("counts of 2^61 beside propensities", WEIGHED, weighed(str(1 << 61)), ANY),
+        ("counts beside propensities", WEIGHED, weighed("3"), None),
         ("column of nothing", 'columns = { side = "nothing" }', GOOD, "nothing"),
         ("column of no node", 'columns = { nothing = "side" }', GOOD, "nothing"),
         ("column with an escape", 'columns = { side = "a\\u001bb" }', GOOD, "U+001B"),
@@ -264,6 +278,24 @@ def _sources() -> Iterator[Case]:
     yield read("engine: a packed file that is none", "log.csv.gz", GOOD, ANY)
 
 
+def _several() -> Iterator[Case]:
+    """A log in two files."""
+    numbers = {key: [1, 2] * 120 for key in COLUMNS}
+    for name, files, refused in (
+        ("alike", {"a.csv": GOOD, "b.csv": GOOD}, None),
+        ("another separator", {"a.csv": GOOD, "b.csv": GOOD.replace(",", ";")}, None),
+        ("two separators in the second", {"a.csv": GOOD, "b.csv": HEAD + ROWS.replace(",", ";")}, ANY),
+        ("another order of columns", {"a.csv": GOOD, "b.csv": "result,group,side\n" + "win,a,heads\nlose,b,tails\n" * 50}, None),
+        ("every column disputed", {"a.parquet": parquet(COLUMNS), "b.parquet": parquet(numbers)}, "columns can be used"),
+        ("every column disputed, and lists", {"a.parquet": parquet(COLUMNS), "b.parquet": parquet({key: [["a"]] * 9 for key in COLUMNS})}, "columns can be used"),
+    ):  # fmt: skip
+        held = {f"log/{path}": content for path, content in files.items()}
+        given = {"p.toml": COIN, **held}
+        yield command(KIND, f"two files: {name}", "evaluate", "p.toml", "log", "--json", files=given, refused=refused)
+        if "disputed" in name:
+            yield command(KIND, f"init: two files: {name}", "init", "log", "--json", files=held, refused=refused)
+
+
 def _drafts() -> Iterator[Case]:
     """``init``: a draft is made, or one line says why not."""
     many = (
@@ -277,12 +309,23 @@ def _drafts() -> Iterator[Case]:
         ("escapes in a name", "sex,treat,a\x1b[31m,cured\n" + "f,yes,a,1\nm,no,b,0\n" * 30, None),
         ("NaN in a column", "sex,treat,cured\n" + "f,yes,1.5\nm,no,nan\nf,no,2.5\nm,yes,3.5\n" * 30, None),
         ("303 columns", many, "303 columns"),
+        ("decisions that are none", "sex,treat,cured\n" + "f,yes,1\nm,no,0\nf,no,0\nm,yes,1\n" * 30 + "f,?,1\nm,,0\n", None),
         ("empty", "", ANY),
         ("one column", "sex\nf\nm\n", ANY),
         ("quotes in values", 'sex,treat,cured\n"f""",yes,1\nm\'\\,no,0\n' * 1 + '"f""",no,1\nm\'\\,yes,0\n' * 30, None),
         ("bidi in values", "sex,treat,cured\n" + "f\u202e,yes,1\nm,no,0\n" * 30, None),
     ):  # fmt: skip
         yield command(KIND, f"init: {name}", "init", "log.csv", "--json", files={"log.csv": csv}, refused=refused)
+    unit = [0.5, 1.5, 2.5, 3.5] * 60
+    for name, columns, refused in (
+        ("infinite outcomes", {**COLUMNS, "result": [float("inf"), *unit[1:]]}, "infinite"),
+        ("infinite numbers beside them", {**COLUMNS, "x": [float("inf"), float("-inf"), *unit[2:]]}, None),
+    ):
+        given = {"log.parquet": parquet(columns)}
+        yield command(KIND, f"init: {name}", "init", "log.parquet", "--outcome", "result", "--json", files=given, refused=refused)  # fmt: skip
+    for name, link in (("a link to nothing", "nothing.toml"), ("a folder that is not there", "no/nothing.toml")):
+        linked: dict[str, Content] = {"log.csv": GOOD, "p.toml": lambda path, to=link: path.symlink_to(to)}
+        yield command(KIND, f"init: over {name}", "init", "log.csv", "--out", "p.toml", "--json", files=linked, refused=ANY)  # fmt: skip
     yield command(
         KIND,
         "init: over a file",
