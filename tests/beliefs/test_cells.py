@@ -390,7 +390,9 @@ def test_diagnostics_are_loops_over_rows() -> None:
             assert found.effective[0, k] == pytest.approx(total**2 / square if square else 0.0)
             assert found.largest_weight[0, k] == pytest.approx(max(weights))
             assert found.overlap[0, k] == pytest.approx(sum(min(a, b) for a, b in zip(w, mixture, strict=True)))
-            assert found.unseen[0, k] == pytest.approx(1 - sum(w[c] for c in set(where)), abs=1e-12)
+            empty = [law[k, t] for t in (0, 1) if not any(row.group == t and row.count for row in rows)]
+            unseen = max(1 - sum(mass[c] for c in set(where)) for mass in (w, *empty))
+            assert found.unseen[0, k] == pytest.approx(unseen, abs=1e-12)
 
 
 def test_diagnostics_without_rows() -> None:

@@ -183,6 +183,29 @@ def test_a_fitted_arm_is_said_and_not_certified() -> None:
     assert free.certified_by is None and "was fitted from them" in free.not_certified[0]
 
 
+def test_a_group_without_rows_is_not_spoken_for_where_nothing_is_declared() -> None:
+    rows = rows_of(4000, 9)
+    group = np.asarray(rows["S"])
+    kept = {name: np.asarray(values)[group == group[0]] for name, values in rows.items()}
+
+    def answer(**more: Any) -> tuple[list[str], str, Any]:
+        found = evaluate(problem(**more), kept)
+        said = next(f.message for f in found.findings if f.name == "group-without-rows")
+        return [arm.support for arm in found.arms], said, found
+
+    speaks, said, _ = answer()  # X is declared: the other group's rows tell of every cell
+    assert speaks == ["yes"] * 3 and "rests on the declared mechanisms and the other group's rows alone" in said
+    speaks, said, found = answer(mechanisms=[])
+    assert speaks == ["no"] * 3 and found.status == "UNDECIDED" and found.arm is None
+    assert "the mechanism of 'X' is not declared: what is said of it rests on the prior alone" in said
+    assert all(arm.gap.high - arm.gap.low > 0.9 for arm in found.arms)
+    sees = [Arm("old", Unknown("V", ("S", "X"))), *problem().arms[1:]]
+    speaks, said, _ = answer(arms=sees)
+    assert speaks == ["no", "yes", "yes"] and "what 'old' does in it rests on the prior alone" in said
+    both = evaluate(problem(mechanisms=[]), rows)
+    assert [arm.support for arm in both.arms] == ["yes"] * 3
+
+
 def test_support_says_whether_the_log_can_speak() -> None:
     assert [support_of(*pair) for pair in ((0.0, 100), (0.02, 1e6), (0.0, 50), (0.3, 1e6), (0.0, 5))] == [
         "yes", "weakly", "weakly", "no", "no",

@@ -15,6 +15,8 @@ import numpy as np
 from fairarm.beliefs.evidence import Evidence, SumEvidence
 from fairarm.core.design.events import Laws
 from fairarm.core.types import FloatArray, IntArray
+from fairarm.problem.problem import Problem
+from fairarm.problem.shared_cells import undeclared
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,20 @@ class Diagnostics:
     overlap: FloatArray
     """Σ_c min(P(c | arm), P(c | mixture)): 1 is the same law, 0 none in common."""
     unseen: FloatArray
-    """The share of the arm's mass in cells without a row."""
+    """The share of the arm's mass in cells without a row (`unseen_mass`)."""
+
+
+def unseen_mass(problem: Problem, by_group: FloatArray, shares: FloatArray, rows: FloatArray) -> FloatArray:
+    """The share of each arm's mass that no row speaks for, (N, K), from that with everybody in a group (N, K, G).
+
+    ``shares`` and ``rows`` of the groups are (N, G). A group without a row has hardly a share where that is estimated, and
+    yet every gap rests on it: there the group's own mass counts, all of it where what the group does is not declared.
+    """
+    alone = by_group.copy()
+    alone[:, list(undeclared(problem))] = 1.0
+    empty = (rows == 0) & (rows.sum(axis=1, keepdims=True) > 0)
+    missed = np.where(empty[:, None], alone, 0.0).max(axis=2)
+    return np.asarray(np.maximum(np.einsum("nkt,nt->nk", by_group, shares), missed))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fairarm.beliefs.beliefs import DesignBasis, Diagnostics, with_unknown_share
+from fairarm.beliefs.beliefs import DesignBasis, Diagnostics, unseen_mass, with_unknown_share
 from fairarm.beliefs.evidence import Evidence, Summary
 from fairarm.core.design.events import Laws
 from fairarm.core.grouping import sum_by_group
@@ -196,5 +196,10 @@ class CellBeliefs:
             effective=effective,
             largest_weight=np.max(np.where(rows > 0, weight, 0.0), axis=2),
             overlap=np.minimum(natural, mixture[:, None]).sum(axis=2),
-            unseen=(natural * (rows == 0)).sum(axis=2),
+            unseen=self._unseen(),
         )
+
+    def _unseen(self) -> FloatArray:
+        by_group = (self.law * (self.seen.rows[:, None, None] == 0)).sum(axis=3)
+        rows = (self.seen.by_arm + self.cells.sample.by_arm).sum(axis=1)
+        return unseen_mass(self.problem, by_group, np.broadcast_to(self.shares, (len(by_group), 2)), rows)

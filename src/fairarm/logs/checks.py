@@ -12,6 +12,7 @@ from fairarm.logs.table import LogTable
 from fairarm.problem.mechanism import Mechanism
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, groups_of
+from fairarm.problem.shared_cells import missing_children, undeclared
 from fairarm.problem.space import CellSpace
 
 WEIGHT_ERRORS = 5.0
@@ -50,9 +51,19 @@ def check_counts(problem: Problem, made: IntArray, natural: IntArray) -> list[Fi
         found.append(Finding("shares-unknown", text, int(by_arm.sum()), voids=False))
     for group, rows in zip(problem.groups, made.sum(axis=0), strict=True):
         if by_arm.sum() and not rows:
-            text = f"No row is of the group '{group}': what is said of it rests on the declared mechanisms alone."
-            found.append(Finding("group-without-rows", text))
+            found.append(Finding("group-without-rows", _without_rows(problem, group)))
     return found
+
+
+def _without_rows(problem: Problem, group: str) -> str:
+    """What is said of a group without a row, and on what that rests."""
+    start = f"No row is of the group '{group}'"
+    if missing := missing_children(problem):
+        return f"{start}, and the mechanism of '{missing[0]}' is not declared: what is said of it rests on the prior alone."
+    if blind := undeclared(problem):
+        name = problem.arm_names[blind[0]]
+        return f"{start}, and the mechanism of arm '{name}' is not declared: what '{name}' does in it rests on the prior alone."
+    return f"{start}: what is said of it rests on the declared mechanisms and the other group's rows alone."
 
 
 def check_cells(problem: Problem, batch: Batch, estimated: bool) -> list[Finding]:

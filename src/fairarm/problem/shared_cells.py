@@ -192,6 +192,14 @@ def _sampled(problem: Problem, space: CellSpace, context_of: IntArray, contexts:
     return SampledContexts(by_arm, by_context)
 
 
+def undeclared(problem: Problem) -> tuple[int, ...]:
+    """Arms of which only the rows of a group itself tell what they do in it, as a mechanism there is not declared."""
+    if missing_children(problem):
+        return tuple(range(len(problem.arms)))
+    learned = {*problem.unknown_arms, *problem.fitted}
+    return tuple(k for k, arm in enumerate(problem.arms) if arm.name in learned and problem.sensitive in arm.parents)
+
+
 def missing_children(problem: Problem) -> tuple[str, ...]:
     """Children whose mechanism is needed and not declared; Y's own never is."""
     return tuple(x for x in problem.missing_mechanisms if x != problem.outcome.node)

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from fairarm.beliefs.beliefs import DesignBasis, Diagnostics, with_unknown_share
+from fairarm.beliefs.beliefs import DesignBasis, Diagnostics, unseen_mass, with_unknown_share
 from fairarm.beliefs.evidence import CellEvidence, Evidence
 from fairarm.beliefs.robust.fit import Fit, Work, fit_lines
 from fairarm.beliefs.robust.layout import DESIGN_POINTS, Layout, few_contexts
@@ -19,6 +19,7 @@ from fairarm.core.posterior.doubly_robust import (
 from fairarm.core.posterior.prior import NOISE_FLOOR
 from fairarm.core.posterior.regression import FOLDS
 from fairarm.core.types import FloatArray, IntArray
+from fairarm.problem.context import ContextSample
 from fairarm.problem.problem import Problem
 
 Method = Literal["cell means", "doubly robust"]
@@ -105,7 +106,12 @@ class RobustBeliefs:
         fewer than 10 rows would stand for all of an arm's mass."""
         sums = np.stack([fit.by_weight for fit in self.fits])
         square = np.where(sums[:, 1] > 0, sums[:, 1], 1.0)
-        unseen = np.stack([fit.lost @ fit.shares for fit in self.fits])
+        lost, shares, rows = (
+            np.stack(parts)
+            for parts in zip(*((fit.lost, fit.shares, fit.lines.made.sum(axis=0)) for fit in self.fits), strict=True)
+        )
+        sampled = int(isinstance(self.problem.context, ContextSample))  # contexts of its own
+        unseen = unseen_mass(self.problem, lost, shares, rows + sampled)
         overlap = np.stack([fit.overlap for fit in self.fits])
         return Diagnostics(sums[:, 0] ** 2 / square, sums[:, 2], np.clip(overlap, 0.0, 1.0), np.clip(unseen, 0.0, 1.0))
 
