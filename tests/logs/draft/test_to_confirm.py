@@ -77,3 +77,94 @@ def test_the_index_of_pandas_has_no_role_and_two_values_may_be_the_outcome(tmp_p
     held.to_parquet(tmp_path / "log.parquet")
     draft = draft_of(tmp_path / "log.parquet")
     assert role(draft, "__index_level_0__") == "unused" and role(draft, "good") == "outcome"
+
+
+def worths(draft: Draft) -> dict[str, float]:
+    problem = parse_problem(draft.text, "draft", Path("."))[0]
+    states = problem.variables[problem.outcome.node].states
+    assert states is not None and problem.outcome.values is not None
+    return dict(zip(states, problem.outcome.values, strict=True))
+
+
+BAD_OUTCOMES: dict[str, tuple[list[Any], dict[str, float]]] = {
+    "default": ([0, 1], {"0": 1.0, "1": 0.0}),
+    "loan_default": (["no", "yes"], {"no": 1.0, "yes": 0.0}),
+    "churned": ([False, True], {"false": 1.0, "true": 0.0}),
+    "dropOut": (["n", "y"], {"n": 1.0, "y": 0.0}),
+    "complaints": ([0, 1, 2], {"0": 0.0, "1": -1.0, "2": -2.0}),
+}
+
+
+@pytest.mark.parametrize("name", BAD_OUTCOMES)
+def test_a_bad_outcome_is_worth_less_and_that_is_said_first(name: str) -> None:
+    values, want = BAD_OUTCOMES[name]
+    held = log()
+    del held["repaid"]
+    draft = draft_of({**held, name: [values[i % len(values)] for i in range(N)]}, outcome=name)
+    assert worths(draft) == want
+    assert draft.to_confirm[0].startswith(f"the worth of {name} was turned")
+    assert "TO CONFIRM: the worth of" in draft.text and "that more is better" in said(
+        draft, "what each outcome is worth"
+    )
+
+
+@pytest.mark.parametrize("name", ["no_default", "not_churned", "repaid", "related"])
+def test_a_good_outcome_is_not_turned(name: str) -> None:
+    held = log()
+    draft = draft_of({**held, name: held["repaid"]}, outcome=name)
+    assert worths(draft) == {"0": 0.0, "1": 1.0} and not draft.doubts
+
+
+def test_states_that_sound_bad_are_worth_less() -> None:
+    draft = draft_of(log(repaid=["current", "defaulted", "paid"] * (N // 3)))
+    assert worths(draft) == {"current": 1.0, "defaulted": 0.0, "paid": 2.0} and not draft.doubts
+
+
+@pytest.mark.parametrize("states", [["fine", "great", "poor"], ["blue", "red"]])
+def test_an_order_of_the_alphabet_is_said_first(states: list[str]) -> None:
+    draft = draft_problem(open_log(log(repaid=[states[i % len(states)] for i in range(N)])))
+    assert draft.to_confirm[0].startswith("what each repaid is worth") and "alphabet" in draft.to_confirm[0]
+    assert draft.to_confirm[1].startswith("the tolerance") and "TO CONFIRM: what each repaid is worth" in draft.text
+
+
+def test_a_bad_outcome_of_numbers_is_said_first() -> None:
+    draft = draft_of({**log(), "loss": RNG.normal(size=N)}, outcome="loss")
+    assert "more loss is worse" in draft.to_confirm[0]
+
+
+def test_what_is_left_out_and_what_may_follow_the_decision_are_to_confirm() -> None:
+    draft = draft_of(log(late_payments=[0, 1, 2] * (N // 3), savings=RNG.normal(size=N), always=["x"] * N))
+    assert "savings (it has 240 different values)" in said(draft, "every answer is wrong: bin it")
+    assert "always" not in said(draft, "every answer is wrong")
+    assert said(draft, "known before the decision").endswith(": late_payments")
+    assert "cautious" not in draft.text
+
+
+def test_every_mark_of_the_file_is_in_the_list() -> None:
+    days = [f"2026-01-{1 + i % 28:02}" for i in range(N)]
+    special = {"row_id": "key_id", "time": "day", "arm": "policy", "count": "n"}
+    held = log(key_id=[f"k{i}" for i in range(N)], day=days, policy=["v1", "v2"] * (N // 2), n=[1, 2] * (N // 2))
+    draft = draft_of(held)
+    for role, column in special.items():
+        assert f'{role} = "{column}"  # TO CONFIRM' in draft.text and f"{role} = {column}" in draft.to_confirm
+    assert "deployed = v1, the rule that runs today" in draft.to_confirm
+
+
+ENDS: dict[str, tuple[Any, str]] = {
+    "a code": (np.r_[[-9999.0] * 5, np.linspace(0, 20000, N - 5)], "-9999 (5 lines)"),
+    "a code among states": ([-9, 0, 1, 1] * (N // 4), "-9 (60 lines)"),
+    "a slip": (np.r_[1e12, np.linspace(0, 20000, N - 1)], "1e+12"),
+    "a code beside words": ([*map(str, np.linspace(1, 2, N - 4)), "-99", "-99", "-99", "n/a"], "-99 (3 lines)"),
+}
+
+
+@pytest.mark.parametrize("case", ENDS)
+def test_an_end_that_stands_apart_is_said_first(case: str) -> None:
+    held, part = ENDS[case]
+    draft = draft_problem(open_log(log(repaid=held)))
+    assert len(draft.doubts) == 1 and part in draft.to_confirm[0] and "stands apart" in draft.to_confirm[0]
+
+
+@pytest.mark.parametrize("held", [np.r_[[0.0] * 100, np.linspace(50, 90, N - 100)], RNG.lognormal(size=N), np.minimum(RNG.normal(size=N), 1.5), [0, 1, 2] * (N // 3)])  # fmt: skip
+def test_ordinary_ends_are_not_doubted(held: Any) -> None:
+    assert not draft_of(log(repaid=held)).doubts

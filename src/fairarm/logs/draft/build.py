@@ -10,9 +10,11 @@ import numpy as np
 
 from fairarm.errors import DataError, OptionError, one_line
 from fairarm.logs.draft.columns import Column, Numbers, States, survey
+from fairarm.logs.draft.confirm import to_confirm
 from fairarm.logs.draft.naming import plain_name, shown
-from fairarm.logs.draft.roles import MEANING, ROLES, Choice, choose
-from fairarm.logs.draft.text import file_text, left_out
+from fairarm.logs.draft.roles import ROLES, Choice, choose
+from fairarm.logs.draft.text import file_text
+from fairarm.logs.draft.worth import doubts, worth
 from fairarm.logs.reading import LogReader
 from fairarm.logs.table import LogTable
 from fairarm.problem.log_map import LogMap
@@ -25,24 +27,6 @@ from fairarm.problem.variables import Variable
 MOST_COLUMNS = 200
 MOST_SHOWN, FEW_SHOWN = 8, 3
 """Values of a column that are shown; fewer where they are only examples."""
-
-GOOD = (
-    "1",
-    "yes",
-    "y",
-    "true",
-    "t",
-    "success",
-    "won",
-    "win",
-    "paid",
-    "repaid",
-    "approved",
-    "admitted",
-    "present",
-    "sale",
-)
-"""Words for the better of two outcomes."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +79,8 @@ class Draft:
     mean: float | None
     tolerance: float | None
     """As given; None where it is left open."""
+    doubts: tuple[str, ...]
+    """What speaks against the outcome as it was taken; first in ``to_confirm``."""
     to_confirm: tuple[str, ...]
 
     @property
@@ -124,6 +110,8 @@ def draft_problem(
     names = node_names(choice)
     problem = problem_of(choice, names, 1.0 if tolerance is None else tolerance)
     reader, groups, mean = _means(problem, table)
+    name = choice.column("outcome") or ""
+    said = tuple(doubts(columns[name], choice.node("outcome"), table))
     draft = Draft(
         text="",
         log=table.name,
@@ -131,14 +119,15 @@ def draft_problem(
         rows=reader.rows,
         used=reader.used,
         columns=tuple(_described(column, choice) for column in columns.values()),
-        outcome=choice.column("outcome") or "",
+        outcome=name,
         unusable={r: m.unusable for r in ("decision", "outcome") if (m := choice.node(r)) and m.unusable},
         labels={n: made.labels for n, made in choice.nodes.items() if isinstance(made, States) and made.labels},
         drop=_left_out(choice),
         groups=groups,
         mean=mean,
         tolerance=tolerance,
-        to_confirm=_to_confirm(choice, tolerance),
+        doubts=said,
+        to_confirm=to_confirm(choice, tolerance, problem.deployed or "", said),
     )
     return replace(draft, text=file_text(draft, choice, names, problem))
 
@@ -181,7 +170,7 @@ def problem_of(choice: Choice, names: Mapping[str, str], tolerance: float) -> Pr
         graph=edges(S, V, Y, inputs),
         sensitive=S,
         decision=V,
-        outcome=_outcome(Y, choice.node("outcome")),
+        outcome=_outcome(Y, choice),
         arms=[Arm(arm, Unknown(V, (S, *inputs))) for arm in arms],
         tolerance=tolerance,
         deployed=arms[0],
@@ -199,22 +188,11 @@ def arm_names(choice: Choice) -> list[str]:
     return list(made.rows) if isinstance(made, States) else ["deployed"]
 
 
-def _outcome(node: str, made: States | Numbers | None) -> Outcome:
+def _outcome(node: str, choice: Choice) -> Outcome:
+    made = choice.node("outcome")
     if isinstance(made, Numbers):
         return Outcome(node, low=made.low, high=made.high)
-    return Outcome(node, values=tuple(worth(list(made.rows) if made else []).values()))
-
-
-def worth(states: list[str]) -> dict[str, float]:
-    """What each state is worth: numbers as they are; words by position, a word that sounds good last."""
-    try:
-        values = {state: float(state) for state in states}
-        if len(set(values.values())) > 1 and all(map(isfinite, values.values())):
-            return values
-    except ValueError:
-        pass
-    ordered = sorted(states, key=lambda state: state.lower() in GOOD)
-    return {state: float(ordered.index(state)) for state in states}
+    return Outcome(node, values=tuple(worth(list(made.rows) if made else [], choice.column("outcome") or "").values()))
 
 
 def log_map(choice: Choice, names: Mapping[str, str]) -> LogMap:
@@ -285,28 +263,3 @@ def _described(column: Column, choice: Choice) -> Described:
         low=float(column.low) if numbers and column.low is not None and isfinite(column.low) else None,
         high=float(column.high) if numbers and column.high is not None and isfinite(column.high) else None,
     )
-
-
-def _to_confirm(choice: Choice, tolerance: float | None) -> tuple[str, ...]:
-    said = [f"{role} = {shown(choice.column(role) or '')}" for role in ROLES if role not in choice.given]
-    made = choice.node("outcome")
-    if isinstance(made, States):
-        values = worth(list(made.rows))
-        said.append(
-            f"what each {MEANING['outcome']} is worth: {', '.join(f'{shown(s)} = {v:g}' for s, v in values.items())}"
-        )
-    else:
-        said.append(f"the range of the {MEANING['outcome']}, and that more is better")
-    for name, each in choice.nodes.items():
-        if isinstance(each, States) and each.labels:
-            said.append(f"the labels of {shown(name)}")
-        if each.drop:
-            said.append(f"the rows left out by {shown(name)}: {sum(each.drop.values()):,}")
-    if choice.bad_counts:
-        lines, column = sum(choice.bad_counts.values()), shown(choice.column("count") or "")
-        said.append(
-            f"the {lines:,} line{'' if lines == 1 else 's'} left out because {column} holds no count there "
-            f"({left_out(choice.bad_counts)}); evaluate certifies nothing before they are mended in the log"
-        )
-    said += ["the arrows", "the candidate arms"]
-    return tuple(said) if tolerance is not None else ("the tolerance, which is yours to choose", *said)

@@ -176,7 +176,7 @@ def _take_given(found: Choice, role: str, name: str) -> None:
 def _take_special(found: Choice) -> None:
     for name in found.free():
         column = found.columns[name]
-        if name.startswith(INDEX) and column.kind == "integer":
+        if is_index(column):
             found.take(name, "unused", "it has no name, and numbers the lines")
             continue
         role, why = _special(column)
@@ -188,6 +188,10 @@ def _take_special(found: Choice) -> None:
                 found.bad_counts = bad
         elif role:
             found.take(name, "unused", f"{why}, as {shown(found.column(role) or '')}, which is taken")
+
+
+def is_index(column: Column) -> bool:
+    return column.name.startswith(INDEX) and column.kind == "integer"
 
 
 def _special(column: Column) -> tuple[str, str]:

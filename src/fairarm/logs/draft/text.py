@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from fairarm.logs.draft.naming import key, quoted, shown
@@ -32,8 +33,9 @@ def file_text(draft: Draft, choice: Choice, names: Mapping[str, str], problem: P
         "",
         *_tolerance(draft, problem),
         "",
-        "# What acts on what? [cause, effect]. TO CONFIRM. This draft is the cautious one: the sensitive attribute may act on",
-        "# everything. Deleting an arrow that is not there makes answers sharper; deleting one that is there makes them wrong.",
+        "# What acts on what? [cause, effect]. TO CONFIRM. In this draft the sensitive attribute may act on everything, and each",
+        "# input was known before the decision: one that follows the decision makes answers wrong. Take it out, or turn its arrows.",
+        "# Deleting an arrow that is not there makes answers sharper; deleting one that is there makes them wrong.",
         "edges = [",
         *(f"  {_listed(edge)}," for edge in problem.graph.edges),
         "]",
@@ -109,7 +111,8 @@ def _outcome(problem: Problem) -> str:
 
 def _worth(problem: Problem, draft: Draft) -> list[str]:
     what = "the range that the outcome can have" if problem.outcome.values is None else "what each outcome is worth"
-    return [f"# TO CONFIRM: {what}; more is better.", *(f"# {line}" for line in unusable(draft))]
+    doubts = [line for doubt in draft.doubts for line in _wrapped_text(f"TO CONFIRM: {doubt}.")]
+    return [*doubts, f"# TO CONFIRM: {what}; more is better.", *(f"# {line}" for line in unusable(draft))]
 
 
 def _tolerance(draft: Draft, problem: Problem) -> list[str]:
@@ -134,6 +137,10 @@ def _unused(columns: Iterable[Described]) -> list[str]:
         "# If the rule saw one of them and it acts on the outcome, answers without it are wrong: give it a few states in the log",
         "# (bins), or use Python (docs/logs.md).",
     ]
+
+
+def _wrapped_text(text: str) -> list[str]:
+    return [f"# {line}" for line in wrap(text, WIDTH, break_long_words=False, break_on_hyphens=False)]
 
 
 def _wrapped(start: str, names: list[str]) -> list[str]:
