@@ -64,6 +64,13 @@ def test_counts_that_are_written_as_real_numbers_are_counts() -> None:
     assert role(draft, "count") == "count" and draft.used == counts.sum() and not draft.drop
 
 
+def test_many_different_bad_counts_are_no_counts() -> None:
+    """They could not all be named in log.drop."""
+    counts = np.r_[-np.arange(1.0, 151.0), np.ones(20 * N - 150)]
+    draft = draft_of({name: list(held) * 20 for name, held in log().items()} | {"n": counts})
+    assert role(draft, "n") == "unused" and draft.rows == 20 * N
+
+
 @pytest.mark.parametrize("held", [np.arange(N) % 40 + 50, np.arange(N) + 0.5, [-1] * N])
 def test_measurements_are_no_counts(held: Any) -> None:
     draft = draft_of(log(weight=held))

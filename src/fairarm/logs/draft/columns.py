@@ -235,7 +235,7 @@ def as_counts(column: Column) -> dict[str, int] | str:
         return f"its least value is {column.low:g}: it may be a measurement"
     bad = {text: rows for text, rows in column.values if not _is_whole(text)} | dict(column.strays)
     bad |= {"": column.missing} if column.missing else {}
-    if _rows(bad) > max(1, RARE * column.rows):
+    if _rows(bad) > max(1, RARE * column.rows) or len(bad) > MOST_STRAYS:
         return f"{_rows(bad):,} of its {column.rows:,} lines hold no whole number of 0 or more"
     return bad
 

@@ -94,7 +94,10 @@ def _without_ends(column: Column, table: LogTable) -> list[float]:
 
 
 def _same(text: str, ends: Iterable[float]) -> bool:
-    return float(text) in ends
+    try:
+        return float(text) in ends
+    except ValueError:  # a word beside the numbers
+        return False
 
 
 def _odd_ends(name: str, low: float, high: float, column: Column, inner: list[float]) -> list[str]:
