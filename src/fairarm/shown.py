@@ -5,6 +5,7 @@ Sentences are the business of `fairarm.reports`. Nothing of fairarm is imported 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from html import escape
 from typing import Any
@@ -14,11 +15,12 @@ _LONGEST = 60
 Fact = tuple[str, Any]
 
 
-class Shown:
+class Shown(ABC):
     """Classes that say what they are in a few facts, and may add a table. Dataclasses need ``repr=False``."""
 
+    @abstractmethod
     def _facts(self) -> Sequence[Fact]:
-        raise NotImplementedError
+        """Names and values, the answer and how sure it is first."""
 
     def _table(self) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
         """Heads and lines; no heads for no table."""

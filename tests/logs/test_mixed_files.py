@@ -147,8 +147,11 @@ def test_each_csv_file_has_its_own_separator(tmp_path: Path, turned: bool, engin
 
 
 @ENGINES
-def test_files_without_a_column_in_common_are_refused(tmp_path: Path, engine: str) -> None:
-    paths = parquet(tmp_path, [pa.table({"x": ["a"], "y": [1]}), pa.table({"x": [1], "y": ["a"]})])
+def test_files_without_a_column_in_common_are_refused(
+    tmp_path: Path, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    paths = parquet(Path(), [pa.table({"x": ["a"], "y": [1]}), pa.table({"x": [1], "y": ["a"]})])
     with pytest.raises(
         ReadError, match=r"none of the 2 columns can be used. 'x': it is .*0.parquet.*; 'y': it is"
     ) as caught:
