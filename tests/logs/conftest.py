@@ -90,7 +90,7 @@ def postgres() -> Iterator[Postgres]:
     home = Path(tempfile.mkdtemp(prefix="fairarm-pg-"))
     try:
         home.chmod(0o755)
-        programs = _reachable(Path(spec.origin).parent / "pginstall18", home, user) / "bin"
+        programs = _reachable(Path(spec.origin).parent, home, user) / "pginstall18" / "bin"
         with _server(home, programs, user) as port:
             yield Postgres(port)
     finally:
@@ -101,7 +101,10 @@ def _reachable(folder: Path, home: Path, user: str | None) -> Path:
     """The folder itself, or a copy where another user may not walk down to it."""
     if user is None or all(each.stat().st_mode & stat.S_IXOTH for each in (folder, *folder.parents)):
         return folder
-    return Path(shutil.copytree(folder, home / "programs"))
+    libraries = folder.with_name(f"{folder.name}.libs")  # beside the package: where its programs look for them
+    if libraries.is_dir():
+        shutil.copytree(libraries, home / libraries.name)
+    return Path(shutil.copytree(folder, home / folder.name))
 
 
 @contextmanager
