@@ -22,7 +22,7 @@ import numpy as np
 from fairarm import algorithm, load_problem, resume
 from fairarm.errors import DataError
 from fairarm.experiments.paper import PaperPoint, run_paper
-from fairarm.problem.pulls import Plan
+from fairarm.problem.pulls import Request
 
 POSITIONS = 4_000
 KINDS = ("replaced", "one bit", "deleted", "inserted")
@@ -99,11 +99,11 @@ def saved_runs() -> Iterator[tuple[str, bytes, Taken]]:
         known = world.problem
         counts = np.zeros((len(known.regimes), len(known.arms)), dtype=np.int64)
         counts[0, 0] = 50
-        rows = world.pull(Plan(known.arm_names, known.regimes, counts), np.random.default_rng(1)) if log else None
+        rows = world.pull(Request(known.arm_names, known.regimes, counts), np.random.default_rng(1)) if log else None
         run = algorithm(name, known, pulls=60, log=rows, **options)
         for part in range(2):
             asked = run.ask()
-            half = Plan(asked.arms, asked.regimes, (asked.counts + 1) // (1 + part))
+            half = Request(asked.arms, asked.regimes, (asked.counts + 1) // (1 + part))
             run.tell(world.pull(half, np.random.default_rng(part)), id=f"part {part}")
 
         def taken(document: bytes, known: object = known) -> bool:

@@ -20,7 +20,7 @@ from fairarm.algorithms import Algorithm, make_procedure
 from fairarm.algorithms.csr import SuccessiveRejection
 from fairarm.core.paper.allocation import allocate
 from fairarm.experiments.simulate import replicate, simulate
-from fairarm.problem.pulls import Plan
+from fairarm.problem.pulls import Request
 from fairarm.worlds.network import NetworkWorld
 
 OUT = Path(__file__).with_name("results.md")
@@ -204,7 +204,7 @@ def simulation_against_pgmpy(rows: int = 100_000) -> Row:
     sampler = BayesianModelSampling(model)
     counts = np.zeros((3, 10), dtype=np.int64)
     counts[0, 0] = rows
-    plan = Plan(world.problem.arm_names, world.problem.regimes, counts)
+    plan = Request(world.problem.arm_names, world.problem.regimes, counts)
     rng = np.random.default_rng(0)
     world.pull(plan, rng)
     with warnings.catch_warnings():

@@ -22,7 +22,7 @@ from fairarm.errors import OptionError
 from fairarm.experiments import inspect, simulate
 from fairarm.experiments.paper.plan import PaperPoint
 from fairarm.experiments.paper import run
-from fairarm.experiments.paper.run import Evidence
+from fairarm.experiments.paper.run import FinishedPoint
 from fairarm.files import write_whole
 from fairarm.readers.problem_writer import write_problem
 from fairarm.reports.figures import error_curves, save_figure
@@ -34,7 +34,7 @@ coin = fairarm.load_problem("coin")
 found = simulate(coin.problem, coin.world, algorithms=["uniform"], pulls=[64], runs=2, seed=0)
 looked = inspect(coin.problem, coin.world, pulls=100)
 rows = [{"a": 1.5, "b": 2.5} for _ in range(100)]
-evidence = Evidence(PaperPoint("e", "s", "a", 10, "r", ("coin",), 2), 2, 1, 0, 0, 0, 0, 1.0, (1,))
+evidence = FinishedPoint(PaperPoint("e", "s", "a", 10, "r", ("coin",), 2), 2, 1, 0, 0, 0, 0, 1.0, (1,))
 writers = {
     "text.txt": lambda path: write_whole(path, "new text " * 9, "text"),
     "bytes.bin": lambda path: write_whole(path, b"new bytes" * 9, "bytes"),

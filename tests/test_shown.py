@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from fairarm import Arm, algorithm, evaluate, identify, inspect, load_problem, plan, simulate, table
-from fairarm.problem.pulls import Plan
+from fairarm.problem.pulls import Request
 from fairarm.shown import MOST_LINES
 
 SCENARIO = load_problem("coin")
@@ -44,7 +44,7 @@ def batch_of(rows: int) -> Any:
     counts = np.zeros((3, len(problem.arms)), dtype=np.int64)
     counts[0, 0] = rows
     assert SCENARIO.world is not None
-    return SCENARIO.world.pull(Plan(problem.arm_names, problem.regimes, counts), np.random.default_rng(0))
+    return SCENARIO.world.pull(Request(problem.arm_names, problem.regimes, counts), np.random.default_rng(0))
 
 
 @pytest.fixture(scope="module")

@@ -29,7 +29,7 @@ from benchmarks.comparison.plan import (
     comparison_plan,
 )
 from fairarm.experiments.paper.instances import describe
-from fairarm.experiments.paper.run import Evidence, run_paper
+from fairarm.experiments.paper.run import FinishedPoint, run_paper
 from fairarm.reports.figures import COLOURS, MARKERS
 
 HERE = Path(__file__).parent
@@ -40,10 +40,10 @@ REFERENCE = {
 """Savings of the prototype on other instances of the settings (the specification's table)."""
 
 SHOWN = (32, 100, 316, 1000, 3162, 10_000, 100_000)
-By = dict[str, dict[str, list[Evidence]]]
+By = dict[str, dict[str, list[FinishedPoint]]]
 
 
-def grouped(found: list[Evidence]) -> By:
+def grouped(found: list[FinishedPoint]) -> By:
     """Setting, then algorithm; Pool with estimated laws is called pool-estimated."""
     by: By = defaultdict(lambda: defaultdict(list))
     for evidence in found:
@@ -52,7 +52,7 @@ def grouped(found: list[Evidence]) -> By:
     return by
 
 
-def write_csv(found: list[Evidence], path: Path) -> None:
+def write_csv(found: list[FinishedPoint], path: Path) -> None:
     text = io.StringIO()
     rows = [evidence.row() for evidence in found]
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")

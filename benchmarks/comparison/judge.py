@@ -11,13 +11,13 @@ from scipy.optimize import isotonic_regression
 from scipy.stats import norm
 
 from fairarm.core.types import FloatArray
-from fairarm.experiments.paper.run import Evidence
+from fairarm.experiments.paper.run import FinishedPoint
 
 RESAMPLES = 2000
 WORSE_LEVEL = 0.01
 
 
-def curve_of(found: Sequence[Evidence]) -> tuple[FloatArray, FloatArray]:
+def curve_of(found: Sequence[FinishedPoint]) -> tuple[FloatArray, FloatArray]:
     """Pulls (P,) and errors by instance (P, instances) of one algorithm in one setting."""
     ordered = sorted(found, key=lambda e: e.point.pulls)
     shares = [np.array(e.errors_by_instance) * len(e.point.instances) / e.runs for e in ordered]
@@ -52,7 +52,7 @@ class Saving:
     high: float
 
 
-def saving(setting: str, by_algorithm: dict[str, list[Evidence]], rivals: Sequence[str], target: float) -> Saving:
+def saving(setting: str, by_algorithm: dict[str, list[FinishedPoint]], rivals: Sequence[str], target: float) -> Saving:
     """Limits from resampling instances, and runs within them, ``RESAMPLES`` times."""
     rng = np.random.default_rng(12)
     curves = {name: curve_of(by_algorithm[name]) for name in ("pool", *rivals)}
@@ -75,7 +75,7 @@ def saving(setting: str, by_algorithm: dict[str, list[Evidence]], rivals: Sequen
     )
 
 
-def without(found: Sequence[Evidence], dropped: Sequence[int]) -> list[Evidence]:
+def without(found: Sequence[FinishedPoint], dropped: Sequence[int]) -> list[FinishedPoint]:
     """The same evidence over fewer instances."""
     made = []
     for e in found:
@@ -105,7 +105,7 @@ class Loss:
     """After Holm's correction over the numbers of pulls, at 1 %."""
 
 
-def losses(setting: str, by_algorithm: dict[str, list[Evidence]]) -> list[Loss]:
+def losses(setting: str, by_algorithm: dict[str, list[FinishedPoint]]) -> list[Loss]:
     """Every point at which Pool does worse than a competitor; one-sided test of two proportions, Holm over pulls."""
     found = []
     pool = {e.point.pulls: e for e in by_algorithm["pool"]}
@@ -122,7 +122,7 @@ def losses(setting: str, by_algorithm: dict[str, list[Evidence]]) -> list[Loss]:
     return found
 
 
-def _worse(pool: Evidence, other: Evidence) -> float:
+def _worse(pool: FinishedPoint, other: FinishedPoint) -> float:
     """p-value of "Pool's error is not higher", pooled variance."""
     n, m = pool.runs, other.runs
     share = (pool.errors + other.errors) / (n + m)

@@ -9,7 +9,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from fairarm import Evaluation, Plan, evaluate, load_problem
+from fairarm import Evaluation, Request, evaluate, load_problem
 
 OUT = Path(__file__).with_name("from-log.svg")
 ROWS = 50_000
@@ -23,7 +23,7 @@ def evaluation() -> Evaluation:
         raise RuntimeError("the bundled ad marketplace has a world")
     counts = np.zeros((3, 6), dtype=np.int64)
     counts[0, 0] = ROWS
-    pulled = ads.world.pull(Plan(ads.problem.arm_names, ads.problem.regimes, counts), np.random.default_rng(1))
+    pulled = ads.world.pull(Request(ads.problem.arm_names, ads.problem.regimes, counts), np.random.default_rng(1))
     rows = pulled.labels(ads.problem)
     return evaluate(ads.problem, {name: np.repeat(rows[name], pulled.count) for name in ads.problem.observed})
 

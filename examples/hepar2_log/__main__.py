@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fairarm import Evaluation, LogMap, Truth, evaluate, load_problem
-from fairarm.problem.pulls import Plan
+from fairarm.problem.pulls import Request
 
 ROWS = 1_000_000
 
@@ -29,7 +29,7 @@ def write_log(path: Path, rows: int, seed: int = 1) -> Truth:
     counts = np.zeros((len(problem.regimes), len(problem.arms)), dtype=np.int64)
     counts[0, 0] = rows
     rng = np.random.default_rng(seed)
-    pulled = world.pull(Plan(problem.arm_names, problem.regimes, counts), rng)
+    pulled = world.pull(Request(problem.arm_names, problem.regimes, counts), rng)
     order = rng.permutation(np.repeat(np.arange(pulled.size), pulled.count))
     columns = {}
     for name in problem.observed:

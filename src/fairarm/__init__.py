@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from fairarm.problem.network import Network
     from fairarm.problem.outcome import Constraint, Outcome
     from fairarm.problem.problem import Problem
-    from fairarm.problem.pulls import Batch, Plan, batch
+    from fairarm.problem.pulls import Batch, Request, batch
     from fairarm.problem.variables import Variable
     from fairarm.readers.networks import read_network
     from fairarm.readers.pgmpy_models import from_pgmpy
@@ -91,7 +91,7 @@ _HOME = {
     "fairarm.problem.problem": ("Problem",),
     "fairarm.problem.network": ("Network",),
     "fairarm.problem.outcome": ("Constraint", "Outcome"),
-    "fairarm.problem.pulls": ("Batch", "Plan", "batch"),
+    "fairarm.problem.pulls": ("Batch", "Request", "batch"),
     "fairarm.problem.variables": ("Variable",),
     "fairarm.readers.networks": ("read_network",),
     "fairarm.readers.pgmpy_models": ("from_pgmpy",),
@@ -104,8 +104,8 @@ _WHERE = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "Algorithm", "Arm", "Batch", "BestMixture", "Code", "Constraint", "ContextLaw", "ContextSample", "Evaluation", "ExperimentPlan",
-    "FairarmError", "FittedNote", "FunctionWorld", "Guarantee", "LogMap", "Mechanism", "Network", "NetworkWorld", "Outcome", "Plan",
-    "PoolOptions", "Problem", "Readings", "Scenario", "Status", "Table", "Truth", "Unknown", "Variable", "Verdict", "algorithm",
+    "FairarmError", "FittedNote", "FunctionWorld", "Guarantee", "LogMap", "Mechanism", "Network", "NetworkWorld", "Outcome",
+    "PoolOptions", "Problem", "Readings", "Request", "Scenario", "Status", "Table", "Truth", "Unknown", "Variable", "Verdict", "algorithm",
     "batch", "bundled_problems", "context_law", "draft_problem", "evaluate", "find_limit", "fit_mechanisms", "from_pgmpy", "identify", "inspect",
     "load_problem", "open_log", "plan", "read_log", "read_network", "read_problem", "report", "resume", "simulate", "table", "write_problem",
 ]  # fmt: skip

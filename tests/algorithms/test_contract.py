@@ -19,7 +19,7 @@ from fairarm.problem.mechanism import Arm, table
 from fairarm.problem.network import Network
 from fairarm.problem.outcome import Outcome
 from fairarm.problem.problem import Problem
-from fairarm.problem.pulls import Batch, Plan, batch
+from fairarm.problem.pulls import Batch, Request, batch
 from fairarm.problem.variables import Variable
 from fairarm.sealed import opened, sealed
 from fairarm.worlds import FunctionWorld, NetworkWorld, World, context_law
@@ -296,7 +296,7 @@ def test_telling_does_not_keep_the_callers_arrays(name: str, world: World) -> No
 def test_surplus_rows_count_in_the_phase_they_arrive_in(name: str, world: World) -> None:
     run, rng = start(name, world), np.random.default_rng(0)
     plan = run.ask()
-    doubled = Plan(plan.arms, plan.regimes, plan.counts * 2)
+    doubled = Request(plan.arms, plan.regimes, plan.counts * 2)
     run.tell(world.pull(doubled, rng), id="double")
     np.testing.assert_array_equal(run.pulls_made(), doubled.counts)
     if name == "uniform":
@@ -315,7 +315,7 @@ def test_surplus_rows_enter_the_estimates(name: str, world: World) -> None:
     """All of a phase's rows in one part, planned or not: the same estimates as a run that is told them unplanned."""
     first, second = start(name, world), start(name, world)
     plan = first.ask()
-    doubled = units(world.pull(Plan(plan.arms, plan.regimes, plan.counts * 2), np.random.default_rng(4)))
+    doubled = units(world.pull(Request(plan.arms, plan.regimes, plan.counts * 2), np.random.default_rng(4)))
     first.tell(doubled, id="all")
     line = int(np.argmax(plan.counts[doubled.regime, doubled.arm] > 0))
     second.tell(take(doubled, np.delete(np.arange(doubled.size), line)), id="most")

@@ -10,7 +10,7 @@ import pytest
 from test_contract import make_world, real_problem
 
 from fairarm.beliefs.evidence import CellEvidence, Evidence, RowEvidence, SumEvidence
-from fairarm.problem.pulls import Batch, Plan, groups_of, scaled_outcomes
+from fairarm.problem.pulls import Batch, Request, groups_of, scaled_outcomes
 
 REGIMES = [(0,), (1,), (2,), (1, 2), (0, 1, 2)]
 
@@ -18,7 +18,7 @@ REGIMES = [(0,), (1,), (2,), (1, 2), (0, 1, 2)]
 def pulled(kind: str) -> Batch:
     world = make_world(kind)
     counts = np.array([[3, 5, 2], [4, 1, 6], [2, 7, 3]])[:, : len(world.problem.arms)]
-    return world.pull(Plan(world.problem.arm_names, world.problem.regimes, counts), np.random.default_rng(0))
+    return world.pull(Request(world.problem.arm_names, world.problem.regimes, counts), np.random.default_rng(0))
 
 
 def evidence(form: str) -> tuple[Evidence, Batch]:

@@ -18,7 +18,7 @@ from test_contract import finish, make_world, mid_run, start, take, units
 
 from fairarm.algorithms import Algorithm, algorithm, resume
 from fairarm.errors import DataError
-from fairarm.problem.pulls import MOST_ROWS, Batch, Plan
+from fairarm.problem.pulls import MOST_ROWS, Batch, Request
 from fairarm.sealed import opened, sealed
 
 # ---- one byte changed ----
@@ -225,7 +225,7 @@ def huge(world: Any, count: int) -> Batch:
     problem = world.problem
     counts = np.zeros((len(problem.regimes), len(problem.arms)), dtype=np.int64)
     counts[0, 0] = 1
-    row = world.pull(Plan(problem.arm_names, problem.regimes, counts), np.random.default_rng(0))
+    row = world.pull(Request(problem.arm_names, problem.regimes, counts), np.random.default_rng(0))
     return Batch(row.arm, row.regime, row.columns, np.array([count]))
 
 

@@ -26,7 +26,7 @@ from fairarm.core.types import IntArray
 from fairarm.errors import DataError, OptionError
 from fairarm.experiments.simulate import replicate
 from fairarm.problem.problem import Problem
-from fairarm.problem.pulls import Batch, Plan
+from fairarm.problem.pulls import Batch, Request
 from fairarm.sealed import opened
 from fairarm.worlds import World
 
@@ -38,7 +38,7 @@ SURE = [{"confidence": 0.9, "stop": "bayes-stop"}, {"confidence": 0.9}]
 def pulled(source: World, counts: Any, seed: int = 0) -> Batch:
     """Rows of ``counts`` (R, K) pulls, one line each."""
     problem = source.problem
-    plan = Plan(problem.arm_names, problem.regimes, np.asarray(counts, dtype=np.int64))
+    plan = Request(problem.arm_names, problem.regimes, np.asarray(counts, dtype=np.int64))
     return units(source.pull(plan, np.random.default_rng([seed, 99])))
 
 

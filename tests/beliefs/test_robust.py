@@ -25,7 +25,7 @@ from fairarm.problem.context import ContextLaw
 from fairarm.problem.mechanism import Arm, Code, table
 from fairarm.problem.outcome import Constraint, Outcome
 from fairarm.problem.problem import Problem
-from fairarm.problem.pulls import Batch, Plan, check_batch
+from fairarm.problem.pulls import Batch, Request, check_batch
 from fairarm.problem.variables import Variable
 
 Rows = dict[str, np.ndarray]
@@ -437,7 +437,7 @@ def test_agrees_with_exact_inference_on_finite_problems(name: str, estimated: bo
     assert world is not None
     counts = np.full((len(problem.regimes), len(problem.arms)), 3000)
     rows = CellEvidence.empty(problem).add(
-        world.pull(Plan(problem.arm_names, problem.regimes, counts), np.random.default_rng(1))
+        world.pull(Request(problem.arm_names, problem.regimes, counts), np.random.default_rng(1))
     )
     made, truth = RobustBeliefs.of(rows, estimated=estimated), world.truth()
     outcome, gap = made.standard_errors()
@@ -471,7 +471,7 @@ def test_cells_and_rows_say_the_same() -> None:
     problem, world = scenario.problem, scenario.world
     assert world is not None
     counts = np.full((len(problem.regimes), len(problem.arms)), 20)
-    got = world.pull(Plan(problem.arm_names, problem.regimes, counts), np.random.default_rng(1))
+    got = world.pull(Request(problem.arm_names, problem.regimes, counts), np.random.default_rng(1))
     cells, rows = CellEvidence.empty(problem).add(got), RowEvidence.empty(problem).add(got)
     a, b = RobustBeliefs.of(cells), RobustBeliefs.of(rows)
     np.testing.assert_allclose(np.sort(lines_of(cells).count), np.sort(lines_of(rows).count))

@@ -12,17 +12,17 @@ from benchmarks.comparison.__main__ import TARGET, grouped, page
 from benchmarks.comparison.judge import _holm, _worse, losses, pulls_to_reach, saving
 from benchmarks.comparison.plan import COMPETITORS, NOISY, PAPER_SETTINGS, RIVALS, SETTINGS, comparison_plan
 
-from fairarm.experiments.paper.run import Evidence, run_paper
+from fairarm.experiments.paper.run import FinishedPoint, run_paper
 
 HERE = Path(__file__).parents[2] / "benchmarks" / "comparison"
 
 
 @pytest.fixture(scope="module")
-def quick(tmp_path_factory: pytest.TempPathFactory) -> list[Evidence]:
+def quick(tmp_path_factory: pytest.TempPathFactory) -> list[FinishedPoint]:
     return run_paper(comparison_plan(quick=True), tmp_path_factory.mktemp("points"), seed=5)
 
 
-def test_pool_is_not_worse_than_any_competitor_in_the_quick_comparison(quick: list[Evidence]) -> None:
+def test_pool_is_not_worse_than_any_competitor_in_the_quick_comparison(quick: list[FinishedPoint]) -> None:
     by = grouped(quick)
     for setting, by_algorithm in by.items():
         assert set(by_algorithm) == {"pool", "pool-estimated", *COMPETITORS}
@@ -31,16 +31,16 @@ def test_pool_is_not_worse_than_any_competitor_in_the_quick_comparison(quick: li
         assert errors["pool"] <= min(errors[name] for name in RIVALS) - 0.2
 
 
-def test_the_page_is_made_of_the_quick_comparison(quick: list[Evidence]) -> None:
+def test_the_page_is_made_of_the_quick_comparison(quick: list[FinishedPoint]) -> None:
     text = page(grouped(quick), 60, 3)
     assert "loose-noisy" in text and "hepar2" in text
 
 
-def evidence(errors: list[int], pulls: int, runs: int = 100) -> Evidence:
+def evidence(errors: list[int], pulls: int, runs: int = 100) -> FinishedPoint:
     from dataclasses import replace
 
     point = replace(comparison_plan(quick=True)[0], pulls=pulls, runs=runs, instances=("a", "b"))
-    return Evidence(point, runs, sum(errors), 0, 0, 0, 0, 0.0, tuple(errors))
+    return FinishedPoint(point, runs, sum(errors), 0, 0, 0, 0, 0.0, tuple(errors))
 
 
 def test_the_crossing_is_log_linear_on_the_falling_curve() -> None:

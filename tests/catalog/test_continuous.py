@@ -10,7 +10,7 @@ from fairarm.beliefs.evidence import RowEvidence
 from fairarm.catalog.continuous import beta_mixtures, gaussian_arms
 from fairarm.errors import OptionError
 from fairarm.problem.problem import Problem
-from fairarm.problem.pulls import Plan
+from fairarm.problem.pulls import Request
 from fairarm.worlds.function import FunctionWorld
 
 MADE = [beta_mixtures(), beta_mixtures(binary=False, seed=1), gaussian_arms(), gaussian_arms(binary=False, seed=1)]
@@ -21,7 +21,7 @@ def test_pulls_have_the_declared_truth(problem: Problem, world: FunctionWorld) -
     """Means of 4 000 forced rows: none of 40 is further than 4.5 of its standard errors from the quadrature."""
     counts = np.zeros((3, len(problem.arms)), dtype=np.int64)
     counts[1:] = 4000
-    rows = world.pull(Plan(problem.arm_names, problem.regimes, counts), np.random.default_rng(0))
+    rows = world.pull(Request(problem.arm_names, problem.regimes, counts), np.random.default_rng(0))
     RowEvidence.empty(problem).add(rows)  # every row is possible under its own arm
     truth = world.truth()
     assert truth is not None

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairarm import Plan, identify, load_problem, read_log
+from fairarm import Request, identify, load_problem, read_log
 from fairarm.cli import main
 from fairarm.cli.terminal import console
 
@@ -29,7 +29,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ads = load_problem("ad-marketplace")
     counts = np.zeros((3, 6), dtype=np.int64)
     counts[0, 0] = ROWS
-    pulled = ads.world.pull(Plan(ads.problem.arm_names, ads.problem.regimes, counts), np.random.default_rng(1))
+    pulled = ads.world.pull(Request(ads.problem.arm_names, ads.problem.regimes, counts), np.random.default_rng(1))
     rows = pulled.labels(ads.problem)
     lines = [[rows[name][i] for name in HEADER] for i in range(pulled.size) for _ in range(pulled.count[i])]
     return written(tmp_path_factory.mktemp("logs") / "decisions.csv", lines)

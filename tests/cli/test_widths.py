@@ -15,7 +15,7 @@ import pytest
 
 from fairarm.cli import main
 from fairarm.cli.paper import _tell
-from fairarm.cli.terminal import Column, console, numbers, say, table
+from fairarm.cli.terminal import TableColumn, console, numbers, say, table
 from fairarm.errors import one_line, printable
 
 WIDTHS = (60, 80, 120)
@@ -198,7 +198,7 @@ def printed(capsys: Any, width: int, monkeypatch: pytest.MonkeyPatch, print_it: 
 
 
 def test_a_table_becomes_several_then_blocks(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    columns = [Column("arm", "name"), *numbers("first", "second"), *numbers("third", group=1)]
+    columns = [TableColumn("arm", "name"), *numbers("first", "second"), *numbers("third", group=1)]
     rows = [["a", "1234567890", "22", "333"], ["b", "1", "2", "3"]]
 
     def lines(width: int) -> list[str]:
@@ -224,7 +224,7 @@ def test_a_table_becomes_several_then_blocks(capsys: Any, monkeypatch: pytest.Mo
 
 
 def test_a_table_without_rows_has_its_headings(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    out = printed(capsys, 80, monkeypatch, lambda: table([Column("arm", "name"), *numbers("gap")], []))
+    out = printed(capsys, 80, monkeypatch, lambda: table([TableColumn("arm", "name"), *numbers("gap")], []))
     assert out == ["arm  gap"]
 
 

@@ -18,7 +18,7 @@ from fairarm.core.proof.region import Intervals
 from fairarm.errors import DataError, OptionError
 from fairarm.experiments.evaluate import _answer, certified_answer, support_of
 from fairarm.experiments.logged import cells_by_group, cut_sums, narrowed
-from fairarm.problem.pulls import Plan, batch
+from fairarm.problem.pulls import Request, batch
 
 MECHANISMS = {
     "old": [[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]],
@@ -234,7 +234,9 @@ def test_what_to_pull_next_keeps_the_budget() -> None:
     counts = np.zeros((len(asked.regimes), len(asked.arms)), dtype=np.int64)
     counts[0, 0] = 300
     assert scenario.world is not None
-    pulled = scenario.world.pull(Plan(asked.arm_names, asked.regimes, counts), np.random.default_rng(1)).labels(asked)
+    pulled = scenario.world.pull(Request(asked.arm_names, asked.regimes, counts), np.random.default_rng(1)).labels(
+        asked
+    )
     found = evaluate(replace(asked, log=LogMap(arm="arm", count="count")), pulled)
     assert sum(line.share for line in found.next_pulls) == pytest.approx(1.0, abs=0.02)
     cost = sum(

@@ -18,14 +18,14 @@ from benchmarks.damage import KINDS, kept_point, tallies
 
 from fairarm.catalog import load_problem
 from fairarm.cli import main
-from fairarm.experiments.paper import Evidence, PaperPoint, paper_plan, run_paper
+from fairarm.experiments.paper import FinishedPoint, PaperPoint, paper_plan, run_paper
 from fairarm.experiments.paper.bounds import BoundCurve, InstanceBound, reach
 from fairarm.experiments.paper.instances import describe
 from fairarm.experiments.paper.plan import FOUR
 from fairarm.reports.paper import rules, write_report
 from fairarm.reports.paper.claims import claim_sections
 from fairarm.reports.paper.figures import FIGURES
-from fairarm.reports.paper.judging import FAILS, HOLDS, UNKNOWN, Claim, Finding, Material, Statement, judge
+from fairarm.reports.paper.judging import FAILS, HOLDS, UNKNOWN, Claim, Judged, Material, Statement, judge
 from fairarm.reports.paper.page import inline, verdict_kind
 from fairarm.reports.paper.rules import Count, NotMeasuredError, Results
 
@@ -343,17 +343,17 @@ def test_pulls_as_text(number: int, text: str) -> None:
 # ---- verdicts ----
 
 
-def statement(rule: Callable[[str], Finding]) -> Statement:
+def statement(rule: Callable[[str], Judged]) -> Statement:
     return Statement("here", "something", rule, ("clip_base=e", "outcome_pulls=all"))
 
 
 def test_every_verdict_can_be_reached() -> None:
-    def missing(_: str) -> Finding:
+    def missing(_: str) -> Judged:
         raise NotMeasuredError("nothing")
 
-    held = judge(1, statement(lambda _: Finding(True, "yes.")))
-    failed = judge(2, statement(lambda _: Finding(False, "no.")))
-    partly = judge(3, statement(lambda reading: Finding(reading == "outcome_pulls=all", f"{reading}.")))
+    held = judge(1, statement(lambda _: Judged(True, "yes.")))
+    failed = judge(2, statement(lambda _: Judged(False, "no.")))
+    partly = judge(3, statement(lambda reading: Judged(reading == "outcome_pulls=all", f"{reading}.")))
     unknown = judge(4, statement(missing))
     assert [c.verdict for c in (held, failed, partly, unknown)] == [HOLDS, FAILS, "holds under outcome_pulls=all", UNKNOWN]  # fmt: skip
     assert partly.measured == "default. Under outcome_pulls=all: outcome_pulls=all."
@@ -362,19 +362,19 @@ def test_every_verdict_can_be_reached() -> None:
 
 def evidence(
     setting: str, name: str, errors: dict[int, int], experiment: str, reading: str = "default"
-) -> list[Evidence]:
+) -> list[FinishedPoint]:
     return [
-        Evidence(PaperPoint(experiment, setting, name, reading, T, ("x",), 100), 100, e, 0, 0, 0, e // 2, 1.0, (e,))
+        FinishedPoint(PaperPoint(experiment, setting, name, reading, T, ("x",), 100), 100, e, 0, 0, 0, e // 2, 1.0, (e,))
         for T, e in errors.items()
     ]  # fmt: skip
 
 
-def verdicts(found: list[Evidence], bounds: tuple[BoundCurve, ...] = ()) -> dict[str, str]:
+def verdicts(found: list[FinishedPoint], bounds: tuple[BoundCurve, ...] = ()) -> dict[str, str]:
     claims: list[Claim] = [c for s in claim_sections(Material(Results(found), [], bounds)) for c in s.claims]
     return {claim.says: claim.verdict for claim in claims}
 
 
-def four(setting: str, experiment: str, reading: str = "default", **errors: dict[int, int]) -> list[Evidence]:
+def four(setting: str, experiment: str, reading: str = "default", **errors: dict[int, int]) -> list[FinishedPoint]:
     names = {name.replace("-", "_"): name for name in FOUR}
     return [e for key, value in errors.items() for e in evidence(setting, names[key], value, experiment, reading)]
 

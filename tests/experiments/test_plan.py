@@ -124,9 +124,9 @@ def test_a_context_sample_stands_in_for_the_law() -> None:
     rng = np.random.default_rng(0)
     counts = np.zeros((3, len(problem.arms)), dtype=np.int64)
     counts[0, 0] = 20_000
-    from fairarm.problem.pulls import Plan
+    from fairarm.problem.pulls import Request
 
-    pulled = scenario.world.pull(Plan(problem.arm_names, problem.regimes, counts), rng)
+    pulled = scenario.world.pull(Request(problem.arm_names, problem.regimes, counts), rng)
     rows = {name: np.repeat(values, pulled.count) for name, values in pulled.columns.items()}
     sampled = replace(problem, shares=None, context=ContextSample(problem.arm_names[0], rows))
     law, shares = _known_law(sampled)

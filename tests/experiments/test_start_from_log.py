@@ -16,7 +16,7 @@ from fairarm.beliefs.from_log import log_evidence
 from fairarm.errors import DataError, OptionError, ProblemError
 from fairarm.experiments.plan import _countable
 from fairarm.experiments.truths_from_log import LogTruths, counted_log
-from fairarm.problem.pulls import Batch, Plan
+from fairarm.problem.pulls import Batch, Request
 from fairarm.worlds import World
 from fairarm.worlds.cells import CellWorlds
 
@@ -27,7 +27,7 @@ def logged(source: World, rows: int, arm: int = 0, regime: int = 0, seed: int = 
     problem = source.problem
     counts = np.zeros((3, len(problem.arms)), dtype=np.int64)
     counts[regime, arm] = rows
-    return source.pull(Plan(problem.arm_names, problem.regimes, counts), np.random.default_rng([seed, 5]))
+    return source.pull(Request(problem.arm_names, problem.regimes, counts), np.random.default_rng([seed, 5]))
 
 
 def shuffled(log: Batch) -> Batch:

@@ -21,8 +21,8 @@ from fairarm import (
     Network,
     NetworkWorld,
     Outcome,
-    Plan,
     Problem,
+    Request,
     Table,
     Unknown,
     Variable,
@@ -620,7 +620,7 @@ def coverage(fitted: bool, child: bool) -> np.ndarray:
     truth = world.truth()
     held = np.zeros(2)
     for i in range(LOGS):
-        log = world.pull(Plan(("deployed",), full.regimes, np.array([[LOG_ROWS], [0], [0]])), rng)
+        log = world.pull(Request(("deployed",), full.regimes, np.array([[LOG_ROWS], [0], [0]])), rng)
         problem, _ = fit_mechanisms(blank, {"deployed": (log.columns, log.count)}, children=True)
         if not fitted:  # the same table, as if it were known
             plain = [Table(m.node, m.parents, m.probabilities) for m in (problem.arms[0].mechanism, *problem.mechanisms.values())]  # type: ignore[attr-defined]  # fmt: skip

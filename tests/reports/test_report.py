@@ -26,7 +26,7 @@ from fairarm.experiments.evaluate import ArmEvaluation, Estimate, Evaluation, Ne
 from fairarm.logs.findings import Finding
 from fairarm.problem.outcome import Outcome
 from fairarm.reports.page.evaluation import cut_note
-from fairarm.reports.page.parts import HINTS, Table
+from fairarm.reports.page.parts import HINTS, PageTable
 from fairarm.reports.page.write import page_text
 from fairarm.reports.words import left_to_learn, percent, value, weight, whole
 
@@ -460,16 +460,16 @@ def test_numbers_have_their_unit_and_the_digits_that_are_known(
 # ---- a table on a phone ----
 
 
-def table_of(columns: int, name: str = "arm", cell: str = "0.5500 to 0.6000") -> Table:
+def table_of(columns: int, name: str = "arm", cell: str = "0.5500 to 0.6000") -> PageTable:
     heads = ("arm", *(f"c{i}" for i in range(columns)))
-    return Table("A table", heads, [(name, *[cell] * columns)])
+    return PageTable("A table", heads, [(name, *[cell] * columns)])
 
 
 def test_a_table_wider_than_the_screen_says_so() -> None:
     assert table_of(1).hint is None
     hints = [table_of(columns).hint or 0 for columns in range(1, 9)]
     assert hints == sorted(hints) and hints[3] >= 28 and hints[-1] == HINTS[-1]
-    words = Table("t", ("arm", "why"), [("a", "a long reason of many words that is broken over lines")], ("why",))
+    words = PageTable("t", ("arm", "why"), [("a", "a long reason of many words that is broken over lines")], ("why",))
     assert words.hint is None or words.hint < 24
 
 

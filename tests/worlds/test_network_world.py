@@ -16,7 +16,7 @@ from fairarm.problem.mechanism import Arm, Table, table
 from fairarm.problem.network import Network
 from fairarm.problem.outcome import Outcome
 from fairarm.problem.problem import Problem
-from fairarm.problem.pulls import Plan, batch, check_batch
+from fairarm.problem.pulls import Request, batch, check_batch
 from fairarm.problem.variables import Variable
 from fairarm.worlds import FunctionWorld, NetworkWorld, Truth, context_law
 
@@ -132,7 +132,7 @@ def test_a_thousand_million_pulls(world: NetworkWorld) -> None:
 
 def test_a_pull_is_a_checked_batch_with_the_drawn_counts(world: NetworkWorld) -> None:
     problem = world.problem
-    plan = Plan(problem.arm_names, problem.regimes, np.array([[500, 20], [30, 0], [0, 40]]))
+    plan = Request(problem.arm_names, problem.regimes, np.array([[500, 20], [30, 0], [0, 40]]))
     pulled = world.pull(plan, np.random.default_rng(9))
     check_batch(problem, pulled)
     assert pulled.total == plan.total == 590
@@ -343,7 +343,7 @@ def simulate(arm: str, regime: str, count: int, rng: np.random.Generator) -> dic
 def test_a_function_has_the_law_of_the_network_it_samples(world: NetworkWorld) -> None:
     problem, n = world.problem, 20_000
     function = FunctionWorld(problem, simulate)
-    pulled = function.pull(Plan(problem.arm_names, problem.regimes, np.full((3, 2), n)), np.random.default_rng(10))
+    pulled = function.pull(Request(problem.arm_names, problem.regimes, np.full((3, 2), n)), np.random.default_rng(10))
     counts = np.zeros((3, 2, 2, *oracle.law(CASE).shape[2:]))
     groups = np.array([CASE.groups.index(int(code)) for code in pulled.columns["S"]])
     cells = tuple(pulled.columns[name] for name in oracle.columns(CASE))
@@ -365,7 +365,7 @@ def test_a_function_is_asked_once_a_line_and_may_know_the_truth(world: NetworkWo
         return simulate(arm, regime, count, rng)
 
     problem, truth = world.problem, Truth(np.zeros(2), np.zeros((2, 2)), 0.1)
-    plan = Plan(problem.arm_names, problem.regimes, np.array([[2, 0], [0, 3], [1, 0]]))
+    plan = Request(problem.arm_names, problem.regimes, np.array([[2, 0], [0, 3], [1, 0]]))
     function = FunctionWorld(problem, recorded, truth)
     pulled = function.pull(plan, np.random.default_rng(0))
     assert asked == [("arm 0", "natural", 2), ("arm 1", "s1", 3), ("arm 0", "s0", 1)]
@@ -390,7 +390,7 @@ BAD = {
 @pytest.mark.parametrize("spoil", BAD.values(), ids=BAD.keys())
 def test_bad_simulators(world: NetworkWorld, spoil: Callable[[Any], Any]) -> None:
     problem = world.problem
-    plan = Plan(problem.arm_names, problem.regimes, np.array([[0, 0], [5, 0], [0, 0]]))
+    plan = Request(problem.arm_names, problem.regimes, np.array([[0, 0], [5, 0], [0, 0]]))
     function = FunctionWorld(problem, lambda *asked: spoil(simulate(*asked)))
     FunctionWorld(problem, simulate).pull(plan, np.random.default_rng(0))
     with pytest.raises(DataError):
@@ -400,7 +400,7 @@ def test_bad_simulators(world: NetworkWorld, spoil: Callable[[Any], Any]) -> Non
 def test_a_simulator_that_is_out_of_step_over_two_lines(world: NetworkWorld) -> None:
     """A row too many for one line and one too few for the next: the total is right, the rows are not their arms'."""
     problem = world.problem
-    plan = Plan(problem.arm_names, problem.regimes, np.array([[5, 5], [0, 0], [0, 0]]))
+    plan = Request(problem.arm_names, problem.regimes, np.array([[5, 5], [0, 0], [0, 0]]))
 
     def shifted(arm: str, regime: str, count: int, rng: np.random.Generator) -> dict[str, Any]:
         return simulate(arm, regime, count + (1 if arm == "arm 0" else -1), rng)
@@ -413,7 +413,7 @@ def test_a_simulator_that_is_out_of_step_over_two_lines(world: NetworkWorld) -> 
 def test_a_simulator_whose_outcome_leaves_its_range(outcome: float) -> None:
     variables = [Variable(name, SMALL[name]) for name in "SV"]
     problem = small(variables=variables, outcome=Outcome("Y", low=0, high=1))
-    plan = Plan(("only",), problem.regimes, np.array([[2], [0], [0]]))
+    plan = Request(("only",), problem.regimes, np.array([[2], [0], [0]]))
     good = FunctionWorld(problem, lambda *_: {"S": ["a", "b"], "V": ["v0", "v1"], "Y": [0.0, 1.0]})
     assert good.pull(plan, np.random.default_rng(0)).columns["Y"].tolist() == [0.0, 1.0]
     bad = FunctionWorld(problem, lambda *_: {"S": ["a", "b"], "V": ["v0", "v1"], "Y": [0.5, outcome]})
@@ -422,7 +422,7 @@ def test_a_simulator_whose_outcome_leaves_its_range(outcome: float) -> None:
 
 
 def test_an_empty_plan(world: NetworkWorld) -> None:
-    empty = Plan(world.problem.arm_names, world.problem.regimes, np.zeros((3, 2), dtype=np.int64))
+    empty = Request(world.problem.arm_names, world.problem.regimes, np.zeros((3, 2), dtype=np.int64))
     with pytest.raises(DataError, match="empty"):
         FunctionWorld(world.problem, simulate).pull(empty, np.random.default_rng(0))
     assert world.pull(empty, np.random.default_rng(0)).size == 0

@@ -30,7 +30,7 @@ from fairarm.core.posterior.arm_mixture import best_mixture
 from fairarm.core.types import IntArray
 from fairarm.errors import DataError, OptionError
 from fairarm.problem.problem import Problem
-from fairarm.problem.pulls import MOST_ROWS, Batch, Plan, check_batch
+from fairarm.problem.pulls import MOST_ROWS, Batch, Request, check_batch
 
 MIXTURE_DRAWS = 2000
 
@@ -151,9 +151,9 @@ class Algorithm:
         """Rows of the log it started from."""
         return rows_of(self._now.log)
 
-    def ask(self) -> Plan:
+    def ask(self) -> Request:
         """The pulls that are missing of this phase's plan; empty once finished. Changes nothing."""
-        return Plan(self.problem.arm_names, self.problem.regimes, self._now.missing())
+        return Request(self.problem.arm_names, self.problem.regimes, self._now.missing())
 
     def tell(self, batch: Batch, id: str) -> None:
         """Take what came back. The same id with the same content changes nothing; with other content it is an error.

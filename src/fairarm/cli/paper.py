@@ -13,7 +13,7 @@ from fairarm.optional import require
 
 if TYPE_CHECKING:
     from fairarm.experiments.paper.run import Backend
-    from fairarm.reports.paper.judging import Section
+    from fairarm.reports.paper.judging import ClaimSection
 
 BACKENDS = ("loky", "dask")
 
@@ -55,7 +55,7 @@ def paper(
     _tell(sections, out)
 
 
-def _tell(sections: list[Section], out: Path) -> None:
+def _tell(sections: list[ClaimSection], out: Path) -> None:
     from fairarm.cli.terminal import say
     from fairarm.reports.paper.page import tally
 

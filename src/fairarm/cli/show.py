@@ -9,7 +9,7 @@ import numpy as np
 from rich.console import Console
 
 from fairarm.algorithms import Verdict
-from fairarm.cli.terminal import Column, Styled, numbers, say, table
+from fairarm.cli.terminal import Styled, TableColumn, numbers, say, table
 from fairarm.experiments import ExperimentPlan, Identification, Inspection, Simulation
 from fairarm.experiments.identify import PhaseStory
 from fairarm.problem.problem import Problem
@@ -40,7 +40,7 @@ MOST_ARMS = 40
 
 def problems(listed: dict[str, str]) -> None:
     table(
-        [Column("problem", "name"), Column("what it is", "text")],
+        [TableColumn("problem", "name"), TableColumn("what it is", "text")],
         [((name, "bold"), text) for name, text in listed.items()],
     )
     say()
@@ -97,7 +97,7 @@ def _arm_table(found: Inspection) -> None:
     s, other = problem.groups
     j = problem.arm_index(problem.deployed) if problem.deployed else 0
     columns = [
-        Column("arm", "name"),
+        TableColumn("arm", "name"),
         *numbers("outcome", f"gap {s} - {other}", "fair"),
         *numbers("M", f"D {s}|{other}", f"D {other}|{s}", group=1),
     ]
@@ -179,9 +179,9 @@ class Storyteller:
 def _tested_table(problem: Problem, verdict: Verdict) -> None:
     s, other = problem.groups
     columns = [
-        Column("arm", "name"),
+        TableColumn("arm", "name"),
         *numbers("outcome", f"gap {s}|{other}", f"gap {other}|{s}", "phase"),
-        Column("why", "text", 1),
+        TableColumn("why", "text", 1),
     ]
     digits, signed = digits_of(problem.outcome), digits_of(problem.outcome, [problem.gap_tolerance], signed=True)
     rows = [
@@ -201,11 +201,11 @@ def _believed_table(problem: Problem, verdict: Verdict) -> None:
     """The most probable arms first."""
     s, other = problem.groups
     columns = [
-        Column("arm", "name"),
+        TableColumn("arm", "name"),
         *numbers("outcome", "95 % limits"),
         *numbers(f"gap {s} - {other}", "95 % limits", group=1),
         *numbers("fair", "best", "rows", group=2),
-        Column("why", "text", 2),
+        TableColumn("why", "text", 2),
     ]
     digits = interval_digits(problem.outcome, [report.outcome_interval for report in verdict.arms])
     signed = interval_digits(problem.outcome, [report.gap_interval for report in verdict.arms], signed=True)
@@ -239,7 +239,7 @@ def simulation(found: Simulation) -> None:
     say((found.problem, "bold"), f": {truth}. Share of runs with a wrong answer:")
     limit = ["used / limit"] if any(p.pulls_per_limit is not None for p in found.results) else []
     columns = [
-        Column("algorithm", "name"),
+        TableColumn("algorithm", "name"),
         *numbers("pulls", "runs", "error", "95 % limits"),
         *numbers("none", "undecided", "cost", "pulls used", *limit, group=1),
     ]
@@ -264,9 +264,9 @@ def experiment_plan(found: ExperimentPlan) -> None:
         f"outcome and {found.gap_margin:.4g} of the tolerance counts as right.",
     )
     columns = [
-        Column("average cost allowed", "name"),
+        TableColumn("average cost allowed", "name"),
         *numbers("pulls", "cost", "error", "95 % limits"),
-        Column("what it pulls", "text", 1),
+        TableColumn("what it pulls", "text", 1),
     ]
     rows = []
     for option in found.options:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fairarm.cli.show import MOST_ARMS, more_arms, wide_tolerance_line
-from fairarm.cli.terminal import Column, Styled, numbers, say, table
+from fairarm.cli.terminal import Styled, TableColumn, numbers, say, table
 from fairarm.experiments.evaluate import ArmEvaluation, Estimate, Evaluation
 from fairarm.reports.words import (
     METHODS,
@@ -54,7 +54,7 @@ def _findings(found: Evaluation) -> None:
 def _arms(found: Evaluation) -> None:
     percent = f"{100 * found.confidence:g} %"
     columns = [
-        Column("arm", "name"),
+        TableColumn("arm", "name"),
         *numbers("outcome", f"usual {percent}", f"certified {percent}"),
         *numbers("gap", f"usual gap {percent}", f"certified gap {percent}", group=1),
         *numbers("P(fair)", "P(best)", "log speaks", "effective rows", group=2),

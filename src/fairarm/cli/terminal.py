@@ -73,7 +73,7 @@ def say(*parts: Styled, hang: int = 0) -> None:
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """A heading and what stands below it. Numbers are never broken; names and texts are, where there is little room.
 
     ``group``: neighbours of one group stay in one table if they can.
@@ -84,11 +84,11 @@ class Column:
     group: int = 0
 
 
-def numbers(*heads: str, group: int = 0) -> list[Column]:
-    return [Column(head, group=group) for head in heads]
+def numbers(*heads: str, group: int = 0) -> list[TableColumn]:
+    return [TableColumn(head, group=group) for head in heads]
 
 
-def table(columns: Sequence[Column], rows: Sequence[Sequence[Styled]], keys: int = 1) -> None:
+def table(columns: Sequence[TableColumn], rows: Sequence[Sequence[Styled]], keys: int = 1) -> None:
     """A table whose first columns, ``keys`` of them, say what a row is, in the layout that fits the terminal."""
     cells = [[styled(cell) for cell in row] for row in rows]
     made = [_Measured.of(column, [row[i] for row in cells]) for i, column in enumerate(columns)]
@@ -107,13 +107,13 @@ def table(columns: Sequence[Column], rows: Sequence[Sequence[Styled]], keys: int
 class _Measured:
     """A column with its cells, the cells it needs on a terminal at least, and those with which nothing is broken."""
 
-    column: Column
+    column: TableColumn
     cells: list[Text]
     least: int
     full: int
 
     @classmethod
-    def of(cls, column: Column, cells: list[Text]) -> _Measured:
+    def of(cls, column: TableColumn, cells: list[Text]) -> _Measured:
         head = printable(column.head)
         longest = max((cell_len(cell.plain) for cell in cells), default=0)
         full = max(longest, cell_len(head), 1)

@@ -18,7 +18,7 @@ from fairarm.errors import FairarmError
 from fairarm.experiments.limit import find_limit
 from fairarm.problem.mechanism import Unknown
 from fairarm.problem.problem import Problem
-from fairarm.problem.pulls import Plan, Pulls
+from fairarm.problem.pulls import Pulls, Request
 from fairarm.shown import Fact, Shown
 from fairarm.worlds.base import Truth, World
 
@@ -100,7 +100,7 @@ def inspect(
         M=M,
         D=D,
         v_star=csr.value(everyone) if csr else None,
-        first_plan=tuple(Plan(problem.arm_names, problem.regimes, csr.start(1).plan[0])) if csr else (),
+        first_plan=tuple(Request(problem.arm_names, problem.regimes, csr.start(1).plan[0])) if csr else (),
         phases=csr.phases(0) if csr else None,
         fair_from_phase=first_phase_below(problem.scaled_tolerance),
         error_bound=error,

@@ -137,7 +137,7 @@ class ExperimentPlan(Shown):
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Curves:
     """What the points of all curves have in common."""
 
     target: float
@@ -224,7 +224,7 @@ def plan(
     outcome_margin = _two_digits(default.outcome * width) if outcome_margin is None else outcome_margin
     gap_margin = _two_digits(default.gap * width) if gap_margin is None else gap_margin
     margins = Margins(outcome_margin / width, gap_margin / width)
-    asked = _Asked(target_error, margins, truths, seed, most_pulls)
+    asked = _Curves(target_error, margins, truths, seed, most_pulls)
     options = tuple(_run_all(simple, source, asked, _budgets(simple), jobs, on_point))
     found = ExperimentPlan(
         problem=problem.name,
@@ -281,7 +281,7 @@ def _margin_notes(found: ExperimentPlan) -> Iterator[str]:
         )
 
 
-def _log_notes(problem: Problem, source: _Truths, asked: _Asked, found: ExperimentPlan) -> Iterator[str]:
+def _log_notes(problem: Problem, source: _Truths, asked: _Curves, found: ExperimentPlan) -> Iterator[str]:
     log = source.log
     if log is None:
         return
@@ -293,7 +293,7 @@ def _log_notes(problem: Problem, source: _Truths, asked: _Asked, found: Experime
         yield "The log has few rows per cell: the truths take all cells as alike as the log's rows show."
 
 
-def _answers(problem: Problem, source: _Truths, asked: _Asked, found: ExperimentPlan) -> bool:
+def _answers(problem: Problem, source: _Truths, asked: _Curves, found: ExperimentPlan) -> bool:
     """Whether it is the log that reaches the target without a pull, and not margins that make every arm right."""
     if found.every_arm_right < TOO_OFTEN:
         return True
@@ -365,7 +365,7 @@ def _budgets(problem: Problem) -> list[float | None]:
 def _run_all(
     problem: Problem,
     source: _Truths,
-    asked: _Asked,
+    asked: _Curves,
     budgets: list[float | None],
     jobs: int,
     on_point: Callable[[], None] | None,
@@ -383,7 +383,7 @@ def _run_all(
 def _option(
     problem: Problem,
     source: _Truths,
-    asked: _Asked,
+    asked: _Curves,
     budget: float | None,
     on_point: Callable[[], None] | None,
 ) -> PlanOption:
@@ -430,7 +430,7 @@ def _chunks(problem: Problem, source: _Truths, truths: int, seed: int) -> Iterat
         yield chunk, source.draw(min(size, truths - chunk * size), np.random.default_rng([seed, chunk]))
 
 
-def _point(problem: Problem, source: _Truths, asked: _Asked, pulls: int) -> tuple[PlanPoint, FloatArray]:
+def _point(problem: Problem, source: _Truths, asked: _Curves, pulls: int) -> tuple[PlanPoint, FloatArray]:
     """The error at one number of pulls, and the mean pulls of every unit, (R, K). The same truths at every point."""
     procedure = make_procedure(DEFAULT, problem, pulls) if pulls else Pool(problem, 0)
     wrong, costs, made = 0, 0.0, np.zeros(problem.cost_array.shape)

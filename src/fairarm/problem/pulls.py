@@ -1,4 +1,4 @@
-"""Plan and Batch: the only things that algorithms and worlds share.
+"""Request and Batch: the only things that algorithms and worlds share.
 
 A plan is a table (arm, regime, count); a batch is a table (arm, regime, S, the observed columns, outcome, count) with
 one line per row (count 1) or one per cell (count 1 or more).
@@ -37,7 +37,7 @@ class Pulls:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Request:
     """How often to pull each arm in each regime: ``counts`` (R, K), regimes first."""
 
     arms: tuple[str, ...]
@@ -54,7 +54,7 @@ class Plan:
         return int(self.counts.sum())
 
     def __repr__(self) -> str:
-        return f"Plan({', '.join(f'{p.count} x {p.arm} [{p.regime}]' for p in self) or 'nothing to pull'})"
+        return f"Request({', '.join(f'{p.count} x {p.arm} [{p.regime}]' for p in self) or 'nothing to pull'})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -9,7 +9,7 @@ import numpy as np
 
 from fairarm.core.types import BoolArray, FloatArray
 from fairarm.problem.problem import Problem
-from fairarm.problem.pulls import Batch, Plan
+from fairarm.problem.pulls import Batch, Request
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,6 @@ class World(Protocol):
     @property
     def problem(self) -> Problem: ...
 
-    def pull(self, plan: Plan, rng: np.random.Generator) -> Batch: ...
+    def pull(self, plan: Request, rng: np.random.Generator) -> Batch: ...
 
     def truth(self) -> Truth | None: ...

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from fairarm.errors import DataError
 from fairarm.problem.calls import ask
 from fairarm.problem.problem import Problem
-from fairarm.problem.pulls import Batch, Plan, batch
+from fairarm.problem.pulls import Batch, Request, batch
 from fairarm.worlds.base import Truth
 
 Simulator = Callable[[str, str, int, np.random.Generator], Mapping[str, ArrayLike]]
@@ -27,7 +27,7 @@ class FunctionWorld:
     simulate: Simulator
     known_truth: Truth | None = None
 
-    def pull(self, plan: Plan, rng: np.random.Generator) -> Batch:
+    def pull(self, plan: Request, rng: np.random.Generator) -> Batch:
         columns: dict[str, list[Any]] = {name: [] for name in ("arm", "regime", *self.problem.observed)}
         for pulls in plan:
             rows = ask(

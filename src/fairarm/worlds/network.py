@@ -19,7 +19,7 @@ from fairarm.problem.inference import shared_factor
 from fairarm.problem.mechanism import Table
 from fairarm.problem.network import Network
 from fairarm.problem.problem import Problem
-from fairarm.problem.pulls import Batch, Plan
+from fairarm.problem.pulls import Batch, Request
 from fairarm.worlds.base import Truth
 
 
@@ -100,7 +100,7 @@ class NetworkWorld:
         regime, arm, group = np.nonzero(by_group.reshape(-1, *by_group.shape[-3:]).any(axis=0))
         return regime, arm, group, rng.multinomial(by_group[..., regime, arm, group], self.law[arm, group])
 
-    def pull(self, plan: Plan, rng: np.random.Generator) -> Batch:
+    def pull(self, plan: Request, rng: np.random.Generator) -> Batch:
         regime, arm, group, drawn = self._draw_units(plan.counts, rng)
         unit, cell = np.nonzero(drawn)
         columns: dict[str, Any] = dict(self.problem.row_space.codes(cell))

@@ -11,7 +11,7 @@ import numpy as np
 
 from fairarm.algorithms import DESCRIPTIONS, Algorithm, Verdict, algorithm
 from fairarm.catalog import load_problem
-from fairarm.problem.pulls import Batch, Plan
+from fairarm.problem.pulls import Batch, Request
 from fairarm.worlds import World
 
 PULLS, SEED, LOG_ROWS = 60, 3, 25
@@ -72,12 +72,12 @@ def started(case: Case) -> Algorithm:
     return algorithm(case.algorithm, world.problem, pulls=PULLS, seed=SEED, log=log, **case.options)
 
 
-def _natural(world: World) -> Plan:
+def _natural(world: World) -> Request:
     """Natural pulls of every arm, the log."""
     problem = world.problem
     counts = np.zeros((len(problem.regimes), len(problem.arms)), dtype=np.int64)
     counts[0] = LOG_ROWS
-    return Plan(problem.arm_names, problem.regimes, counts)
+    return Request(problem.arm_names, problem.regimes, counts)
 
 
 def units(part: Batch) -> Batch:

@@ -28,14 +28,14 @@ BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
-class Mixture:
+class Mixed:
     """``log_evidence`` log N(n, y), (N,), and ``mean`` E[θ | n, y] under the same mixture, (N, C)."""
 
     log_evidence: FloatArray
     mean: FloatArray
 
 
-def mixture(n: FloatArray, y: FloatArray) -> Mixture:
+def mixture(n: FloatArray, y: FloatArray) -> Mixed:
     """N(n, y) = (1/|grid|) Σ_{ε,s} Π_c ½ [ BB(y_c, n_c; εs, (1−ε)s) + BB(y_c, n_c; (1−ε)s, εs) ],
 
     BB(y, n; α, β) = B(y+α, n−y+β) / B(α, β). ``n``, ``y`` (N, C): rows, and sums of outcomes in [0, 1], which need
@@ -51,7 +51,7 @@ def mixture(n: FloatArray, y: FloatArray) -> Mixture:
             mean.append((y + beta + np.exp(low - either) * (alpha - beta)) / (n + strength))
     total = np.asarray(logsumexp(log_weight, axis=0))
     weight = np.exp(np.asarray(log_weight) - total)
-    return Mixture(total - math.log(len(log_weight)), np.einsum("gn,gnc->nc", weight, np.asarray(mean)))
+    return Mixed(total - math.log(len(log_weight)), np.einsum("gn,gnc->nc", weight, np.asarray(mean)))
 
 
 def tilted(up: FloatArray, down: FloatArray, slope: FloatArray) -> tuple[FloatArray, FloatArray]:

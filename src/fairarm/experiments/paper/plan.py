@@ -42,7 +42,7 @@ class PaperPoint:
 
 
 @dataclass(frozen=True)
-class Scale:
+class Amount:
     """How much is run: the full evidence, or a quick look at all of it."""
 
     instances: int
@@ -59,7 +59,7 @@ class Scale:
     """Far beyond any experiment: here the theorems' bounds begin to say something."""
 
 
-FULL = Scale(
+FULL = Amount(
     instances=5,
     runs=200,
     tight_runs=300,
@@ -72,7 +72,7 @@ FULL = Scale(
     bound_pulls=(10**6, 10**8, 10**10, 10**12, 10**14, 10**15),
 )
 
-QUICK = Scale(
+QUICK = Amount(
     instances=2,
     runs=20,
     tight_runs=20,
@@ -113,7 +113,7 @@ def paper_plan(quick: bool = False) -> list[PaperPoint]:
     return points
 
 
-def _instances(name: str, scale: Scale) -> tuple[str, ...]:
+def _instances(name: str, scale: Amount) -> tuple[str, ...]:
     return tuple(f"{name}:seed={seed}" for seed in range(scale.instances))
 
 
@@ -130,7 +130,7 @@ def _sweep(
 
 
 def _readings(
-    setting: str, instances: tuple[str, ...], pulls: Sequence[int], scale: Scale, reading: str
+    setting: str, instances: tuple[str, ...], pulls: Sequence[int], scale: Amount, reading: str
 ) -> list[PaperPoint]:
     """CSR has no random final arm; the two-stage baselines have, in their second stage."""
     algorithms = FOUR[2:] if reading == "final_arm=random" else FOUR

@@ -34,7 +34,7 @@ POINT_SCHEMA = 3
 
 
 @dataclass(frozen=True)
-class Evidence:
+class FinishedPoint:
     """One finished point.
 
     ``dropped_best`` counts runs that rejected the best fair arm on the way, ``dropped_as_unfair`` those of them that
@@ -97,12 +97,12 @@ def run_paper(
     jobs: int = 1,
     backend: Backend = "loky",
     on_done: Callable[[], None] | None = None,
-) -> list[Evidence]:
+) -> list[FinishedPoint]:
     """The evidence of every point, in order; each is written to ``folder`` as soon as it is there."""
     if jobs < 1:
         raise OptionError(f"Jobs must be 1 or more; got {jobs}.")
     folder.mkdir(parents=True, exist_ok=True)
-    found: dict[PaperPoint, Evidence] = {}
+    found: dict[PaperPoint, FinishedPoint] = {}
     for point in points:
         kept = _read(folder, seed, point)
         if kept is not None:
@@ -118,14 +118,14 @@ def run_paper(
     return [found[point] for point in points]
 
 
-def _compute(points: list[PaperPoint], seed: int, jobs: int, backend: Backend) -> Iterator[Evidence]:
+def _compute(points: list[PaperPoint], seed: int, jobs: int, backend: Backend) -> Iterator[FinishedPoint]:
     if jobs == 1 and backend == "loky":
         yield from (run_point(point, seed) for point in points)
         return
     from joblib import Parallel, delayed, parallel_config
 
     with watched_workers(jobs), _Cluster(backend, jobs), parallel_config(backend=backend, n_jobs=jobs):
-        done: Iterable[Evidence] = Parallel(return_as="generator_unordered")(
+        done: Iterable[FinishedPoint] = Parallel(return_as="generator_unordered")(
             delayed(run_point)(p, seed) for p in points
         )
         yield from done
@@ -163,7 +163,7 @@ def _world(name: str) -> NetworkWorld:
     return world
 
 
-def run_point(point: PaperPoint, seed: int) -> Evidence:
+def run_point(point: PaperPoint, seed: int) -> FinishedPoint:
     """All runs of a point: a generator for each instance, keyed by what the instance and the point are."""
     if point.runs % len(point.instances):
         raise OptionError(f"{point.runs} runs cannot be spread evenly over {len(point.instances)} instances.")
@@ -190,7 +190,7 @@ def run_point(point: PaperPoint, seed: int) -> Evidence:
         by_instance.append(int(wrong.sum()))
         cost += float(costs.sum())
     errors, none, undecided, dropped_best, as_unfair = (int(x) for x in totals)
-    return Evidence(
+    return FinishedPoint(
         point, point.runs, errors, none, undecided, dropped_best, as_unfair, cost / point.runs, tuple(by_instance)
     )
 
@@ -208,18 +208,18 @@ def _path(folder: Path, point: PaperPoint, seed: int) -> Path:
     return folder / f"{point.experiment}-{point.setting}-{point.algorithm}-{point.pulls}-{_key(point, seed)[:12]}.json"
 
 
-def _write(folder: Path, seed: int, evidence: Evidence) -> None:
+def _write(folder: Path, seed: int, evidence: FinishedPoint) -> None:
     numbers = {key: value for key, value in asdict(evidence).items() if key != "point"}
     content = {"key": _key(evidence.point, seed), **numbers}
     write_whole(_path(folder, evidence.point, seed), sealed(content), "kept point")
 
 
-def _read(folder: Path, seed: int, point: PaperPoint) -> Evidence | None:
+def _read(folder: Path, seed: int, point: PaperPoint) -> FinishedPoint | None:
     """A kept point; a damaged file, or another point's, counts as missing and is computed again."""
     try:
         numbers, carried = opened(_path(folder, point, seed).read_bytes(), "kept point")
         if not carried or numbers.pop("key") != _key(point, seed):
             return None
-        return Evidence(point=point, **{**numbers, "errors_by_instance": tuple(numbers["errors_by_instance"])})
+        return FinishedPoint(point=point, **{**numbers, "errors_by_instance": tuple(numbers["errors_by_instance"])})
     except (OSError, DataError, TypeError, KeyError):
         return None

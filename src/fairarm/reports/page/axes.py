@@ -17,7 +17,7 @@ LINE = 16.0
 
 
 @dataclass(frozen=True)
-class Box:
+class Area:
     """Pixels."""
 
     left: float
@@ -49,7 +49,7 @@ class Panel:
     """A box with two scales, in a drawing."""
 
     drawing: Drawing
-    box: Box
+    box: Area
     x: Scale
     y: Scale
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fairarm.experiments.identify import PhaseStory
 from fairarm.experiments.simulate import Simulation
 from fairarm.reports.figures import COLOURS, ERROR, MARKERS
-from fairarm.reports.page.axes import BELOW, LINE, Box, Panel, Ticks
+from fairarm.reports.page.axes import BELOW, LINE, Area, Panel, Ticks
 from fairarm.reports.page.parts import Figure
 from fairarm.reports.page.rows import Canvas, Row, Words, row_figure
 from fairarm.reports.scales import Scale, fitting_ticks, pull_ticks, tick_texts, ticks
@@ -62,7 +62,7 @@ def phase_figure(
     """Pulls of each phase; beside it how sure the answer was, or how many arms were left."""
     second = _probability if any(part.probability is not None for part in story) else _left
 
-    def drawn(name: str, width: float, height: float, boxes: Sequence[Box]) -> str:
+    def drawn(name: str, width: float, height: float, boxes: Sequence[Area]) -> str:
         drawing = Drawing(name, width, height)
         for i, (box, draw) in enumerate(zip(boxes, (_pulls, second), strict=True), start=1):
             with drawing.group(f"axes-{i}"):
@@ -70,19 +70,19 @@ def phase_figure(
         return drawing.element(title, description)
 
     half, tall, below = (WIDE - 30) / 2, 200.0, BELOW + LINE + 12
-    beside = [Box(0, 26, half, tall), Box(half + 30, 26, half, tall)]
-    under = [Box(0, 26, NARROW, 150), Box(0, 26 + 150 + below + 34, NARROW, 150)]
+    beside = [Area(0, 26, half, tall), Area(half + 30, 26, half, tall)]
+    under = [Area(0, 26, NARROW, 150), Area(0, 26 + 150 + below + 34, NARROW, 150)]
     wide = drawn("phases", WIDE, beside[0].bottom + below, beside)
     narrow = drawn("phases-narrow", NARROW, under[1].bottom + below, under)
     return Figure("phases", wide, narrow, caption)
 
 
 def _phase_panel(
-    drawing: Drawing, box: Box, story: Sequence[PhaseStory], name: str, limits: tuple[float, float], up: Ticks
+    drawing: Drawing, box: Area, story: Sequence[PhaseStory], name: str, limits: tuple[float, float], up: Ticks
 ) -> Panel:
     """A panel of phases within the box, whose left part holds what is written at the ticks ``up``."""
     left = box.left + EDGE + up.widest + 8
-    box = Box(left, box.top, box.right - EDGE - left, box.height)
+    box = Area(left, box.top, box.right - EDGE - left, box.height)
     phases = [part.phase for part in story]
     x = Scale(min(phases) - 0.6, max(phases) + 0.6, box.left, box.right)
     panel = Panel(drawing, box, x, Scale(*limits, box.bottom, box.top))
@@ -91,7 +91,7 @@ def _phase_panel(
     return panel
 
 
-def _pulls(drawing: Drawing, box: Box, story: Sequence[PhaseStory], arms: int) -> None:
+def _pulls(drawing: Drawing, box: Area, story: Sequence[PhaseStory], arms: int) -> None:
     most = max(part.pulls for part in story)
     at = ticks(0.0, 1.05 * most or 1.0, 6, whole=True)
     up = Ticks(at, [pulls_text(round(x)) for x in at])
@@ -107,7 +107,7 @@ def _pulls(drawing: Drawing, box: Box, story: Sequence[PhaseStory], arms: int) -
     panel.frame()
 
 
-def _probability(drawing: Drawing, box: Box, story: Sequence[PhaseStory], arms: int) -> None:
+def _probability(drawing: Drawing, box: Area, story: Sequence[PhaseStory], arms: int) -> None:
     at = ticks(0.0, 1.0, 6)
     panel = _phase_panel(drawing, box, story, "probability", SHARE, Ticks(at, tick_texts(at)))
     known = [(part.phase, part.probability) for part in story if part.probability is not None]
@@ -115,7 +115,7 @@ def _probability(drawing: Drawing, box: Box, story: Sequence[PhaseStory], arms: 
     panel.frame()
 
 
-def _left(drawing: Drawing, box: Box, story: Sequence[PhaseStory], arms: int) -> None:
+def _left(drawing: Drawing, box: Area, story: Sequence[PhaseStory], arms: int) -> None:
     at = ticks(0.0, float(arms), 6, whole=True)
     limits = (-0.03 * arms, 1.05 * arms)
     panel = _phase_panel(drawing, box, story, "arms", limits, Ticks(at, tick_texts(at)))
@@ -152,7 +152,7 @@ def error_figure(found: Simulation, title: str, description: str, caption: Seque
         at = ticks(0.0, 1.0, 6)
         up = Ticks(at, tick_texts(at))
         left = EDGE + up.widest + 8
-        box = Box(left, 26, width - left - 26, tall)
+        box = Area(left, 26, width - left - 26, tall)
         top = box.bottom + BELOW + LINE + 22
         drawing = Drawing(name, width, 0.0)
         drawing.height = _legend(drawing, key, EDGE, width - EDGE, top) + 14
@@ -163,7 +163,7 @@ def error_figure(found: Simulation, title: str, description: str, caption: Seque
     return Figure("errors", drawn("errors", WIDE, 320), drawn("errors-narrow", NARROW, 260), caption)
 
 
-def _draw_errors(drawing: Drawing, box: Box, found: Simulation, key: Sequence[_Key], up: Ticks) -> None:
+def _draw_errors(drawing: Drawing, box: Area, found: Simulation, key: Sequence[_Key], up: Ticks) -> None:
     pulls = sorted({point.pulls for point in found.results})
     spread = (pulls[-1] / pulls[0]) ** 0.05 if pulls[-1] > pulls[0] else 2.0
     x = Scale(pulls[0] / spread, pulls[-1] * spread, box.left, box.right, log=True)

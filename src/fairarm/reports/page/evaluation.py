@@ -10,7 +10,7 @@ from fairarm.problem.mechanism import NO_FAIR_ARM
 from fairarm.problem.problem import NATURAL, Problem
 from fairarm.reports.page.charts import Cover, cover_figure
 from fairarm.reports.page.forest import Line, Marks, forest
-from fairarm.reports.page.parts import Block, Box, Card, Facts, Items, Page, Section, Table, Text, Tone
+from fairarm.reports.page.parts import Block, Box, Card, Facts, Items, Page, PageTable, Section, Text, Tone
 from fairarm.reports.page.rows import MOST_ROWS, Row, Words
 from fairarm.reports.svg import shown
 from fairarm.reports.words import (
@@ -240,7 +240,7 @@ def _plain(found: Evaluation) -> Section:
     digits = outcome_digits(found)
     rows = [(group.group, whole(group.rows), value(group.mean, digits)) for group in found.observed]
     columns = ("group", "rows", f"mean {unit_of(found.problem.outcome)}")
-    blocks.append(Table("The log as it is: natural rows by group", columns, rows))
+    blocks.append(PageTable("The log as it is: natural rows by group", columns, rows))
     return Section("The plain gap in the log", blocks)
 
 
@@ -266,14 +266,14 @@ def plain_text(found: Evaluation) -> str:
 # ---- tables ----
 
 
-def _outcome_table(found: Evaluation, arms: Sequence[ArmEvaluation]) -> Table:
+def _outcome_table(found: Evaluation, arms: Sequence[ArmEvaluation]) -> PageTable:
     head, digits = f"mean {unit_of(found.problem.outcome)}", outcome_digits(found)
     columns = ("arm", head, f"{percent(found.confidence)} interval", "certified interval", "best")
     rows = [(arm.name, *_cells(arm.outcome, digits), value(arm.best_probability, ".3f")) for arm in arms]
-    return Table("Outcomes. Best: the probability that this is the best fair arm.", columns, rows, (), found.arm)
+    return PageTable("Outcomes. Best: the probability that this is the best fair arm.", columns, rows, (), found.arm)
 
 
-def _gap_table(found: Evaluation, arms: Sequence[ArmEvaluation]) -> Table:
+def _gap_table(found: Evaluation, arms: Sequence[ArmEvaluation]) -> PageTable:
     sure, signed = percent(found.confidence), gap_digits(found)
     columns = ("arm", gap_unit_of(found.problem), f"{sure} interval", "certified interval", "fair", "certified")
     said = {True: "fair", False: "unfair", None: "no"}
@@ -281,7 +281,7 @@ def _gap_table(found: Evaluation, arms: Sequence[ArmEvaluation]) -> Table:
         (arm.name, *_cells(arm.gap, signed), value(arm.fair_probability, ".3f"), said[arm.certified_fair])
         for arm in arms
     ]
-    return Table(
+    return PageTable(
         "Gaps. Fair: the probability that the gap is below the tolerance.", columns, rows, ("certified",), found.arm
     )
 
@@ -293,7 +293,7 @@ def _cells(number: Estimate, digits: str) -> tuple[str, str, str]:
     return value(number.value, digits), between(number.low, number.high, digits), proved
 
 
-def _support_table(found: Evaluation, arms: Sequence[ArmEvaluation]) -> Table:
+def _support_table(found: Evaluation, arms: Sequence[ArmEvaluation]) -> PageTable:
     columns = ("arm", "log speaks", "effective rows", "largest weight", "overlap", "unseen", "own rows", "mechanism")
     rows = [
         (
@@ -302,7 +302,7 @@ def _support_table(found: Evaluation, arms: Sequence[ArmEvaluation]) -> Table:
         )
         for arm in arms
     ]  # fmt: skip
-    return Table("How far the log speaks for each arm", columns, rows, ("log speaks", "mechanism"), found.arm)
+    return PageTable("How far the log speaks for each arm", columns, rows, ("log speaks", "mechanism"), found.arm)
 
 
 # ---- the rest ----
@@ -313,7 +313,7 @@ def _next(found: Evaluation) -> Section:
     if (settled := left_to_learn(found)) or not found.next_pulls:
         return Section(title, [Text(settled or "No further pulls were planned.")])
     rows = [(line.arm, regime_words(found.problem, line.regime), f"{line.share:.0%}") for line in found.next_pulls]
-    table = Table("Shares of the next pulls", ("arm", "whom", "share"), rows, ("whom",))
+    table = PageTable("Shares of the next pulls", ("arm", "whom", "share"), rows, ("whom",))
     return Section(
         title, [Text("Rows that would tell most about whether the answer is right, largest share first."), table]
     )

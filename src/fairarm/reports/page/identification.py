@@ -11,7 +11,7 @@ from fairarm.problem.problem import Problem
 from fairarm.reports.page.charts import phase_figure
 from fairarm.reports.page.evaluation import PROBABLY, cut_note, fairness
 from fairarm.reports.page.forest import Line, Marks, forest
-from fairarm.reports.page.parts import Block, Box, Facts, Page, Section, Table, Text, Tone
+from fairarm.reports.page.parts import Block, Box, Facts, Page, PageTable, Section, Text, Tone
 from fairarm.reports.page.rows import MOST_ROWS, Row, Words
 from fairarm.reports.words import (
     answer_of,
@@ -122,7 +122,7 @@ def _phases(found: Identification) -> Section:
         (f"{part.phase}", whole(part.pulls), f"{part.cost:.6g}", plan_text(part.plan), _after(part, found))
         for part in found.story
     ]
-    table = Table(
+    table = PageTable(
         "Phase by phase", ("phase", "pulls", "cost", "what it pulled", "after it"), rows, ("what it pulled", "after it")
     )
     return Section("The run", [figure, table])
@@ -231,7 +231,7 @@ def _key(found: Identification) -> list[str]:
     return [" ".join([*thick, *star, *signs, *truth]), *cut_note(len(found.verdict.arms))]
 
 
-def _tables(verdict: Verdict, arms: Sequence[ArmReport], outcome: Measure, gap: Measure) -> list[Table]:
+def _tables(verdict: Verdict, arms: Sequence[ArmReport], outcome: Measure, gap: Measure) -> list[PageTable]:
     if verdict.leader is None:
         first, second = verdict.arms[0].gaps
         columns = ("arm", outcome.xlabel, f"gap {first}", f"gap {second}", "phase", "why")
@@ -240,7 +240,9 @@ def _tables(verdict: Verdict, arms: Sequence[ArmReport], outcome: Measure, gap: 
             for r in arms
         ]  # fmt: skip
         return [
-            Table("Estimates, the phase in which an arm was rejected, and why", columns, rows, ("why",), verdict.arm)
+            PageTable(
+                "Estimates, the phase in which an arm was rejected, and why", columns, rows, ("why",), verdict.arm
+            )
         ]
     best = [
         (r.name, *outcome.cells(r), value(r.best_probability, ".2f"), value(r.effective_rows, ".0f"), r.reason)
@@ -248,11 +250,11 @@ def _tables(verdict: Verdict, arms: Sequence[ArmReport], outcome: Measure, gap: 
     ]
     fair = [(r.name, *gap.cells(r), value(r.fair_probability, ".2f"), r.certified or "no") for r in arms]
     return [
-        Table(
+        PageTable(
             "The most probable arms first. Best: the probability that this is the best fair arm; rows: effective sample size.",
             ("arm", outcome.xlabel, "95 % limits", "best", "rows", "why"), best, ("why",), verdict.arm,
         ),
-        Table(
+        PageTable(
             "Gaps. Fair: the probability that the gap is below the tolerance.",
             ("arm", gap.xlabel, "95 % limits", "fair", "certified"), fair, ("certified",), verdict.arm,
         ),

@@ -10,7 +10,7 @@ from fairarm.problem.problem import Problem
 from fairarm.reports.page.evaluation import cut_note, fairness
 from fairarm.reports.page.forest import Line, Marks, forest
 from fairarm.reports.page.maps import NAMED, map_figure
-from fairarm.reports.page.parts import Block, Box, Facts, Items, Maps, Page, Section, Table, Text
+from fairarm.reports.page.parts import Block, Box, Facts, Items, Maps, Page, PageTable, Section, Text
 from fairarm.reports.page.rows import MOST_ROWS, Row, Words
 from fairarm.reports.svg import shown
 from fairarm.reports.words import (
@@ -66,7 +66,7 @@ def _roles(problem: Problem) -> Section:
         Text(f"Must be observed: {names(problem.observed, 20)}."),
         Text(f"May stay hidden: {nodes - len(problem.observed)} of {nodes} nodes."),
         Text(f"Children of {problem.sensitive} that matter: {names(problem.relevant_children)}."),
-        Table("What every row must hold, and why", ("node", "why"), rows, ("why",)),
+        PageTable("What every row must hold, and why", ("node", "why"), rows, ("why",)),
     ]
     return Section("What must be observed", blocks)
 
@@ -124,7 +124,7 @@ def _arms(found: Inspection) -> list[Block]:
     )
     best = None if truth is None or truth.best_fair_arm is None else rows[truth.best_fair_arm][0]
     title = f"M and D: how far each arm is from {problem.arm_names[j]}; the smaller, the more its pulls tell."
-    return [*_truth_figures(found), Table(title, columns, rows, ("fair",), best)]
+    return [*_truth_figures(found), PageTable(title, columns, rows, ("fair",), best)]
 
 
 def _digits(problem: Problem) -> tuple[str, str]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from fairarm.core.types import FloatArray
 from fairarm.errors import printable
-from fairarm.reports.page.axes import Box
+from fairarm.reports.page.axes import Area
 from fairarm.reports.page.parts import Figure
 from fairarm.reports.svg import Drawing, Point, fitted, shown, text_width, wrapped
 from fairarm.reports.words import value
@@ -47,7 +47,7 @@ def _drawn(name: str, width: float, title: str, matrix: FloatArray, arms: Sequen
     around = float(math.ceil(around))
     heading = wrapped(title, width - around)
     cell = math.floor((width - around - 14) / K)  # whole pixels: no seams, and short to write
-    box = Box(around, 12.0 + 16.0 * len(heading), cell * K, cell * K)
+    box = Area(around, 12.0 + 16.0 * len(heading), cell * K, cell * K)
     drawing = Drawing(name, width, box.bottom + around + 50)
     for i, words in enumerate(heading):
         drawing.text(words, (around, 12.0 + 16.0 * i))
@@ -56,7 +56,7 @@ def _drawn(name: str, width: float, title: str, matrix: FloatArray, arms: Sequen
     _name_cells(drawing, box, labels, K, size)
     if K <= NUMBERED:
         _number_cells(drawing, box, matrix, scale)
-    _key(drawing, Box(box.left, box.bottom + around + 12, box.width, 10.0), scale)
+    _key(drawing, Area(box.left, box.bottom + around + 12, box.width, 10.0), scale)
     return drawing
 
 
@@ -90,7 +90,7 @@ def _shade(level: int) -> str:
     return "#{:02x}{:02x}{:02x}".format(*_rgb(level))
 
 
-def _draw_cells(drawing: Drawing, box: Box, matrix: FloatArray, scale: _Shades) -> None:
+def _draw_cells(drawing: Drawing, box: Area, matrix: FloatArray, scale: _Shades) -> None:
     cell = box.width / len(matrix)
     by_level: dict[int, list[Point]] = {}
     cut = []
@@ -107,7 +107,7 @@ def _draw_cells(drawing: Drawing, box: Box, matrix: FloatArray, scale: _Shades) 
     drawing.rectangle((box.left, box.top), (box.width, box.height), "none", "line", 0.8)
 
 
-def _name_cells(drawing: Drawing, box: Box, labels: Sequence[str], K: int, size: float) -> None:
+def _name_cells(drawing: Drawing, box: Area, labels: Sequence[str], K: int, size: float) -> None:
     cell = box.width / K
     texts = dict(enumerate(labels)) or {k: str(k + 1) for k in range(9, K, 10)}
     for k, text in texts.items():
@@ -116,7 +116,7 @@ def _name_cells(drawing: Drawing, box: Box, labels: Sequence[str], K: int, size:
         drawing.text(text, (box.left + middle, box.bottom + 5), "end", size, upright=True)
 
 
-def _number_cells(drawing: Drawing, box: Box, matrix: FloatArray, scale: _Shades) -> None:
+def _number_cells(drawing: Drawing, box: Area, matrix: FloatArray, scale: _Shades) -> None:
     cell = box.width / len(matrix)
     widest = max(text_width(_short(float(x)), 1.0) for x in matrix.ravel())
     size = min(11.0, 0.94 * cell / widest)
@@ -131,7 +131,7 @@ def _letters(level: int) -> str:
     return DARK if 0.3 * red + 0.59 * green + 0.11 * blue > 120 else LIGHT
 
 
-def _key(drawing: Drawing, box: Box, scale: _Shades) -> None:
+def _key(drawing: Drawing, box: Area, scale: _Shades) -> None:
     """The colours beside each other, and numbers below four of them."""
     wide = box.width / LEVELS
     for level in range(LEVELS):

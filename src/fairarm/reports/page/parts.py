@@ -54,7 +54,7 @@ class Card:
 
 
 @dataclass(frozen=True)
-class Table:
+class PageTable:
     """``texts`` are the columns that hold words; all others are numbers. The first column names the row."""
 
     title: str
@@ -117,7 +117,7 @@ def _widest(texts: Sequence[str]) -> float:
     return max((text_width(text, LETTERS) for text in texts), default=0.0)
 
 
-Block = Text | Items | Facts | Card | Table | Figure | Maps
+Block = Text | Items | Facts | Card | PageTable | Figure | Maps
 
 
 @dataclass(frozen=True)
@@ -146,5 +146,5 @@ class Page:
     @property
     def hints(self) -> list[int]:
         """Those that its tables need."""
-        tables = (block for section in self.sections for block in section.blocks if isinstance(block, Table))
+        tables = (block for section in self.sections for block in section.blocks if isinstance(block, PageTable))
         return sorted({table.hint for table in tables if table.hint is not None})

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fairarm.reports.page.axes import BELOW, LINE, Box, Panel, Ticks
+from fairarm.reports.page.axes import BELOW, LINE, Area, Panel, Ticks
 from fairarm.reports.page.parts import Figure
 from fairarm.reports.scales import Scale, fitting_ticks
 from fairarm.reports.svg import Drawing, fitted, text_width, wrapped
@@ -105,7 +105,7 @@ class _Layout:
     """What stands where, by how wide the texts are."""
 
     drawing: Drawing
-    box: Box
+    box: Area
     heads: tuple[str, str]
     labels: Sequence[str]
     numbers: Sequence[str]
@@ -127,7 +127,7 @@ def _layout(words: Words, rows: Sequence[Row], frame: Frame) -> _Layout:
         left = 12 + max(text_width(label, bold=row.best) for row, label in zip(rows, labels, strict=True))
         right = 14 + max(widest, text_width(second, HEAD_SIZE))
     top = frame.top + (18 if len(rows) > MANY else 0)
-    box = Box(frame.edge + left, top, inside - left - right, frame.row * len(rows))
+    box = Area(frame.edge + left, top, inside - left - right, frame.row * len(rows))
     below = wrapped(words.xlabel, box.width)
     height = box.bottom + BELOW + LINE * len(below) + 12
     drawing = Drawing(f"{words.name}-narrow" if narrow else words.name, frame.width, height)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fairarm.experiments.simulate import Point, Simulation
 from fairarm.problem.problem import Problem
 from fairarm.reports.page.charts import error_figure
-from fairarm.reports.page.parts import Box, Facts, Figure, Page, Section, Table, Text
+from fairarm.reports.page.parts import Box, Facts, Figure, Page, PageTable, Section, Text
 from fairarm.reports.words import question, unmarked, value, whole
 
 MEANINGS = (
@@ -57,7 +57,7 @@ def _curves(found: Simulation) -> Figure:
     )
 
 
-def _numbers(found: Simulation) -> Table:
+def _numbers(found: Simulation) -> PageTable:
     limit = ["used / limit"] if any(p.pulls_per_limit is not None for p in found.results) else []
     columns = ("algorithm", "pulls", "runs", "error", "95 % limits", "none", "undecided", "cost", "pulls used", *limit)
     rows = [
@@ -68,7 +68,7 @@ def _numbers(found: Simulation) -> Table:
         )
         for p in found.results
     ]  # fmt: skip
-    return Table("Share of runs with a wrong answer", columns, rows)
+    return PageTable("Share of runs with a wrong answer", columns, rows)
 
 
 def _made(found: Simulation, version: str) -> Section:

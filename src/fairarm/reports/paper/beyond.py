@@ -8,7 +8,7 @@ from collections.abc import Callable
 from fairarm.experiments.paper.bounds import LEVEL
 from fairarm.experiments.paper.plan import DEFAULT_READING, FOUR, READINGS, SYNTHETIC
 from fairarm.reports.paper import rules
-from fairarm.reports.paper.judging import Finding, Material, Statement, Table
+from fairarm.reports.paper.judging import ClaimTable, Judged, Material, Statement
 from fairarm.reports.paper.numerical import best_of, ends, joined, means
 from fairarm.reports.paper.rules import NAMES, Count, Curve, count_text, duel_text
 from fairarm.reports.words import pulls_text
@@ -19,33 +19,33 @@ SRIS = "Sen et al. 2017, whose algorithm the second stage is"
 
 
 def hepar2(m: Material) -> list[Statement]:
-    def partial(_: str) -> Finding:
+    def partial(_: str) -> Judged:
         found = {(i.observed, i.nodes, i.arcs) for i in m.of("hepar2")}
         observed, nodes, arcs = min(found)
         text = f"{observed} of {nodes} nodes ({observed / nodes:.1%}) must be observed; the network has {arcs} arcs."
-        return Finding(found == {(6, 70, 123)}, text)
+        return Judged(found == {(6, 70, 123)}, text)
 
-    def binds(_: str) -> Finding:
+    def binds(_: str) -> Judged:
         instances = m.of("hepar2")
         fair = ", ".join(f"{i.fair_arms} of {i.arms}" for i in instances)
         nearest = min(i.fairness_gap for i in instances)
         text = f"Fair arms at E = 0.2: {fair}; no |gap| comes nearer to 0.2 than {nearest:.3f}."
-        return Finding(all(i.fair_arms < i.arms for i in instances), text)
+        return Judged(all(i.fair_arms < i.arms for i in instances), text)
 
-    def v2_best(reading: str) -> Finding:
+    def v2_best(reading: str) -> Judged:
         return best_of(m.four("hepar2", "hepar2", reading), "csr-v2")
 
-    def v1_next(reading: str) -> Finding:
+    def v1_next(reading: str) -> Judged:
         curves = m.four("hepar2", "hepar2", reading)
         behind = [name for name in FOUR[2:] if not rules.better(curves["csr-v1"], curves[name])]
-        return Finding(not behind, joined([*(duel_text("csr-v1", n, curves) for n in FOUR[2:]), *ends(curves)]))
+        return Judged(not behind, joined([*(duel_text("csr-v1", n, curves) for n in FOUR[2:]), *ends(curves)]))
 
-    def poor(reading: str) -> Finding:
+    def poor(reading: str) -> Judged:
         curves = m.four("hepar2", "hepar2", reading)
         holds = all(rules.better(curves[name], curves["two-stage-v2"]) for name in FOUR[:2])
-        return Finding(holds, joined(duel_text(name, "two-stage-v2", curves) for name in FOUR[:2]))
+        return Judged(holds, joined(duel_text(name, "two-stage-v2", curves) for name in FOUR[:2]))
 
-    def screened(reading: str) -> Finding:
+    def screened(reading: str) -> Judged:
         experiment = "hepar2" if reading == DEFAULT_READING else "readings"
         points = m.results.points(experiment, "hepar2", "two-stage-v2", reading)
         if not points:
@@ -53,13 +53,13 @@ def hepar2(m: Material) -> list[Statement]:
         errors, dropped = sum(e.errors for e in points), sum(e.dropped_as_unfair for e in points)
         runs = sum(e.runs for e in points)
         text = f"Its first stage rejects the best arm in {dropped} of {runs} runs; {errors} runs end in an error."
-        return Finding(2 * dropped >= errors > 0, text)
+        return Judged(2 * dropped >= errors > 0, text)
 
-    def consistent(reading: str) -> Finding:
+    def consistent(reading: str) -> Judged:
         found = {"here": rules.lowest(m.four("hepar2", "hepar2", reading))}
         found |= {f"in {s}": rules.lowest(m.four("synthetic", s)) for s in ("loose", "tight")}
         text = "Lowest error averaged over T: " + ", ".join(f"{NAMES[name]} {where}" for where, name in found.items())
-        return Finding(set(found.values()) == {"csr-v2"}, text + ".")
+        return Judged(set(found.values()) == {"csr-v2"}, text + ".")
 
     return [
         Statement(HEPAR, "Six nodes of seventy, 8.6 %, have to be observed.", partial),
@@ -117,8 +117,8 @@ def simulated(m: Material, setting: str) -> Curve:
     return {**near, **far}
 
 
-def _bounded(m: Material, settings: tuple[str, ...]) -> Callable[[str], Finding]:
-    def rule(_: str) -> Finding:
+def _bounded(m: Material, settings: tuple[str, ...]) -> Callable[[str], Judged]:
+    def rule(_: str) -> Judged:
         broken, checked, telling, reaches = 0, 0, 0, []
         for setting in settings:
             bound, curve = m.bound(setting), simulated(m, setting)
@@ -130,7 +130,7 @@ def _bounded(m: Material, settings: tuple[str, ...]) -> Callable[[str], Finding]
             f"The lower limit of the simulated error exceeds the bound at {broken} of {checked} points "
             f"(the bound is below 1 at {telling}). Pulls needed for an error of {LEVEL}: {'; '.join(reaches)}."
         )
-        return Finding(broken == 0, text)
+        return Judged(broken == 0, text)
 
     return rule
 
@@ -150,18 +150,18 @@ def _reached(m: Material, setting: str) -> str:
     return pulls_text(known[0]) if top == pulls_text(known[0]) else f"{pulls_text(known[0])} to {top}"
 
 
-def _vanishes(m: Material) -> Callable[[str], Finding]:
-    def rule(_: str) -> Finding:
+def _vanishes(m: Material) -> Callable[[str], Judged]:
+    def rule(_: str) -> Judged:
         curves = {setting: simulated(m, setting) for setting in SYNTHETIC}
         ends_ = [f"{s}: {count_text(rules.last(c))} at T = {pulls_text(max(c))}" for s, c in curves.items()]
         holds = all(rules.last(c).share <= rules.PERFECT and rules.falls(c) for c in curves.values())
-        return Finding(holds, f"CSR-V1: {'; '.join(ends_)}.")
+        return Judged(holds, f"CSR-V1: {'; '.join(ends_)}.")
 
     return rule
 
 
-def _declares(m: Material) -> Callable[[str], Finding]:
-    def rule(_: str) -> Finding:
+def _declares(m: Material) -> Callable[[str], Judged]:
+    def rule(_: str) -> Judged:
         curves = {
             "csr-v1": simulated(m, "no-fair-arm"),
             "csr-v2": m.results.curve("no-fair-arm", "no-fair-arm", "csr-v2"),
@@ -175,7 +175,7 @@ def _declares(m: Material) -> Callable[[str], Finding]:
             since = f"at least 0.95 from T = {pulls_text(T)} on" if T else "never 0.95"
             texts.append(f"{NAMES[name]}: {count_text(declared)} at T = {pulls_text(max(curve))}, {since}{still}")
         holds = all(rules.last(c).share <= rules.PERFECT for c in curves.values())
-        return Finding(holds, f"Probability of declaring none: {'; '.join(texts)}.")
+        return Judged(holds, f"Probability of declaring none: {'; '.join(texts)}.")
 
     return rule
 
@@ -196,13 +196,13 @@ def sris(m: Material) -> list[Statement]:
     ]
 
 
-def _below(m: Material, name: str, pulls: int, level: float) -> Callable[[str], Finding]:
-    def rule(_: str) -> Finding:
+def _below(m: Material, name: str, pulls: int, level: float) -> Callable[[str], Judged]:
+    def rule(_: str) -> Judged:
         curve = m.results.curve("sris", "sris", name, "final_arm=random")
         T = min(curve, key=lambda t: abs(math.log(t / pulls)))
         first = rules.first_at_most(curve, level)
         since = f"at or below {level} from T = {pulls_text(first)} on" if first else f"never at or below {level}"
-        return Finding(curve[T].share < level, f"{NAMES[name]} {count_text(curve[T])} at T = {T}, {since}.")
+        return Judged(curve[T].share < level, f"{NAMES[name]} {count_text(curve[T])} at T = {T}, {since}.")
 
     return rule
 
@@ -212,7 +212,7 @@ def _below(m: Material, name: str, pulls: int, level: float) -> Callable[[str], 
 DEFAULTS = {"tight": "synthetic", "hepar2": "hepar2"}
 
 
-def reading_tables(m: Material) -> list[Table]:
+def reading_tables(m: Material) -> list[ClaimTable]:
     """Errors under every reading at the largest number of pulls that they were run with."""
     tables = []
     for setting in DEFAULTS:
@@ -224,7 +224,7 @@ def reading_tables(m: Material) -> list[Table]:
                 _reading_row(m, setting, r, T) for r in (DEFAULT_READING, *READINGS) if r in {*run, DEFAULT_READING}
             ]
             columns = ("reading", *(NAMES[name] for name in FOUR), "lowest")
-            tables.append(Table(f"{setting}, T = {pulls_text(T)}", columns, tuple(rows)))
+            tables.append(ClaimTable(f"{setting}, T = {pulls_text(T)}", columns, tuple(rows)))
     return tables
 
 

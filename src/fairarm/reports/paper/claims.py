@@ -7,7 +7,7 @@ from itertools import count
 
 from fairarm.experiments.paper.plan import ABLATION, FOUR, SRIS, SYNTHETIC
 from fairarm.reports.paper import beyond, numerical
-from fairarm.reports.paper.judging import Claim, Material, Section, Statement, Table, judge
+from fairarm.reports.paper.judging import Claim, ClaimSection, ClaimTable, Material, Statement, judge
 from fairarm.reports.paper.rules import HINDSIGHT, NAMES, RULES, NotMeasuredError, count_text
 from fairarm.reports.words import pulls_text
 
@@ -24,7 +24,7 @@ INTRODUCTION = (
 )
 
 
-def claim_sections(m: Material) -> list[Section]:
+def claim_sections(m: Material) -> list[ClaimSection]:
     """Every section in the paper's order, claims numbered through."""
     numbers = count(1)
 
@@ -32,19 +32,19 @@ def claim_sections(m: Material) -> list[Section]:
         return tuple(judge(next(numbers), statement) for statement in statements)
 
     return [
-        Section("No fairness constraint", "synthetic", judged(numerical.none(m)), tables_of(m, "synthetic", SYNTHETIC[:1], (*FOUR, *SRIS))),
-        Section("Loose constraint", None, judged(numerical.loose(m)), tables_of(m, "synthetic", SYNTHETIC[1:2])),
-        Section("Tight constraint", None, judged(numerical.tight(m)), tables_of(m, "synthetic", SYNTHETIC[2:])),
-        Section("Ablation: the effect of divergences", "ablation", judged(numerical.ablation(m)), tables_of(m, "ablation", ABLATION), _notes(
+        ClaimSection("No fairness constraint", "synthetic", judged(numerical.none(m)), tables_of(m, "synthetic", SYNTHETIC[:1], (*FOUR, *SRIS))),
+        ClaimSection("Loose constraint", None, judged(numerical.loose(m)), tables_of(m, "synthetic", SYNTHETIC[1:2])),
+        ClaimSection("Tight constraint", None, judged(numerical.tight(m)), tables_of(m, "synthetic", SYNTHETIC[2:])),
+        ClaimSection("Ablation: the effect of divergences", "ablation", judged(numerical.ablation(m)), tables_of(m, "ablation", ABLATION), _notes(
             lambda: "The paper's paragraph on the second setting (low M, high D) credits the smaller fairness divergence; "
             "by its own caption it is M that is small there.")),
-        Section("HEPAR-II", "hepar2", judged(beyond.hepar2(m)), tables_of(m, "hepar2", ("hepar2", "hepar2-binding")),
+        ClaimSection("HEPAR-II", "hepar2", judged(beyond.hepar2(m)), tables_of(m, "hepar2", ("hepar2", "hepar2-binding")),
                 _notes(lambda: beyond.programme_note(m), lambda: beyond.binding_note(m))),
-        Section("The theorems", "bounds", judged(beyond.theorems(m)), tables_of(m, "bounds", (*SYNTHETIC, "no-fair-arm"), FOUR[:1])),
-        Section("No fair arm", "no-fair-arm", (), tables_of(m, "no-fair-arm", ("no-fair-arm",)), _notes(lambda: beyond.baseline_note(m))),
-        Section("SRIS in its own setting", "sris", judged(beyond.sris(m)), tables_of(m, "sris", ("sris",), SRIS, "final_arm=random"), _notes(
+        ClaimSection("The theorems", "bounds", judged(beyond.theorems(m)), tables_of(m, "bounds", (*SYNTHETIC, "no-fair-arm"), FOUR[:1])),
+        ClaimSection("No fair arm", "no-fair-arm", (), tables_of(m, "no-fair-arm", ("no-fair-arm",)), _notes(lambda: beyond.baseline_note(m))),
+        ClaimSection("SRIS in its own setting", "sris", judged(beyond.sris(m)), tables_of(m, "sris", ("sris",), SRIS, "final_arm=random"), _notes(
             lambda: "The laws of the arms are not published, so only the shape of these curves can be compared.")),
-        Section("What the readings change", "readings", (), tuple(beyond.reading_tables(m)), _notes(lambda: beyond.reading_note(m))),
+        ClaimSection("What the readings change", "readings", (), tuple(beyond.reading_tables(m)), _notes(lambda: beyond.reading_note(m))),
     ]  # fmt: skip
 
 
@@ -63,7 +63,7 @@ def _notes(*makers: Callable[[], str]) -> tuple[str, ...]:
 
 def tables_of(
     m: Material, experiment: str, settings: tuple[str, ...], names: tuple[str, ...] = FOUR, reading: str = "default"
-) -> tuple[Table, ...]:
+) -> tuple[ClaimTable, ...]:
     """Errors with limits: a row for each number of pulls, a column for each algorithm."""
     tables = []
     for setting in settings:
@@ -73,11 +73,11 @@ def tables_of(
             continue
         pulls = sorted({T for curve in curves.values() for T in curve})
         rows = tuple((pulls_text(T), *(count_text(curve[T]) for curve in curves.values())) for T in pulls)
-        tables.append(Table(setting, ("T", *(NAMES[name] for name in names)), rows))
+        tables.append(ClaimTable(setting, ("T", *(NAMES[name] for name in names)), rows))
     return tuple(tables)
 
 
-def claims_text(sections: list[Section], seed: int, version: str, quick: bool) -> str:
+def claims_text(sections: list[ClaimSection], seed: int, version: str, quick: bool) -> str:
     """claims.md."""
     lines = ["# The paper's claims, measured", ""]
     if quick:
@@ -91,12 +91,12 @@ def claims_text(sections: list[Section], seed: int, version: str, quick: bool) -
     return "\n".join(lines).rstrip() + "\n"
 
 
-def summary_lines(sections: list[Section]) -> list[str]:
+def summary_lines(sections: list[ClaimSection]) -> list[str]:
     rows = [(str(c.number), c.says, c.place, f"**{c.verdict}**") for section in sections for c in section.claims]
     return _table_lines(("#", "the paper says", "where", "verdict"), rows)
 
 
-def _section_lines(section: Section) -> list[str]:
+def _section_lines(section: ClaimSection) -> list[str]:
     lines: list[str] = []
     for claim in section.claims:
         lines += [f"**{claim.number}. {claim.says}** ({claim.place})", "", f"Verdict: **{claim.verdict}**.", ""]

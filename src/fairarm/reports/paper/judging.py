@@ -16,7 +16,7 @@ UNKNOWN = "not measured"
 
 
 @dataclass(frozen=True)
-class Finding:
+class Judged:
     """What a rule says of the results."""
 
     holds: bool
@@ -25,7 +25,7 @@ class Finding:
     """Under what it holds, where that is more than the rule."""
 
 
-Rule = Callable[[str], Finding]
+Rule = Callable[[str], Judged]
 """The finding under a reading."""
 
 
@@ -52,7 +52,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Table:
+class ClaimTable:
     """Text in rows."""
 
     title: str
@@ -61,13 +61,13 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Section:
+class ClaimSection:
     """Claims that belong together, with the figure and the numbers they are about."""
 
     title: str
     figure: str | None
     claims: tuple[Claim, ...]
-    tables: tuple[Table, ...] = ()
+    tables: tuple[ClaimTable, ...] = ()
     notes: tuple[str, ...] = ()
 
 

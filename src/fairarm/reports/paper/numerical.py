@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from fairarm.experiments.paper.plan import DEFAULT_READING, FOUR, READINGS
 from fairarm.reports.paper import rules
-from fairarm.reports.paper.judging import Finding, Material, Statement
+from fairarm.reports.paper.judging import Judged, Material, Statement
 from fairarm.reports.paper.rules import NAMES, Curve, count_text, curve_text, duel_text
 from fairarm.reports.words import pulls_text
 
@@ -17,25 +17,25 @@ LEVELS = {"high-m-high-d": 0.85, "low-m-high-d": 0.75, "high-m-low-d": 0.75}
 
 
 def none(m: Material) -> list[Statement]:
-    def pays(_: str) -> Finding:
+    def pays(_: str) -> Judged:
         curves = {n: m.results.curve("synthetic", "none", n) for n in ("csr-v1", "csr-v2", "sris-v1", "sris-v2")}
         pairs = (("sris-v1", "csr-v1"), ("sris-v2", "csr-v2"))
         holds = all(rules.better(curves[a], curves[b]) for a, b in pairs)
-        return Finding(holds, joined([*(duel_text(a, b, curves) for a, b in pairs), *ends(curves)]))
+        return Judged(holds, joined([*(duel_text(a, b, curves) for a, b in pairs), *ends(curves)]))
 
-    def baseline(_: str) -> Finding:
+    def baseline(_: str) -> Judged:
         curves = m.four("synthetic", "none")
         pairs = (("two-stage-v1", "csr-v1"), ("two-stage-v2", "csr-v2"))
         holds = all(rules.better(curves[a], curves[b]) for a, b in pairs)
-        return Finding(holds, joined(duel_text(a, b, curves) for a, b in pairs))
+        return Judged(holds, joined(duel_text(a, b, curves) for a, b in pairs))
 
-    def perfect(_: str) -> Finding:
+    def perfect(_: str) -> Judged:
         curves = {n: m.results.curve("synthetic", "none", n) for n in ("csr-v2", "two-stage-v2")}
-        return Finding(all(rules.last(c).share <= rules.PERFECT for c in curves.values()), joined(ends(curves)))
+        return Judged(all(rules.last(c).share <= rules.PERFECT for c in curves.values()), joined(ends(curves)))
 
-    def low(_: str) -> Finding:
+    def low(_: str) -> Judged:
         curve = m.results.curve("synthetic", "none", "two-stage-v1")
-        return Finding(rules.last(curve).share <= rules.LOW_ERROR, curve_text(NAMES["two-stage-v1"], curve) + ".")
+        return Judged(rules.last(curve).share <= rules.LOW_ERROR, curve_text(NAMES["two-stage-v1"], curve) + ".")
 
     return [
         Statement(NONE, "With tolerance 2 the constraint is always met, by every arm.", _fair_arms(m, "none", 30)),
@@ -49,10 +49,10 @@ def none(m: Material) -> list[Statement]:
 
 
 def loose(m: Material) -> list[Statement]:
-    def best(_: str) -> Finding:
+    def best(_: str) -> Judged:
         return best_of(m.four("synthetic", "loose"), "csr-v2")
 
-    def like(_: str) -> Finding:
+    def like(_: str) -> Judged:
         return _similar(m.four("synthetic", "loose"), "csr-v1", "two-stage-v1")
 
     return [
@@ -64,27 +64,27 @@ def loose(m: Material) -> list[Statement]:
 
 
 def tight(m: Material) -> list[Statement]:
-    def size(_: str) -> Finding:
+    def size(_: str) -> Judged:
         gaps = [i.outcome_gap or 0.0 for i in m.of("tight")]
         found = _fair_arms(m, "tight", 9)(DEFAULT_READING)
         near = all(abs(gap - 0.06) <= 0.01 for gap in gaps) and all(i.tolerance == 0.03 for i in m.of("tight"))
-        return Finding(found.holds and near, f"{found.measured} Outcome gaps {min(gaps):.3f}–{max(gaps):.3f}.")
+        return Judged(found.holds and near, f"{found.measured} Outcome gaps {min(gaps):.3f}–{max(gaps):.3f}.")
 
-    def similar(other: str) -> Callable[[str], Finding]:
+    def similar(other: str) -> Callable[[str], Judged]:
         return lambda reading: _similar(m.four("synthetic", "tight", reading), "csr-v1", other)
 
-    def much(reading: str) -> Finding:
+    def much(reading: str) -> Judged:
         curves = m.four("synthetic", "tight", reading)
         rivals = [name for name in FOUR if name != "csr-v2"]
         holds = all(rules.much_better(curves["csr-v2"], curves[name]) for name in rivals)
-        return Finding(holds, joined([*means(curves), *(duel_text("csr-v2", name, curves) for name in rivals)]))
+        return Judged(holds, joined([*means(curves), *(duel_text("csr-v2", name, curves) for name in rivals)]))
 
-    def trend(reading: str) -> Finding:
+    def trend(reading: str) -> Judged:
         curve = m.results.under(reading, "synthetic", "tight", "csr-v2")
         errors = ", ".join(f"{count.share:.3f}" for count in curve.values())
         pulls = ", ".join(map(pulls_text, curve))
         until = f"the last significant fall is the one to T = {pulls_text(rules.falls_until(curve))}."
-        return Finding(rules.falls(curve), f"CSR-V2 at T = {pulls}: {errors}; {until}")
+        return Judged(rules.falls(curve), f"CSR-V2 at T = {pulls}: {errors}; {until}")
 
     return [
         Statement(TIGHT, "With E = 0.03 nine arms are feasible; the outcome gap is about 0.06.", size),
@@ -100,19 +100,19 @@ def tight(m: Material) -> list[Statement]:
 def ablation(m: Material) -> list[Statement]:
     both, low_m, low_d = LEVELS
 
-    def high(_: str) -> Finding:
+    def high(_: str) -> Judged:
         curves, T = m.four("ablation", both), _matched_pulls(m)
         holds = all(curve[T].share >= rules.HIGH_ERROR for curve in curves.values())
-        return Finding(holds, joined([*ends(curves, T), *ends(curves)]), _fitted(T))
+        return Judged(holds, joined([*ends(curves, T), *ends(curves)]), _fitted(T))
 
-    def wins(_: str) -> Finding:
+    def wins(_: str) -> Judged:
         return best_of(m.four("ablation", both), "csr-v2")
 
-    def alike(_: str) -> Finding:
+    def alike(_: str) -> Judged:
         one, two = (m.results.curve("ablation", s, "csr-v2") for s in (low_m, low_d))
         overlap = f"limits of CSR-V2 overlap at {len(rules.overlapping(one, two))} of {len(rules.shared(one, two))} T"
         text = joined([overlap, curve_text("low M", one), curve_text("low D", two)])
-        return Finding(rules.similar(one, two), text)
+        return Judged(rules.similar(one, two), text)
 
     return [
         Statement(ABLATION, "Larger M makes it harder: high M and D against low M.", _harder(m, both, low_m)),
@@ -144,33 +144,33 @@ def means(curves: dict[str, Curve]) -> list[str]:
     return ["averaged over T: " + ", ".join(f"{NAMES[name]} {rules.mean(c):.3f}" for name, c in curves.items())]
 
 
-def _fair_arms(m: Material, setting: str, number: int) -> Callable[[str], Finding]:
-    def rule(_: str) -> Finding:
+def _fair_arms(m: Material, setting: str, number: int) -> Callable[[str], Judged]:
+    def rule(_: str) -> Judged:
         found = sorted({(i.fair_arms, i.arms) for i in m.of(setting)})
         texts = ", ".join(f"{fair} of {arms}" for fair, arms in found)
         count = len(m.of(setting))
-        return Finding(
+        return Judged(
             found == [(number, 30)], f"Fair arms: {texts}, in {count} instances made to this count (exact truth)."
         )
 
     return rule
 
 
-def best_of(curves: dict[str, Curve], name: str) -> Finding:
+def best_of(curves: dict[str, Curve], name: str) -> Judged:
     """Best by the rule, told with the strongest rival."""
     rival = rules.lowest({other: curve for other, curve in curves.items() if other != name})
-    return Finding(rules.best(curves, name), joined([*means(curves), duel_text(name, rival, curves), *ends(curves)]))
+    return Judged(rules.best(curves, name), joined([*means(curves), duel_text(name, rival, curves), *ends(curves)]))
 
 
-def _similar(curves: dict[str, Curve], a: str, b: str) -> Finding:
+def _similar(curves: dict[str, Curve], a: str, b: str) -> Judged:
     total, both = len(rules.shared(curves[a], curves[b])), len(rules.overlapping(curves[a], curves[b]))
     text = f"limits of {NAMES[a]} and {NAMES[b]} overlap at {both} of {total} T"
     two = {name: curves[name] for name in (a, b)}
-    return Finding(rules.similar(curves[a], curves[b]), joined([text, duel_text(a, b, curves), *means(two)]))
+    return Judged(rules.similar(curves[a], curves[b]), joined([text, duel_text(a, b, curves), *means(two)]))
 
 
-def _harder(m: Material, hard: str, easy: str) -> Callable[[str], Finding]:
-    def rule(_: str) -> Finding:
+def _harder(m: Material, hard: str, easy: str) -> Callable[[str], Judged]:
+    def rule(_: str) -> Judged:
         experiment = "ablation" if "-m-" in hard else "synthetic"
         one, two = (rules.pooled(m.four(experiment, s).values()) for s in (hard, easy))
         text = [
@@ -179,7 +179,7 @@ def _harder(m: Material, hard: str, easy: str) -> Callable[[str], Finding]:
             f"{hard} at {_listed(rules.wins(one, two), one)}",
             f"instance by instance: {hard} {_spread(m, experiment, hard)}, {easy} {_spread(m, experiment, easy)}",
         ]
-        return Finding(rules.better(two, one), joined(text))
+        return Judged(rules.better(two, one), joined(text))
 
     return rule
 
@@ -208,11 +208,11 @@ def _fitted(T: int) -> str:
     return f"at a fitted T = {pulls_text(T)} only"
 
 
-def _about(m: Material, setting: str) -> Callable[[str], Finding]:
-    def rule(_: str) -> Finding:
+def _about(m: Material, setting: str) -> Callable[[str], Judged]:
+    def rule(_: str) -> Judged:
         curve, level, T = m.results.curve("ablation", setting, "csr-v2"), LEVELS[setting], _matched_pulls(m)
         fit = f"CSR-V2 {count_text(curve[T])} at T = {pulls_text(T)}, where the three settings fit best"
         end = f"at the largest T run, {pulls_text(max(curve))}, {count_text(rules.last(curve))}"
-        return Finding(abs(curve[T].share - level) <= rules.ABOUT, joined([fit, end]), _fitted(T))
+        return Judged(abs(curve[T].share - level) <= rules.ABOUT, joined([fit, end]), _fitted(T))
 
     return rule

@@ -11,7 +11,7 @@ from fairarm.experiments.paper.instances import PROGRAMME_PULLS, Instance
 from fairarm.files import write_whole
 from fairarm.reports.paper.claims import INTRODUCTION, QUICK_NOTE
 from fairarm.reports.paper.inline import inlined
-from fairarm.reports.paper.judging import FAILS, HOLDS, UNKNOWN, Section
+from fairarm.reports.paper.judging import FAILS, HOLDS, UNKNOWN, ClaimSection
 from fairarm.reports.paper.rules import HINDSIGHT, RULES
 from fairarm.reports.rendering import render
 from fairarm.reports.words import pulls_text
@@ -28,7 +28,7 @@ CAPTIONS = {
 
 
 @dataclass(frozen=True)
-class Facts:
+class RunFacts:
     """What the page says about the run."""
 
     seed: int
@@ -42,13 +42,13 @@ class Facts:
 
 
 def write_page(
-    path: Path, facts: Facts, sections: Sequence[Section], instances: Sequence[Instance], figures: Path
+    path: Path, facts: RunFacts, sections: Sequence[ClaimSection], instances: Sequence[Instance], figures: Path
 ) -> None:
     """report.html, from the figures already drawn into ``figures``."""
     write_whole(path, page_text(facts, sections, instances, figures), "report")
 
 
-def page_text(facts: Facts, sections: Sequence[Section], instances: Sequence[Instance], figures: Path) -> str:
+def page_text(facts: RunFacts, sections: Sequence[ClaimSection], instances: Sequence[Instance], figures: Path) -> str:
     from markupsafe import Markup
 
     drawn = {path.stem: Markup(inline(path)) for path in sorted(figures.glob("*.svg"))}
@@ -81,7 +81,7 @@ def verdict_kind(verdict: str) -> str:
     return {FAILS: "no", UNKNOWN: "unknown"}.get(verdict, "partly")
 
 
-def tally(sections: Sequence[Section]) -> dict[str, int]:
+def tally(sections: Sequence[ClaimSection]) -> dict[str, int]:
     """Number of claims by verdict; those that hold under a reading or condition of their own together."""
     found: dict[str, int] = {}
     for section in sections:

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from fairarm.core.statistics import wilson_interval
 from fairarm.experiments.paper.plan import DEFAULT_READING
-from fairarm.experiments.paper.run import Evidence
+from fairarm.experiments.paper.run import FinishedPoint
 from fairarm.reports.words import pulls_text
 
 CRITICAL = 1.959963984540054
@@ -92,7 +92,7 @@ class NotMeasuredError(Exception):
 class Results:
     """The evidence, found by what it is about."""
 
-    def __init__(self, evidence: Sequence[Evidence]) -> None:
+    def __init__(self, evidence: Sequence[FinishedPoint]) -> None:
         self.evidence = sorted(evidence, key=lambda e: e.point.pulls)
 
     def curve(self, experiment: str, setting: str, algorithm: str, reading: str = DEFAULT_READING) -> Curve:
@@ -104,7 +104,7 @@ class Results:
 
     def points(
         self, experiment: str, setting: str, algorithm: str, reading: str = DEFAULT_READING
-    ) -> tuple[Evidence, ...]:
+    ) -> tuple[FinishedPoint, ...]:
         key = (experiment, setting, algorithm, reading)
         return tuple(
             e for e in self.evidence if (e.point.experiment, e.point.setting, e.point.algorithm, e.point.reading) == key

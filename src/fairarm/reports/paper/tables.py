@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fairarm.experiments.paper.instances import Instance
-from fairarm.experiments.paper.run import Evidence
+from fairarm.experiments.paper.run import FinishedPoint
 from fairarm.files import write_whole
 
 COMPRESSION = "zstd"
@@ -18,7 +18,7 @@ WHOLE = ("pulls", "instances", "runs", "errors")
 """Columns of the results by type; all others are floats."""
 
 
-def write_results(evidence: Sequence[Evidence], folder: Path) -> None:
+def write_results(evidence: Sequence[FinishedPoint], folder: Path) -> None:
     """results.csv and results.parquet, one row a point, in the plan's order."""
     rows = [found.row() for found in evidence]
     write_csv(rows, folder / "results.csv")
@@ -46,5 +46,5 @@ def _write_parquet(rows: Sequence[dict[str, Any]], path: Path) -> None:
     kinds = {**dict.fromkeys(TEXT, pa.string()), **dict.fromkeys(WHOLE, pa.int64())}
     schema = pa.schema([pa.field(name, kinds.get(name, pa.float64()), nullable=False) for name in names])
     data = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(list(rows), schema=schema), data, compression=COMPRESSION, version="2.6")
+    pq.write_table(pa.ClaimTable.from_pylist(list(rows), schema=schema), data, compression=COMPRESSION, version="2.6")
     write_whole(path, data.getvalue(), "table")
