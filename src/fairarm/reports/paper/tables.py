@@ -46,5 +46,5 @@ def _write_parquet(rows: Sequence[dict[str, Any]], path: Path) -> None:
     kinds = {**dict.fromkeys(TEXT, pa.string()), **dict.fromkeys(WHOLE, pa.int64())}
     schema = pa.schema([pa.field(name, kinds.get(name, pa.float64()), nullable=False) for name in names])
     data = io.BytesIO()
-    pq.write_table(pa.ClaimTable.from_pylist(list(rows), schema=schema), data, compression=COMPRESSION, version="2.6")
+    pq.write_table(pa.Table.from_pylist(list(rows), schema=schema), data, compression=COMPRESSION, version="2.6")
     write_whole(path, data.getvalue(), "table")
