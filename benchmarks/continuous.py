@@ -15,7 +15,6 @@ from joblib import Parallel, delayed
 
 from fairarm import load_problem
 from fairarm.algorithms import Algorithm, make_procedure
-from fairarm.algorithms.state import Answer
 from fairarm.errors import FairarmError
 
 OUT = Path(__file__).with_name("continuous.md")
@@ -44,7 +43,6 @@ def line(problem: str, algorithm: str, pulls: int) -> Line:
         truth = scenario.world.truth() if scenario.world else None
         if scenario.world is None or truth is None:
             raise TypeError(problem)
-        best = truth.best_fair_arm
         for run_seed in range(RUNS):
             try:
                 run = Algorithm(algorithm, make_procedure(algorithm, scenario.problem, pulls), run_seed)
@@ -53,7 +51,7 @@ def line(problem: str, algorithm: str, pulls: int) -> Line:
             rng = np.random.default_rng([seed, run_seed, pulls])
             while not run.finished:
                 run.tell(scenario.world.pull(run.ask(), rng), id=str(run.phase))
-            wrong.append(run.state.answer[0] != (Answer.NONE if best is None else best))
+            wrong.append(run.state.answer[0] != truth.answer)
             outcomes.append(run.state.outcomes[0] - truth.outcomes)
             gaps.append(run.state.gaps[0, 0] - truth.gaps)
     return Line(problem, algorithm, pulls, float(np.mean(wrong)), _rms(outcomes), _rms(gaps))

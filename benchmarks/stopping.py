@@ -16,7 +16,7 @@ from joblib import Parallel, delayed
 
 from fairarm import load_problem
 from fairarm.algorithms import make_procedure
-from fairarm.algorithms.state import Answer
+from fairarm.core.answer import Code
 from fairarm.experiments.limit import find_limit
 from fairarm.experiments.simulate import replicate
 from fairarm.worlds.network import NetworkWorld
@@ -51,9 +51,8 @@ def line(setting: str, limited: bool, stop: str) -> Line:
         needed = find_limit(problem, world, pulls=MOST_PULLS).pulls_needed(1 - CONFIDENCE)
         procedure = make_procedure("pool", problem, MOST_PULLS, confidence=CONFIDENCE, stop=stop)
         state, _, made = replicate(procedure, world, RUNS, np.random.default_rng(seed), seed)
-        best = world.truth().best_fair_arm
-        late = state.answer == Answer.UNDECIDED
-        wrong += int(((state.answer != (Answer.NONE if best is None else best)) & ~late).sum())
+        late = state.answer == Code.UNDECIDED
+        wrong += int(((state.answer != world.truth().answer) & ~late).sum())
         undecided += int(late.sum())
         pulls += made.tolist()
         limits.append(needed)

@@ -20,7 +20,8 @@ from scipy.stats import binom
 from benchmarks.calibration.strata import Stratum, strata
 from fairarm.algorithms.certificates import Certified
 from fairarm.algorithms.pool import Pool, PoolOptions
-from fairarm.algorithms.state import Answer, State
+from fairarm.algorithms.state import State
+from fairarm.core.answer import Code
 from fairarm.core.proof.bets import Ledger, Rule, certificate, open_ledger, settle
 from fairarm.core.proof.region import intervals, mixture, share_interval
 from fairarm.core.types import BoolArray, FloatArray, IntArray
@@ -106,14 +107,14 @@ def stopped_runs(name: str, stop: Stop, chunk: int, runs: int, seed: int, cap: i
 
 def judged(stratum: Stratum, answers: IntArray) -> tuple[BoolArray, BoolArray]:
     """Which answers are right, and which are none at all."""
-    return np.isin(answers, list(stratum.right)), np.asarray(answers == Answer.UNDECIDED)
+    return np.isin(answers, list(stratum.right)), np.asarray(answers == Code.UNDECIDED)
 
 
 def claimed_probability(state: State) -> FloatArray:
     """That the answer is right, by the posterior; nan where there is none."""
-    best = np.take_along_axis(state.belief.best, np.maximum(state.answer, 0)[:, None], axis=1)[:, 0]
-    claimed = np.where(state.answer == Answer.NONE, state.belief.none, best)
-    return np.where(state.answer == Answer.UNDECIDED, np.nan, claimed)
+    best = np.take_along_axis(state.standing.best, np.maximum(state.answer, 0)[:, None], axis=1)[:, 0]
+    claimed = np.where(state.answer == Code.NONE, state.standing.none, best)
+    return np.where(state.answer == Code.UNDECIDED, np.nan, claimed)
 
 
 @dataclass(frozen=True)
@@ -260,18 +261,18 @@ def core_runs(case: CoreCase, runs: int, looks: int, rows: int, seed: int) -> Ru
     rng = np.random.default_rng(seed)
     rule = case.rule()
     K, G, _ = case.law.shape
-    ledger, answers = open_ledger(rule, runs), np.full(runs, int(Answer.UNDECIDED))
+    ledger, answers = open_ledger(rule, runs), np.full(runs, int(Code.UNDECIDED))
     for look in range(looks):
         batch = np.zeros((runs, K, G), dtype=np.int64)
         batch[:, look // G % K, look % G] = rows
         n, y = case.draw(batch, rng)
         ledger = settle(rule, ledger, batch.astype(np.float64), n, y, np.zeros((runs, G)))
         now = certificate(rule, ledger).answer
-        answers = np.where(answers == Answer.UNDECIDED, now, answers)  # the first answer counts
+        answers = np.where(answers == Code.UNDECIDED, now, answers)  # the first answer counts
     claims = true_claims(case.outcomes, case.gaps, case.tolerance)
     return Runs(
         right=np.asarray(answers == best_of(case, claims)),
-        undecided=np.asarray(answers == Answer.UNDECIDED),
+        undecided=np.asarray(answers == Code.UNDECIDED),
         pulls=np.full(runs, looks * rows),
         claimed=np.full(runs, np.nan),
         refuted=_refuted(rule, ledger, claims),
@@ -281,7 +282,7 @@ def core_runs(case: CoreCase, runs: int, looks: int, rows: int, seed: int) -> Ru
 
 def best_of(case: CoreCase, claims: TrueClaims) -> int:
     if not claims.fair.any():
-        return int(Answer.NONE)
+        return int(Code.NONE)
     return int(np.argmax(np.where(claims.fair, case.outcomes, -np.inf)))
 
 

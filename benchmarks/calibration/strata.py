@@ -15,14 +15,14 @@ import numpy as np
 
 from fairarm import Arm, Outcome, Problem, Variable, table
 from fairarm.algorithms.pool import GROWTH
-from fairarm.algorithms.state import Answer
+from fairarm.core.answer import Code
 from fairarm.problem.network import Network
 from fairarm.worlds.network import NetworkWorld
 
 CAP = 20_000
 """Pulls after which a run counts as undecided."""
 
-NONE = int(Answer.NONE)
+NONE = int(Code.NONE)
 SIDES = ("a", "b")
 Law = Sequence[Sequence[float]]
 Cut = tuple[str, list[str], Any]

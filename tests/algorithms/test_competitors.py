@@ -16,10 +16,11 @@ from fairarm.algorithms import Status, algorithm, make_procedure
 from fairarm.algorithms.mis import BalanceHeuristic, balanced_means, group_shares
 from fairarm.algorithms.procedure import verdict
 from fairarm.algorithms.pull_by_pull import Purse, next_batch
-from fairarm.algorithms.state import Answer, Guarantee
+from fairarm.algorithms.state import Guarantee
 from fairarm.algorithms.tf_lucb import Bounds, TopFeasible, leader_and_challenger, own_bounds, radius
 from fairarm.algorithms.top_two import TRIES, top_two
 from fairarm.beliefs.evidence import CellEvidence, RowEvidence
+from fairarm.core.answer import Code
 from fairarm.errors import BudgetError, OptionError
 from fairarm.experiments.simulate import replicate
 from fairarm.problem.context import ContextSample
@@ -195,7 +196,7 @@ def test_mis_answers_the_best_estimate_below_the_tolerance() -> None:
     E = world.problem.scaled_tolerance
     for i in range(40):
         fair = [k for k in range(3) if abs(state.gaps[i, 0, k]) < E]
-        assert state.answer[i] == (max(fair, key=lambda k: state.outcomes[i, k]) if fair else Answer.NONE)
+        assert state.answer[i] == (max(fair, key=lambda k: state.outcomes[i, k]) if fair else Code.NONE)
     assert len(set(state.answer.tolist())) > 1
     np.testing.assert_array_equal(state.gaps[:, 0], -state.gaps[:, 1])
 
@@ -397,7 +398,7 @@ def test_top_two_reports_its_posterior_and_keeps_the_gate() -> None:
         procedure = make_procedure("top-two", world.problem, 80, min_fair_probability=gate)
         assert procedure.options() == {"min_fair_probability": gate}
         state, _, _ = replicate(procedure, world, 20, np.random.default_rng(0), 0)
-        belief = state.belief
+        belief = state.standing
         np.testing.assert_allclose(belief.best.sum(axis=1) + belief.none, 1.0)
         votes = np.concatenate([belief.none[:, None], np.where(belief.fair >= gate, belief.best, -1)], axis=1)
         np.testing.assert_array_equal(state.answer, np.argmax(votes, axis=1) - 1)

@@ -18,8 +18,9 @@ from scipy.optimize import linprog
 
 from fairarm.algorithms import DESCRIPTIONS, Status, Verdict, algorithm, make_procedure
 from fairarm.algorithms.procedure import Procedure, verdict
-from fairarm.algorithms.state import Answer, State
+from fairarm.algorithms.state import State
 from fairarm.beliefs.evidence import CellEvidence
+from fairarm.core.answer import Code
 from fairarm.errors import BudgetError, OptionError, OverlapError
 from fairarm.problem.mechanism import Arm, table
 from fairarm.problem.network import Network
@@ -31,7 +32,7 @@ from fairarm.worlds import NetworkWorld, context_law
 
 SUCCESSIVE = [name for name in DESCRIPTIONS if name.startswith(("csr", "two-stage", "sris"))]
 PAPER = [*SUCCESSIVE, "uniform"]
-NONE, UNDECIDED, PENDING = int(Answer.NONE), int(Answer.UNDECIDED), int(Answer.PENDING)
+NONE, UNDECIDED, PENDING = int(Code.NONE), int(Code.UNDECIDED), int(Code.PENDING)
 
 # ---- the reference ----
 

@@ -20,9 +20,10 @@ from fairarm.algorithms import Algorithm, Status, algorithm, make_procedure, res
 from fairarm.algorithms.certificates import Certified
 from fairarm.algorithms.pool import FIRST_LOOK, PHASES, Pool
 from fairarm.algorithms.procedure import verdict
-from fairarm.algorithms.state import Answer, Guarantee, State, Verdict
+from fairarm.algorithms.state import Guarantee, State, Verdict
 from fairarm.beliefs.evidence import CellEvidence
 from fairarm.catalog.synthetic import synthetic
+from fairarm.core.answer import Code
 from fairarm.core.proof.bets import open_ledger, settle
 from fairarm.core.types import IntArray
 from fairarm.errors import BudgetError, OptionError
@@ -203,7 +204,7 @@ def test_a_replicate_that_goes_on_is_planned_from_its_own_beliefs() -> None:
     pair = CellEvidence(problem, np.concatenate([settled.counts, open_.counts]))
     alone = [procedure.step(one, open_, open_, seed) for seed in range(12)]
     beside = [procedure.step(both, pair, pair, seed) for seed in range(12)]
-    assert {tuple(state.answer.tolist()) for state in beside} == {(0, Answer.PENDING)}
+    assert {tuple(state.answer.tolist()) for state in beside} == {(0, Code.PENDING)}
     ours, theirs = (np.mean(x, axis=0) for x in ([s.shares[1] for s in beside], [s.shares[0] for s in alone]))
     assert np.abs(ours - theirs).sum() < 0.2
 
@@ -283,7 +284,7 @@ def test_the_answer_is_the_most_probable_of_those_allowed(gate: float) -> None:
     found = Counter[str | None]()
     problem = chain(tolerance=abs(truth("good")[1]), shares=None)
     for state, i, said in verdicts(problem, 40, 60, min_fair_probability=gate):
-        none, best, fair = state.belief.none[i], state.belief.best[i].tolist(), state.belief.fair[i]
+        none, best, fair = state.standing.none[i], state.standing.best[i].tolist(), state.standing.fair[i]
         votes = {"no fair arm": float(none)}
         for k, name in enumerate(ARMS):
             if fair[k] >= gate:
@@ -306,7 +307,7 @@ def test_the_gate_keeps_back_an_arm_that_is_fair_as_likely_as_not() -> None:
     open_gate, _ = many(problem, 60, 100, min_fair_probability=0)
     closed, _ = many(problem, 60, 100, min_fair_probability=0.99)
     assert np.sum(open_gate.answer == 0) > 20
-    assert np.sum(closed.answer == Answer.NONE) > 95
+    assert np.sum(closed.answer == Code.NONE) > 95
     sure, _ = many(chain({"even": ARMS["even"]}), 10, 20, min_fair_probability=1)
     assert np.all(sure.answer == 0)
 
@@ -315,7 +316,7 @@ def test_no_fair_arm_is_an_ordinary_answer() -> None:
     """Both arms are unfair by far: none of 100 runs names one at T = 150 (a rate of 3 % would fail 1 time in 20)."""
     problem = chain({name: ARMS[name] for name in ("favours a", "favours b")})
     state, _ = many(problem, 150, 100)
-    assert np.all(state.answer == Answer.NONE)
+    assert np.all(state.answer == Code.NONE)
     said = run_pool(problem, 150).verdict()
     assert said.status == Status.NO_FAIR_ARM
     assert said.arm is None
@@ -412,7 +413,7 @@ def test_probabilities_are_calibrated_on_truths_drawn_from_a_prior() -> None:
     procedure = make_procedure("pool", problem, 25, min_fair_probability=0)
     state, _, _ = replicate(procedure, Worlds(problem, thetas), 400, rng, 0)  # type: ignore[arg-type]
     best = [world(problem, theta).truth().best_fair_arm for theta in thetas]
-    right = state.answer == [Answer.NONE if k is None else k for k in best]
+    right = state.answer == [Code.NONE if k is None else k for k in best]
     p = np.array([verdict(procedure, state, i).probability for i in range(400)])
     score = (np.sum(right) - p.sum()) / math.sqrt(np.sum(p * (1 - p)))
     assert abs(score) < 4, (np.mean(right), p.mean())

@@ -17,9 +17,9 @@ from test_pool import ARMS, EASY, chain, truth, world
 from fairarm.algorithms import DESCRIPTIONS, Algorithm, Status, algorithm, make_procedure, pool, resume
 from fairarm.algorithms.certificates import Certified
 from fairarm.algorithms.pool import FIRST_LOOK, PHASES, Pool, PoolOptions
-from fairarm.algorithms.state import Answer
 from fairarm.beliefs.evidence import CellEvidence, RowEvidence
 from fairarm.beliefs.from_log import GROWTH, growing_parts, log_evidence
+from fairarm.core.answer import Code
 from fairarm.core.design.events import plan_pulls
 from fairarm.core.proof.bets import open_ledger, settle
 from fairarm.core.types import IntArray
@@ -573,4 +573,4 @@ def test_pool_without_a_pull_answers_from_the_log() -> None:
     assert state.closed.tolist() == [0, 0, 0]
     unsure = Pool(source.problem, 0, PoolOptions(confidence=0.9999999, stop="certified"))
     state, _, _ = replicate(unsure, source, 3, np.random.default_rng(0), 0, Logs(source, 3, 5).evidence)
-    assert state.answer.tolist() == [Answer.UNDECIDED] * 3
+    assert state.answer.tolist() == [Code.UNDECIDED] * 3

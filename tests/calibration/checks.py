@@ -18,10 +18,11 @@ from scipy.stats import beta, betabinom
 from fairarm.algorithms.pool import Pool, PoolOptions
 from fairarm.beliefs import cells as cell_means
 from fairarm.beliefs.evidence import CellEvidence
+from fairarm.core.answer import Code
 from fairarm.core.posterior import prior
 from fairarm.core.proof import bets as certified
 from fairarm.core.proof import region
-from fairarm.core.proof.bets import UNDECIDED, Rule, open_ledger
+from fairarm.core.proof.bets import Rule, open_ledger
 from fairarm.experiments.simulate import replicate
 
 HALF = np.array([0.5, 0.5])
@@ -107,7 +108,7 @@ def both_ends_of_the_share_count() -> bool:
     ledger.log_gap[0, :2, 0] = ledger.log_pair[0, 0, 0, 1] = rule.log_threshold
     one = certified.certificate(rule, ledger).answer[0]
     ledger.log_pair[0, 1, 0, 1] = rule.log_threshold
-    return bool(one == UNDECIDED and certified.certificate(rule, ledger).answer[0] == 0)
+    return bool(one == Code.UNDECIDED and certified.certificate(rule, ledger).answer[0] == 0)
 
 
 # ---- intervals ----

@@ -155,12 +155,12 @@ def one_end_of_the_share(patch: Patch) -> None:
 
 def gap_sign_dropped(patch: Patch) -> None:
     """Fair means ζ < E, not |ζ| < E."""
-    belief = pool.belief_of
+    belief = pool.standing_of
 
     def one_sided(beliefs, outcomes, gaps, tolerance, *rest):
         return belief(beliefs, outcomes, np.maximum(gaps, 0.0), tolerance, *rest)
 
-    patch.setattr(pool, "belief_of", one_sided)
+    patch.setattr(pool, "standing_of", one_sided)
 
 
 def share_plugged_in(patch: Patch) -> None:

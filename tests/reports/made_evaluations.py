@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from fairarm.algorithms.state import Status
 from fairarm.experiments.evaluate import ArmEvaluation, Estimate, Evaluation, NextPulls, ObservedGroup
 from fairarm.logs.findings import Finding
+from fairarm.problem.answer import Status
 from fairarm.problem.fitting import FittedNote
 from fairarm.problem.mechanism import Arm, table
 from fairarm.problem.outcome import Outcome

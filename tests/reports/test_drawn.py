@@ -15,8 +15,8 @@ from made_evaluations import ARMS, certified, evaluation, problem_of
 from page_tree import Element, read_page
 
 from fairarm import identify, inspect, load_problem, simulate
-from fairarm.algorithms.state import Status
 from fairarm.experiments.evaluate import Estimate
+from fairarm.problem.answer import Status
 from fairarm.reports.figures import COLOURS, MARKERS
 from fairarm.reports.page.forest import Line, Marks, window
 from fairarm.reports.page.identification import by_probability

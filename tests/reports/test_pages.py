@@ -14,12 +14,12 @@ from page_tree import Element, read_page, table_rows
 from rich.console import Console
 
 from fairarm import Problem, Variable, identify, inspect, load_problem, simulate, table
-from fairarm.algorithms.state import Status
 from fairarm.cli import show
 from fairarm.cli import terminal as terminal_of
 from fairarm.cli.documents import identification
 from fairarm.cli.show_evaluation import evaluation as show_evaluation
 from fairarm.experiments.identify import Identification
+from fairarm.problem.answer import Answer, Status
 from fairarm.problem.mechanism import Arm
 from fairarm.problem.outcome import Outcome
 from fairarm.reports.page.inspection import reasons
@@ -324,8 +324,8 @@ def test_where_the_answer_is_not_the_most_probable_one_that_is_said_first(termin
     [
         ({}, "even is the best fair arm found, after 1 pull at a cost of 2.5."),
         ({"fairness_tested": False}, "even is the best arm found, after 1 pull at a cost of 2.5."),
-        ({"status": Status.NO_FAIR_ARM, "arm": None}, "no fair arm found, after 1 pull at a cost of 2.5."),
-        ({"status": Status.UNDECIDED, "arm": None}, "undecided, after 1 pull at a cost of 2.5."),
+        ({"answer": Answer(Status.NO_FAIR_ARM)}, "no fair arm found, after 1 pull at a cost of 2.5."),
+        ({"answer": Answer(Status.UNDECIDED)}, "undecided, after 1 pull at a cost of 2.5."),
     ],
 )
 def test_terminal_and_page_say_the_same_sentences(changes: dict[str, Any], answer: str, terminal: io.StringIO) -> None:

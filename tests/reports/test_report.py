@@ -19,11 +19,11 @@ from page_tree import Element, read_page, table_rows
 
 import fairarm
 from fairarm import identify, inspect, load_problem, simulate
-from fairarm.algorithms.state import Status
 from fairarm.cli import show_evaluation
 from fairarm.errors import OptionError
 from fairarm.experiments.evaluate import ArmEvaluation, Estimate, Evaluation, NextPulls, ObservedGroup
 from fairarm.logs.findings import Finding
+from fairarm.problem.answer import Status
 from fairarm.problem.outcome import Outcome
 from fairarm.reports.page.evaluation import cut_note
 from fairarm.reports.page.parts import HINTS, PageTable

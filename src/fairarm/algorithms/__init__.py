@@ -5,12 +5,14 @@ from fairarm.algorithms.csr import Readings
 from fairarm.algorithms.pool import PoolOptions
 from fairarm.algorithms.registry import DEFAULT, DESCRIPTIONS, algorithm, make_procedure, options_of, resume
 from fairarm.algorithms.run import Algorithm
-from fairarm.algorithms.state import ArmReport, Guarantee, Status, Verdict
+from fairarm.algorithms.state import ArmReport, Guarantee, Verdict
+from fairarm.problem.answer import Answer, Status
 
 __all__ = [
     "DEFAULT",
     "DESCRIPTIONS",
     "Algorithm",
+    "Answer",
     "ArmReport",
     "BestMixture",
     "Guarantee",

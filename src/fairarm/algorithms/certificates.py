@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairarm.algorithms.state import Answer, Proof
 from fairarm.beliefs.evidence import Evidence
-from fairarm.core.proof.bets import NONE_FAIR, UNDECIDED, Ledger, Rule, certificate, open_ledger, settle
+from fairarm.beliefs.standing import Proof
+from fairarm.core.proof.bets import Ledger, Rule, certificate, open_ledger, settle
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import OptionError
 from fairarm.problem.problem import Problem
@@ -75,9 +75,7 @@ class Certified:
         by_arm, rows, natural = (part.astype(np.float64) for part in (fresh.by_arm, fresh.rows, fresh.natural))
         ledger = settle(self.rule, before, by_arm, rows, fresh.sums, natural)
         found = certificate(self.rule, ledger)
-        answer = np.where(found.answer == UNDECIDED, Answer.UNDECIDED, found.answer)
-        answer = np.where(found.answer == NONE_FAIR, Answer.NONE, answer)
         side = np.where(found.high, Proof.UNFAIR_TO_SECOND, np.where(found.low, Proof.UNFAIR_TO_FIRST, Proof.UNFAIR))
         proof = np.where(found.fair, Proof.FAIR, np.where(found.unfair, side, Proof.NOTHING))
         beaten = np.where(found.fair, Proof.WORSE, np.where(found.unfair, side, Proof.UNFAIR_OR_WORSE))
-        return ledger.log_gap, ledger.log_pair, answer, np.where(found.beaten, beaten, proof)
+        return ledger.log_gap, ledger.log_pair, found.answer, np.where(found.beaten, beaten, proof)

@@ -14,8 +14,9 @@ from typing import Any, Literal
 import numpy as np
 
 from fairarm.algorithms.procedure import BaseProcedure
-from fairarm.algorithms.state import Answer, Reason, State
+from fairarm.algorithms.state import Reason, State
 from fairarm.beliefs.evidence import Evidence
+from fairarm.core.answer import Code
 from fairarm.core.design.rounding import round_pulls
 from fairarm.core.paper.allocation import Allocation, Leakage, allocate, require_affordable, require_room
 from fairarm.core.paper.estimators import ClipBase, dropped_mean
@@ -153,7 +154,7 @@ class SuccessiveRejection(BaseProcedure):
         over = state.phase == self.phases(state.stage)
         ended |= state.running if over else False
         state = self._concluded(state, stage, ended, seed) if self._is_last(state) else self._screened(state)
-        state = state.but(running=state.running & ~ended & (state.answer == Answer.PENDING))
+        state = state.but(running=state.running & ~ended & (state.answer == Code.PENDING))
         if state.running.any():
             return self._planned(state, np.any(before != state.alive, axis=1))
         return self._next_stage(state)
@@ -203,7 +204,7 @@ class SuccessiveRejection(BaseProcedure):
     def _screened(self, state: State) -> State:
         """After a phase of a stage that only screens: no arm left means no fair arm."""
         empty = state.running & ~state.alive.any(axis=1)
-        return state.but(answer=np.where(empty, Answer.NONE, state.answer))
+        return state.but(answer=np.where(empty, Code.NONE, state.answer))
 
     def _concluded(self, state: State, stage: Stage, ended: BoolArray, seed: int) -> State:
         """The answers of the replicates that end with this phase."""
@@ -216,22 +217,22 @@ class SuccessiveRejection(BaseProcedure):
         alive = np.flatnonzero(state.alive[i])
         if len(self.problem.arms) == 1 and stage.gap:
             undefined = np.isnan(state.gaps[i]).any()
-            return 0 if state.fair[i, 0] else int(Answer.UNDECIDED if undefined else Answer.NONE)
+            return 0 if state.fair[i, 0] else int(Code.UNDECIDED if undefined else Code.NONE)
         if len(alive) == 1:
             return int(alive[0])
         candidates = state.fair[i] & state.alive[i] if stage.gap else state.alive[i]
         if not candidates.any():
             blind = np.isnan(state.gaps[i][:, alive]).any(axis=0).all()
-            return int(Answer.UNDECIDED if blind else Answer.NONE)
+            return int(Code.UNDECIDED if blind else Code.NONE)
         if not stage.gap and self.readings.final_arm == "random":
             return int(np.random.default_rng([seed, int(state.closed[i]), i]).choice(alive))
         if np.isneginf(highest(state.outcomes[i], candidates)):
-            return int(Answer.UNDECIDED)
+            return int(Code.UNDECIDED)
         return int(np.nanargmax(np.where(candidates, state.outcomes[i], -np.inf)))
 
     def _next_stage(self, state: State) -> State:
         """Every replicate has left this stage: the survivors start the next one, with a ledger of its own."""
-        pending = state.answer == Answer.PENDING
+        pending = state.answer == Code.PENDING
         empty = np.zeros_like(state.plan)
         if not pending.any():
             return state.but(running=pending, plan=empty)

@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 from fairarm.algorithms.csr import Stage, SuccessiveRejection
-from fairarm.algorithms.state import Answer, State
+from fairarm.algorithms.state import State
 from fairarm.beliefs.evidence import Evidence
+from fairarm.core.answer import Code
 from fairarm.core.grouping import sum_by_group
 from fairarm.core.paper.rejection import highest
 from fairarm.core.types import BoolArray, FloatArray, IntArray
@@ -94,5 +95,5 @@ class BalanceHeuristic(SuccessiveRejection):
     def _answer(self, state: State, stage: Stage, i: int, seed: int) -> int:
         fair = state.fair[i]
         if np.isneginf(highest(state.outcomes[i], fair)):
-            return int(Answer.UNDECIDED if np.isnan(state.gaps[i]).all() else Answer.NONE)
+            return int(Code.UNDECIDED if np.isnan(state.gaps[i]).all() else Code.NONE)
         return int(np.argmax(np.where(fair, state.outcomes[i], -np.inf)))

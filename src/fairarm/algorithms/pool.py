@@ -21,21 +21,22 @@ import numpy as np
 
 from fairarm.algorithms.certificates import Certified
 from fairarm.algorithms.procedure import BaseProcedure
-from fairarm.algorithms.state import Answer, Belief, Guarantee, Proof, State
-from fairarm.beliefs.beliefs import Beliefs, DesignBasis, believe
+from fairarm.algorithms.state import Guarantee, State
+from fairarm.beliefs.beliefs import Beliefs, believe
 from fairarm.beliefs.evidence import CellEvidence, Evidence, RowEvidence
 from fairarm.beliefs.from_log import growing_parts
-from fairarm.core.design.events import alternatives, best_fair_arm, plan_pulls
+from fairarm.beliefs.planning import planned_pulls
+from fairarm.beliefs.standing import Standing, standing_of
+from fairarm.core.answer import Code
 from fairarm.core.design.rounding import round_pulls
 from fairarm.core.paper.allocation import require_affordable
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import OptionError
-from fairarm.problem.problem import Problem
 
 PHASES = 4
 """Phases after the first, which pulls only the cheapest arms."""
 
-DESIGN_DRAWS, INTERIM_DRAWS, ANSWER_DRAWS = 6, 100, 400
+INTERIM_DRAWS, ANSWER_DRAWS = 100, 400
 DRAWS_IN_DOUBT = 20
 """Draws that should fall outside the answer where it has just the confidence asked for."""
 
@@ -44,8 +45,6 @@ FIRST_LOOK, GROWTH = 32, 1.2
 
 A log's rows are not among them: it may be large and lack just what a few pulls show.
 """
-
-LIMITS = (0.025, 0.975)
 
 
 @dataclass(frozen=True)
@@ -174,21 +173,21 @@ class Pool(BaseProcedure):
         over = self._over(state)
         rng = np.random.default_rng([seed, state.phase])
         outcomes, gaps = beliefs.draw(rng, self._draws(bool(over.all())))
-        belief = belief_of(beliefs, outcomes, gaps, self.problem.scaled_tolerance)
-        answer = self.answers(belief, over)
+        standing = standing_of(beliefs, outcomes, gaps, self.problem.scaled_tolerance)
+        answer = self.answers(standing, over)
         if self.guarantee == Guarantee.CERTIFIED:
             state, proved, proof = self._settled(state, batches)
-            belief = replace(belief, proof=proof)
-            answer = np.where(proved == Answer.UNDECIDED, np.where(over, Answer.UNDECIDED, Answer.PENDING), proved)
+            standing = replace(standing, proof=proof)
+            answer = np.where(proved == Code.UNDECIDED, np.where(over, Code.UNDECIDED, Code.PENDING), proved)
         blind = evidence.pulls().sum(axis=(1, 2)) == 0
-        answer = np.where(blind & over, Answer.UNDECIDED, answer)
+        answer = np.where(blind & over, Code.UNDECIDED, answer)
         unknown = np.where(blind, np.nan, 0.0)[:, None, None]
         state = closed_phase(
-            state, running, answer, outcomes + unknown, gaps + unknown, belief, self.asked.min_fair_probability
+            state, running, answer, outcomes + unknown, gaps + unknown, standing, self.asked.min_fair_probability
         )
         if not state.running.any():
             return state.but(plan=np.zeros_like(state.plan))
-        going = answer == Answer.PENDING
+        going = answer == Code.PENDING
         if not going.all():
             beliefs = self._believe(evidence.of_replicates(going), seed)
         return self._planned(state, beliefs, outcomes[going], gaps[going])
@@ -217,48 +216,13 @@ class Pool(BaseProcedure):
             return max(ANSWER_DRAWS, math.ceil(DRAWS_IN_DOUBT / (1.0 - (self.confidence or 0.0))))
         return ANSWER_DRAWS if last else INTERIM_DRAWS
 
-    def answers(self, belief: Belief, over: BoolArray) -> IntArray:
+    def answers(self, standing: Standing, over: BoolArray) -> IntArray:
         """The most probable of "none" and the arms that are fair with the probability asked for, (N,); or not yet."""
-        allowed = np.where(belief.fair >= self.asked.min_fair_probability, belief.best, -1.0)
-        votes = np.concatenate([belief.none[:, None], allowed], axis=1)
-        answer = np.argmax(votes, axis=1) + int(Answer.NONE)
+        found = standing.choice(self.asked.min_fair_probability)
         if self.confidence is None:
-            return np.where(over, answer, Answer.PENDING)
-        sure = votes.max(axis=1) >= self.confidence
-        return np.where(sure, answer, np.where(over, Answer.UNDECIDED, Answer.PENDING))
-
-
-def planned_pulls(
-    problem: Problem, basis: DesignBasis, outcomes: FloatArray, gaps: FloatArray, ahead: FloatArray, average: FloatArray
-) -> FloatArray:
-    """The next ``ahead`` (N,) pulls, (N, R, K), within the ``average`` cost: those that soonest tell apart what would
-    overturn the answer in the first few of the drawn truths (N, D, K)."""
-    events = alternatives(outcomes[:, :DESIGN_DRAWS], gaps[:, :DESIGN_DRAWS], problem.scaled_tolerance)
-    return plan_pulls(basis.counts, basis.noise, basis.laws, events, ahead, problem.cost_array, average)
-
-
-def belief_of(beliefs: Beliefs, outcomes: FloatArray, gaps: FloatArray, tolerance: float) -> Belief:
-    """Probabilities and limits from draws (N, D, K)."""
-    N, _, K = outcomes.shape
-    best = best_fair_arm(outcomes, gaps, tolerance)
-    diagnostics = beliefs.diagnostics()
-    low, high = np.quantile(outcomes, LIMITS, axis=1)
-    gap_low, gap_high = np.quantile(gaps, LIMITS, axis=1)
-    return Belief(
-        best=(best[:, :, None] == np.arange(K)).mean(axis=1),
-        none=(best == Answer.NONE).mean(axis=1),
-        fair=(np.abs(gaps) < tolerance).mean(axis=1),
-        outcome_low=low,
-        outcome_high=high,
-        gap_low=gap_low,
-        gap_high=gap_high,
-        effective=diagnostics.effective,
-        largest_weight=diagnostics.largest_weight,
-        overlap=diagnostics.overlap,
-        unseen=diagnostics.unseen,
-        proof=np.full((N, K), Proof.NOTHING, dtype=np.int64),
-        robust=np.full(N, beliefs.method == "doubly robust"),
-    )
+            return np.where(over, found.code, Code.PENDING)
+        sure = found.probability >= self.confidence
+        return np.where(sure, found.code, np.where(over, Code.UNDECIDED, Code.PENDING))
 
 
 def closed_phase(
@@ -267,7 +231,7 @@ def closed_phase(
     answer: IntArray,
     outcomes: FloatArray,
     gaps: FloatArray,
-    belief: Belief,
+    standing: Standing,
     min_fair: float,
 ) -> State:
     """The state with what this phase has shown of the replicates that were running."""
@@ -276,13 +240,13 @@ def closed_phase(
     means[running] = outcomes.mean(axis=1)
     gap = gaps.mean(axis=1)
     both[running] = np.stack([gap, -gap], axis=1)
-    fair[running] = belief.fair >= min_fair
+    fair[running] = standing.fair >= min_fair
     return state.but(
         closed=state.closed + running,
         answer=answers,
-        running=running & (answers == Answer.PENDING),
+        running=running & (answers == Code.PENDING),
         outcomes=means,
         gaps=both,
         fair=fair,
-        belief=state.belief.updated(running, belief),
+        standing=state.standing.updated(running, standing),
     )

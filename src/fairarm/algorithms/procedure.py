@@ -7,9 +7,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from fairarm.algorithms.state import Answer, ArmReport, Belief, Guarantee, Proof, Reason, State, Status, Verdict
+from fairarm.algorithms.state import ArmReport, Guarantee, Reason, State, Verdict
 from fairarm.beliefs.evidence import CellEvidence, Evidence, RowEvidence
+from fairarm.beliefs.standing import Proof, Standing
+from fairarm.core.answer import Code
 from fairarm.errors import OptionError
+from fairarm.problem.answer import Answer
 from fairarm.problem.mechanism import NO_FAIR_ARM
 from fairarm.problem.problem import Problem
 
@@ -104,58 +107,63 @@ def verdict(procedure: Procedure, state: State, replicate: int = 0) -> Verdict:
     """The answer of one replicate as names, numbers in the outcome's units, and reasons."""
     problem = procedure.problem
     answer = int(state.answer[replicate])
-    status = Status.FOUND if answer >= 0 else Status.NO_FAIR_ARM if answer == Answer.NONE else Status.UNDECIDED
     fairness = procedure.tests_fairness
-    arms = tuple(_report(problem, state, replicate, k, fairness) for k in range(len(problem.arms)))
-    belief, named = state.belief, (NO_FAIR_ARM, *problem.arm_names)
-    votes = np.concatenate([belief.none[replicate, None], belief.best[replicate]])
-    said = not np.isnan(votes).any()
-    chosen = answer + 1 if answer >= Answer.NONE else int(np.argmax(votes)) if said else 0
-    others = np.where(np.arange(len(votes)) == chosen, -1.0, votes)
-    second = int(np.argmax(others))
     gate = procedure.options().get("min_fair_probability")
-    by_posterior = answer >= Answer.NONE and procedure.guarantee != Guarantee.CERTIFIED
     return Verdict(
-        status=status,
-        arm=problem.arm_names[answer] if answer >= 0 else None,
-        arms=arms,
+        answer=Answer.of(answer, problem.arm_names),
+        arms=tuple(_report(problem, state, replicate, k, fairness) for k in range(len(problem.arms))),
         phases=int(state.closed[replicate]),
-        finished=answer != Answer.PENDING,
+        finished=answer != Code.PENDING,
         fairness_tested=fairness,
         guarantee=procedure.guarantee,
         confidence=procedure.confidence,
-        probability=float(votes[chosen]) if said else None,
-        none_probability=float(votes[0]) if said else None,
-        runner_up=named[second] if said else None,
-        runner_up_probability=float(votes[second]) if said else None,
-        leader=named[chosen] if said else None,
-        method=("doubly robust" if belief.robust[replicate] else "cell means") if said else None,
         min_fair_probability=gate,
-        gated=said and gate is not None and by_posterior and bool(votes[second] > votes[chosen]),
+        **_sureness(procedure, state.standing.of(replicate), answer, gate),
     )
 
+
+def _sureness(procedure: Procedure, standing: Standing, answer: int, gate: float | None) -> dict[str, Any]:
+    """The fields of a verdict that only algorithms with beliefs fill."""
+    if np.isnan(standing.votes).any():
+        return {**dict.fromkeys(_SURENESS_FIELDS), "gated": False}
+    leader = np.array([answer]) if answer >= Code.NONE else standing.likeliest()
+    second = standing.runner_up(leader)
+    named = (NO_FAIR_ARM, *procedure.problem.arm_names)
+    by_posterior = answer >= Code.NONE and procedure.guarantee != Guarantee.CERTIFIED
+    return {
+        "leader": named[leader[0] - Code.NONE],
+        "probability": float(standing.probability(leader)[0]),
+        "none_probability": float(standing.none[0]),
+        "runner_up": named[second[0] - Code.NONE],
+        "runner_up_probability": float(standing.probability(second)[0]),
+        "method": "doubly robust" if standing.robust[0] else "cell means",
+        "gated": gate is not None and by_posterior and bool(standing.choice(gate).gated[0]),
+    }
+
+
+_SURENESS_FIELDS = ("leader", "probability", "none_probability", "runner_up", "runner_up_probability", "method")
 
 NEVER_BEST, UNLIKELY_FAIR = 0.05, 0.2
 
 
 def _believed_reason(problem: Problem, state: State, i: int, k: int) -> str:
     """Why an arm is not the answer, where there are beliefs: unfair and toward whom, worse, or not known well enough."""
-    belief, answer = state.belief, int(state.answer[i])
+    standing, answer = state.standing, int(state.answer[i])
     against = problem.groups[1 if state.gaps[i, 0, k] > 0 else 0]
-    proof, fair = Proof(int(belief.proof[i, k])), float(belief.fair[i, k])
+    proof, fair = Proof(int(standing.proof[i, k])), float(standing.fair[i, k])
     if proof.label == "unfair":
         side = {Proof.UNFAIR_TO_FIRST: 0, Proof.UNFAIR_TO_SECOND: 1}.get(proof)
         return "unfair (proved)" if side is None else f"unfair toward {problem.groups[side]} (proved)"
     if proof in (Proof.WORSE, Proof.UNFAIR_OR_WORSE):
         return f"{proof.label} than the arm found (proved)"
-    if answer == Answer.PENDING:
-        return f"still in the running: the best fair arm with probability {belief.best[i, k]:.2g}"
+    if answer == Code.PENDING:
+        return f"still in the running: the best fair arm with probability {standing.best[i, k]:.2g}"
     if fair <= UNLIKELY_FAIR:
         return f"unfair toward {against}: fair with probability {fair:.2g}"
     lower = answer >= 0 and state.outcomes[i, k] < state.outcomes[i, answer]
-    if lower and (state.fair[i, k] or belief.best[i, k] <= NEVER_BEST):
-        return f"worse than the arm found: the best fair arm with probability {belief.best[i, k]:.2g}"
-    return f"not known well enough: fair with probability {fair:.2g}, best with {belief.best[i, k]:.2g}"
+    if lower and (state.fair[i, k] or standing.best[i, k] <= NEVER_BEST):
+        return f"worse than the arm found: the best fair arm with probability {standing.best[i, k]:.2g}"
+    return f"not known well enough: fair with probability {fair:.2g}, best with {standing.best[i, k]:.2g}"
 
 
 def _report(problem: Problem, state: State, i: int, k: int, fairness: bool) -> ArmReport:
@@ -171,27 +179,29 @@ def _report(problem: Problem, state: State, i: int, k: int, fairness: bool) -> A
         fair=bool(state.fair[i, k]),
         rejected_in_phase=rejected or None,
         reason=_reason(problem, state, i, k, fairness),
-        **_beliefs(problem, state.belief, i, k),
+        **_beliefs(problem, state.standing, i, k),
     )
 
 
-def _beliefs(problem: Problem, belief: Belief, i: int, k: int) -> dict[str, Any]:
+def _beliefs(problem: Problem, standing: Standing, i: int, k: int) -> dict[str, Any]:
     """The fields of a report that only some algorithms fill."""
-    if np.isnan(belief.best[i, k]):
+    if np.isnan(standing.best[i, k]):
         return dict.fromkeys(_BELIEF_FIELDS)
     width = problem.outcome.width
-    outcome = tuple(float(problem.outcome.unscale(side[i, k])) for side in (belief.outcome_low, belief.outcome_high))
-    proof = Proof(int(belief.proof[i, k]))
+    outcome = tuple(
+        float(problem.outcome.unscale(side[i, k])) for side in (standing.outcome_low, standing.outcome_high)
+    )
+    proof = Proof(int(standing.proof[i, k]))
     return {
-        "best_probability": float(belief.best[i, k]),
-        "fair_probability": float(belief.fair[i, k]),
+        "best_probability": float(standing.best[i, k]),
+        "fair_probability": float(standing.fair[i, k]),
         "outcome_interval": outcome,
-        "gap_interval": (float(width * belief.gap_low[i, k]), float(width * belief.gap_high[i, k])),
+        "gap_interval": (float(width * standing.gap_low[i, k]), float(width * standing.gap_high[i, k])),
         "certified": None if proof == Proof.NOTHING else proof.label,
-        "effective_rows": float(belief.effective[i, k]),
-        "largest_weight": float(belief.largest_weight[i, k]),
-        "overlap": float(belief.overlap[i, k]),
-        "unseen": float(belief.unseen[i, k]),
+        "effective_rows": float(standing.effective[i, k]),
+        "largest_weight": float(standing.largest_weight[i, k]),
+        "overlap": float(standing.overlap[i, k]),
+        "unseen": float(standing.unseen[i, k]),
     }
 
 
@@ -207,7 +217,7 @@ def _reason(problem: Problem, state: State, i: int, k: int, fairness: bool) -> s
         state.outcomes[i, k],
         problem.outcome.width * np.abs(state.gaps[i, :, k]),
     )
-    if not np.isnan(state.belief.best[i, k]) and answer != k:
+    if not np.isnan(state.standing.best[i, k]) and answer != k:
         return _believed_reason(problem, state, i, k)
     if state.reason[i, k] == Reason.UNFAIR:
         return f"unfair: gap {np.nanmax(gaps):.4g} > {problem.gap_tolerance:.4g}"
@@ -215,7 +225,7 @@ def _reason(problem: Problem, state: State, i: int, k: int, fairness: bool) -> s
         return "worse than a fair arm" if fairness else "worse than another arm"
     if answer == k:
         return "found: best of the fair arms" if fairness else "found: best of all; fairness was not tested"
-    if answer == Answer.PENDING:
+    if answer == Code.PENDING:
         return "still in the running"
     if np.isnan(outcome) and (np.isnan(gaps).any() or not fairness):
         return "not known well enough: no usable pull"

@@ -9,27 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from fairarm.beliefs.standing import Standing
+from fairarm.core.answer import Code
 from fairarm.core.types import BoolArray, FloatArray, IntArray
+from fairarm.problem.answer import Answer, Status
 from fairarm.shown import Fact, Shown
 
 MOST_PHASES = 1 << 20
 """More than any run has: n(T) is 29 at T = 10^15."""
-
-
-class Answer(IntEnum):
-    """Codes of ``State.answer`` besides the position of the arm found."""
-
-    NONE = -1
-    UNDECIDED = -2
-    PENDING = -3
-
-
-class Status(StrEnum):
-    """What a verdict can be. UNDECIDED: the run goes on, or ended without a usable estimate."""
-
-    FOUND = "FOUND"
-    NO_FAIR_ARM = "NO_FAIR_ARM"
-    UNDECIDED = "UNDECIDED"
 
 
 class Reason(IntEnum):
@@ -38,27 +25,6 @@ class Reason(IntEnum):
     NOT_REJECTED = 0
     WORSE = 1
     UNFAIR = 2
-
-
-class Proof(IntEnum):
-    """What is certified of an arm: shown by a bound that holds whatever the truth, not by a posterior."""
-
-    NOTHING = 0
-    FAIR = 1
-    UNFAIR = 2
-    """Toward one of the groups; it is not proved which."""
-    WORSE = 3
-    UNFAIR_OR_WORSE = 4
-    """Not the answer, for one of the two reasons."""
-    UNFAIR_TO_FIRST = 5
-    UNFAIR_TO_SECOND = 6
-    """Unfair, and the first (second) group's outcome is proved to be the lower one."""
-
-    @property
-    def label(self) -> str:
-        """ "fair", "unfair", "worse", "unfair or worse", "nothing": in one word, whatever the side."""
-        unfair = self in (Proof.UNFAIR_TO_FIRST, Proof.UNFAIR_TO_SECOND)
-        return "unfair" if unfair else self.name.lower().replace("_", " ")
 
 
 class Guarantee(StrEnum):
@@ -75,49 +41,6 @@ class Guarantee(StrEnum):
 
 
 @dataclass(frozen=True)
-class Belief:
-    """What is believed of each arm after the last phase closed, (n, K) unless said otherwise; nan where not computed."""
-
-    best: FloatArray
-    """The probability that the arm is the best fair one."""
-    none: FloatArray
-    """(n,): the probability that no arm is fair."""
-    fair: FloatArray
-    """The probability that the arm is fair."""
-    outcome_low: FloatArray
-    outcome_high: FloatArray
-    """95 % limits of the outcome."""
-    gap_low: FloatArray
-    gap_high: FloatArray
-    effective: FloatArray
-    largest_weight: FloatArray
-    overlap: FloatArray
-    unseen: FloatArray
-    """How well the rows speak for the arm (`Diagnostics`)."""
-    proof: IntArray
-    """A Proof."""
-    robust: BoolArray
-    """(n,): estimated by the doubly robust form, not by cell means."""
-
-    @classmethod
-    def unknown(cls, n: int, arms: int) -> Belief:
-        made: dict[str, Any] = {f.name: np.full((n, arms), np.nan) for f in fields(cls)}
-        made["none"] = np.full(n, np.nan)
-        made["proof"] = np.zeros((n, arms), dtype=np.int64)
-        made["robust"] = np.zeros(n, dtype=np.bool_)
-        return cls(**made)
-
-    def updated(self, which: BoolArray, fresh: Belief) -> Belief:
-        """With the replicates ``which`` replaced, in order, by those of ``fresh``."""
-        if which.all():
-            return fresh
-        made = {f.name: getattr(self, f.name).copy() for f in fields(self)}
-        for name, values in made.items():
-            values[which] = getattr(fresh, name)
-        return Belief(**made)
-
-
-@dataclass(frozen=True)
 class State:
     """What the next phase needs, and the last estimates. Leading axis n; phases are counted from 1 over all stages."""
 
@@ -129,7 +52,7 @@ class State:
     running: BoolArray
     """(n,): still pulling in this stage."""
     answer: IntArray
-    """(n,): an arm's position or an Answer."""
+    """(n,): an arm's position or a Code."""
     alive: BoolArray
     """R, (n, K)."""
     fair: BoolArray
@@ -150,7 +73,7 @@ class State:
     """Whole pulls planned in this stage, this phase's included, (n, R, K)."""
     plan: IntArray
     """This phase's pulls, (n, R, K)."""
-    belief: Belief
+    standing: Standing
     log_gap: FloatArray
     log_pair: FloatArray
     """Log wealth of the bets of a certified run, (n, 3, K) and (n, P, K, K); empty in other runs."""
@@ -165,7 +88,7 @@ class State:
             phase=0,
             closed=np.zeros(n, dtype=whole),
             running=np.ones(n, dtype=np.bool_),
-            answer=np.full(n, Answer.PENDING, dtype=whole),
+            answer=np.full(n, Code.PENDING, dtype=whole),
             alive=np.ones((n, arms), dtype=np.bool_),
             fair=np.zeros((n, arms), dtype=np.bool_),
             outcomes=np.full((n, arms), np.nan),
@@ -176,7 +99,7 @@ class State:
             target=np.zeros(units),
             given=np.zeros(units, dtype=whole),
             plan=np.zeros(units, dtype=whole),
-            belief=Belief.unknown(n, arms),
+            standing=Standing.unknown(n, arms),
             log_gap=np.zeros((n, 0)),
             log_pair=np.zeros((n, 0)),
             log_rows=np.zeros(n, dtype=whole),
@@ -184,7 +107,7 @@ class State:
 
     @cached_property
     def finished(self) -> bool:
-        return bool(np.all(self.answer != Answer.PENDING))
+        return bool(np.all(self.answer != Code.PENDING))
 
     def but(self, **changes: Any) -> State:
         made = object.__new__(State)  # as dataclasses.replace, a tenth of its time: a run does this at every step
@@ -193,21 +116,25 @@ class State:
 
     def to_json(self) -> dict[str, Any]:
         """Plain lists; nan becomes null."""
-        return {name: _plain(getattr(self, name)) for name in _SAVED}
+        return {_KEYS.get(name, name): _plain(getattr(self, name)) for name in _SAVED}
 
     @classmethod
     def from_json(cls, document: Any, like: State) -> State:
         """One replicate back from `to_json`, bit for bit; a TypeError or ValueError where a field has not the form it has in
         ``like``, a state of the same procedure and log."""
-        return like.but(**{name: _restored(name, document[name], getattr(like, name)) for name in _SAVED})
+        return like.but(
+            **{name: _restored(name, document[_KEYS.get(name, name)], getattr(like, name)) for name in _SAVED}
+        )
 
 
 _FIELDS = tuple(f.name for f in fields(State))
+_KEYS = {"standing": "belief"}
+"""Names in documents of schemas 2 to 4."""
 _SAVED = tuple(name for name in _FIELDS if name != "log_rows")
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Belief):
+    if isinstance(value, Standing):
         return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
     if not isinstance(value, np.ndarray):
         return value
@@ -219,8 +146,8 @@ def _plain(value: Any) -> Any:
 
 
 def _restored(name: str, value: Any, like: Any) -> Any:
-    if isinstance(like, Belief):
-        return Belief(**{f.name: _restored(f.name, value[f.name], getattr(like, f.name)) for f in fields(like)})
+    if isinstance(like, Standing):
+        return Standing(**{f.name: _restored(f.name, value[f.name], getattr(like, f.name)) for f in fields(like)})
     if not isinstance(like, np.ndarray):
         if not 0 <= checked_leaf(name, value, int) < MOST_PHASES:
             raise ValueError(f"'{name}' is {value}")
@@ -277,10 +204,9 @@ class ArmReport:
 
 @dataclass(frozen=True, repr=False)
 class Verdict(Shown):
-    """The answer, and why. ``arm`` is the name of the arm found."""
+    """The answer, and why."""
 
-    status: Status
-    arm: str | None
+    answer: Answer
     arms: tuple[ArmReport, ...]
     phases: int
     """Phases closed."""
@@ -305,6 +231,16 @@ class Verdict(Shown):
     """The gate: an arm is named only if it is fair with this probability, by the posterior; None where there is none."""
     gated: bool = False
     """An arm is more likely to be the best fair arm than the answer is to be right, but does not pass the gate."""
+
+    @property
+    def status(self) -> Status:
+        """FOUND, NO_FAIR_ARM or UNDECIDED."""
+        return self.answer.status
+
+    @property
+    def arm(self) -> str | None:
+        """The name of the arm found."""
+        return self.answer.arm
 
     def _facts(self) -> list[Fact]:
         return [

@@ -29,8 +29,9 @@ import numpy as np
 from fairarm.algorithms.mis import group_shares
 from fairarm.algorithms.procedure import BaseProcedure
 from fairarm.algorithms.pull_by_pull import Purse, Wanted, next_batch, require_few_pulls
-from fairarm.algorithms.state import Answer, State
+from fairarm.algorithms.state import State
 from fairarm.beliefs.evidence import Evidence
+from fairarm.core.answer import Code
 from fairarm.core.paper.allocation import require_affordable
 from fairarm.core.paper.rejection import highest
 from fairarm.core.types import BoolArray, FloatArray, IntArray
@@ -145,7 +146,7 @@ class TopFeasible(BaseProcedure):
         )
         batch = next_batch(int(state.given[0].sum()), self.pulls)
         if not batch:
-            none = np.where(np.isnan(bounds.gap).all(axis=1), Answer.UNDECIDED, Answer.NONE)
+            none = np.where(np.isnan(bounds.gap).all(axis=1), Code.UNDECIDED, Code.NONE)
             best = np.argmax(np.where(fair, bounds.outcome, -np.inf), axis=1)
             answer = np.where(np.isneginf(highest(bounds.outcome, fair)), none, best)
             return state.but(answer=answer, running=np.zeros_like(state.running), plan=np.zeros_like(state.plan))

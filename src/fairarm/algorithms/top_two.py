@@ -22,12 +22,14 @@ from typing import Any
 
 import numpy as np
 
-from fairarm.algorithms.pool import ANSWER_DRAWS, Pool, PoolOptions, belief_of, closed_phase
+from fairarm.algorithms.pool import ANSWER_DRAWS, Pool, PoolOptions, closed_phase
 from fairarm.algorithms.procedure import BaseProcedure
 from fairarm.algorithms.pull_by_pull import Purse, Wanted, next_batch, require_few_pulls
-from fairarm.algorithms.state import Answer, Guarantee, State
+from fairarm.algorithms.state import Guarantee, State
 from fairarm.beliefs.beliefs import believe
 from fairarm.beliefs.evidence import Evidence
+from fairarm.beliefs.standing import standing_of
+from fairarm.core.answer import Code
 from fairarm.core.design.events import best_fair_arm
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 
@@ -61,7 +63,7 @@ def top_two(outcomes: FloatArray, gaps: FloatArray, tolerance: float, batch: int
         at = np.where(coin[:, i], i, other)
         chosen = np.where(coin[:, i], best[:, i], rival)
         nearest = np.argmin(np.abs(gaps[rows, at]), axis=1)
-        arms[:, i] = np.where(chosen == Answer.NONE, nearest, chosen)
+        arms[:, i] = np.where(chosen == Code.NONE, nearest, chosen)
         doubt = fair[rows, i, arms[:, i]] != fair[rows, other, arms[:, i]]
         regimes[:, i] = np.where(doubt, group[:, i], 0)
     return Wanted(regimes, arms)
@@ -70,7 +72,7 @@ def top_two(outcomes: FloatArray, gaps: FloatArray, tolerance: float, batch: int
 def _runner_up(outcomes: FloatArray, fair: BoolArray, best: IntArray) -> IntArray:
     """The best fair arm of a draw (N, K) but for ``best``; NONE where there is no other."""
     others = np.where(fair & (np.arange(fair.shape[1]) != best[:, None]), outcomes, -np.inf)
-    return np.where(np.isneginf(others.max(axis=1)), Answer.NONE, np.argmax(others, axis=1))
+    return np.where(np.isneginf(others.max(axis=1)), Code.NONE, np.argmax(others, axis=1))
 
 
 @dataclass(frozen=True)
@@ -107,12 +109,14 @@ class TopTwo(BaseProcedure):
         E, batch = self.problem.scaled_tolerance, next_batch(int(state.given[0].sum()), self.pulls)
         beliefs, rng = believe(in_stage, seed=seed), np.random.default_rng([seed, state.phase])
         outcomes, gaps = beliefs.draw(rng, batch + TRIES if batch else ANSWER_DRAWS)
-        belief = belief_of(beliefs, outcomes, gaps, E)
-        answer = self._pool.answers(belief, np.full(len(outcomes), not batch))
+        standing = standing_of(beliefs, outcomes, gaps, E)
+        answer = self._pool.answers(standing, np.full(len(outcomes), not batch))
         blind = in_stage.pulls().sum(axis=(1, 2)) == 0
-        answer = np.where(blind & (not batch), Answer.UNDECIDED, answer)
+        answer = np.where(blind & (not batch), Code.UNDECIDED, answer)
         shown = [np.where(blind[:, None, None], np.nan, draws) for draws in (outcomes, gaps)]
-        closed = closed_phase(state, state.running, answer, shown[0], shown[1], belief, self.asked.min_fair_probability)
+        closed = closed_phase(
+            state, state.running, answer, shown[0], shown[1], standing, self.asked.min_fair_probability
+        )
         if not batch:
             return closed.but(plan=np.zeros_like(state.plan))
         wanted = top_two(outcomes, gaps, E, batch, rng)

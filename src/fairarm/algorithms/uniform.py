@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairarm.algorithms.procedure import BaseProcedure
-from fairarm.algorithms.state import Answer, State
+from fairarm.algorithms.state import State
 from fairarm.beliefs.evidence import Evidence
+from fairarm.core.answer import Code
 from fairarm.core.design.rounding import round_pulls
 from fairarm.core.paper.allocation import require_affordable
 from fairarm.core.paper.rejection import highest
@@ -60,11 +61,11 @@ class Uniform(BaseProcedure):
         gap = means[:, :, 0] - means[:, :, 1]
         fair = np.abs(gap) < self.problem.scaled_tolerance
         best = highest(outcomes, fair)
-        answer = np.where(np.isneginf(best), Answer.NONE, np.argmax(np.where(fair, outcomes, -np.inf), axis=1))
+        answer = np.where(np.isneginf(best), Code.NONE, np.argmax(np.where(fair, outcomes, -np.inf), axis=1))
         return state.but(
             closed=state.closed + 1,
             running=np.zeros_like(state.running),
-            answer=np.where(np.isnan(gap).all(axis=1), Answer.UNDECIDED, answer),
+            answer=np.where(np.isnan(gap).all(axis=1), Code.UNDECIDED, answer),
             fair=fair,
             outcomes=outcomes,
             gaps=np.stack([gap, -gap], axis=1),

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fairarm.algorithms.pool import belief_of, planned_pulls
-from fairarm.algorithms.state import Belief, Status
 from fairarm.beliefs.beliefs import Beliefs
 from fairarm.beliefs.logged_rows import LoggedBeliefs
+from fairarm.beliefs.planning import planned_pulls
+from fairarm.beliefs.standing import Standing, standing_of
 from fairarm.core.design.events import best_fair_arm
 from fairarm.core.posterior.doubly_robust import PRIOR_SD
 from fairarm.core.proof.region import Intervals
@@ -20,6 +20,7 @@ from fairarm.errors import OptionError
 from fairarm.experiments.logged import Logged, read_evidence
 from fairarm.logs.findings import Finding
 from fairarm.logs.reading import Dropped
+from fairarm.problem.answer import Status
 from fairarm.problem.fitting import FittedNote
 from fairarm.problem.mechanism import NO_FAIR_ARM
 from fairarm.problem.problem import Problem
@@ -183,7 +184,7 @@ def evaluate(
         seed=seed,
     )
     outcomes, gaps = _drawn(logged.beliefs, seed)
-    belief = belief_of(logged.beliefs, outcomes, gaps, problem.scaled_tolerance)
+    belief = standing_of(logged.beliefs, outcomes, gaps, problem.scaled_tolerance)
     findings = (*logged.findings, *_disagreements(logged, outcomes[0], gaps[0], confidence))
     voided = tuple(f.name for f in findings if f.voids)
     certified = None if voided else logged.certified
@@ -214,7 +215,7 @@ def evaluate(
     )
 
 
-def _answer(problem: Problem, belief: Belief, min_fair_probability: float) -> dict[str, Any]:
+def _answer(problem: Problem, belief: Standing, min_fair_probability: float) -> dict[str, Any]:
     """The fields of an evaluation that say which arm it is, by the posterior.
 
     An arm that the log does not speak for is not named, but it stands in the way: where it is likelier than every answer
@@ -294,7 +295,7 @@ def _arms(
     certified: Intervals | None,
     outcomes: FloatArray,
     gaps: FloatArray,
-    belief: Belief,
+    belief: Standing,
     confidence: float,
 ) -> tuple[ArmEvaluation, ...]:
     problem = logged.problem

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fairarm.algorithms import DEFAULT, BestMixture, Verdict, algorithm
+from fairarm.algorithms import DEFAULT, Answer, BestMixture, Verdict, algorithm
 from fairarm.errors import ProblemError
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, Pulls
@@ -58,11 +58,7 @@ class Identification(Shown):
         """Whether the verdict is the truth; None where that is not known."""
         if self.truth is None:
             return None
-        best = self.truth.best_fair_arm
-        names = tuple(report.name for report in self.verdict.arms)
-        if best is None:
-            return self.verdict.status == "NO_FAIR_ARM"
-        return self.verdict.arm == names[best]
+        return self.verdict.answer == Answer.of(self.truth.answer, [report.name for report in self.verdict.arms])
 
     def _facts(self) -> list[Fact]:
         found = self.verdict

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairarm.algorithms.state import Answer
+from fairarm.core.answer import Code
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.problem.problem import Problem
 from fairarm.worlds.cells import CellWorlds
@@ -96,4 +96,4 @@ def good_enough(worlds: CellWorlds, answer: IntArray, margins: Margins) -> BoolA
     """Which answers are right within the margins, (N,)."""
     named, none = DrawnArms.of([worlds], worlds.problem).right(margins)
     chosen = np.take_along_axis(named, np.maximum(answer, 0)[:, None], axis=1)[:, 0]
-    return np.asarray(np.where(answer >= 0, chosen, (answer == Answer.NONE) & none))
+    return np.asarray(np.where(answer >= 0, chosen, (answer == Code.NONE) & none))

@@ -16,9 +16,10 @@ import numpy as np
 
 from fairarm.algorithms import Algorithm, make_procedure, options_of
 from fairarm.algorithms.procedure import Procedure, require_log_start
-from fairarm.algorithms.state import Answer, State
+from fairarm.algorithms.state import State
 from fairarm.beliefs.evidence import CellEvidence, RowEvidence
 from fairarm.beliefs.from_log import log_evidence, rows_of
+from fairarm.core.answer import Code
 from fairarm.core.statistics import wilson_interval
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import OptionError, ProblemError
@@ -161,10 +162,9 @@ def simulate(
         if on_done is not None:
             on_done(outcome.task.runs)
     best = truth.best_fair_arm
-    right = int(Answer.NONE) if best is None else best
     needed = {count: _needed(problem, world, count, options) if limit else None for count in pulls}
     points = tuple(
-        _point(name, count, done[name, count], right, needed[count]) for name in algorithms for count in pulls
+        _point(name, count, done[name, count], truth.answer, needed[count]) for name in algorithms for count in pulls
     )
     named = None if best is None else problem.arm_names[best]
     return Simulation(problem.name, seed, named, points, rows_of(before))
@@ -293,8 +293,8 @@ def _point(name: str, pulls: int, outcomes: list[_Outcome], right: int, needed: 
         error=errors / runs,
         error_low=low,
         error_high=high,
-        none_rate=float(np.mean(answers == Answer.NONE)),
-        undecided_rate=float(np.mean(answers == Answer.UNDECIDED)),
+        none_rate=float(np.mean(answers == Code.NONE)),
+        undecided_rate=float(np.mean(answers == Code.UNDECIDED)),
         mean_cost=float(np.concatenate([outcome.costs for outcome in ordered]).mean()),
         mean_pulls=made,
         pulls_per_limit=None if not needed else made / needed,

@@ -20,7 +20,7 @@ from fairarm.problem.labels import same_label
 from fairarm.problem.mechanism import Code, Columns, Rule, checked_rows
 from fairarm.problem.variables import Variable, check_parents
 
-Answer = Callable[[Columns, int], FloatArray]
+Decides = Callable[[Columns, int], FloatArray]
 """The inputs' columns and their length to P(· | inputs), (I, states)."""
 
 
@@ -34,7 +34,7 @@ class Model:
     arm: str
     node: str
     parents: tuple[str, ...]
-    answer: Answer
+    answer: Decides
     explore: float = 0.0
     made_for: tuple[Variable, ...] = ()
     """The variables that it was made for, as far as it knows them."""
@@ -120,7 +120,7 @@ def callable_model(
 
 @dataclass(frozen=True)
 class _Rule:
-    """An `Answer` by a Python function of the inputs."""
+    """An `Decides` by a Python function of the inputs."""
 
     arm: str
     function: Rule

@@ -152,7 +152,7 @@ def _declared_states(arm: str, found: list[Any], decision: Variable, classes: Ma
 
 @dataclass(frozen=True)
 class _Classifier:
-    """An `Answer` by ``predict_proba``."""
+    """An `Decides` by ``predict_proba``."""
 
     asked: _Asked
     state_of: tuple[int, ...]
@@ -264,7 +264,7 @@ def _score_of(arm: str, model: Any, score_class: Any) -> tuple[str, int, int]:
 
 @dataclass(frozen=True)
 class _Score:
-    """An `Answer` by a score and where it is cut."""
+    """An `Decides` by a score and where it is cut."""
 
     asked: _Asked
     method: str

@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
+from fairarm.core.answer import Code
 from fairarm.core.types import BoolArray, FloatArray
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, Request
@@ -35,6 +36,12 @@ class Truth:
         if not self.fair.any():
             return None
         return int(np.argmax(np.where(self.fair, self.outcomes, -np.inf)))
+
+    @property
+    def answer(self) -> int:
+        """The right answer: the position of the best fair arm, or NONE."""
+        best = self.best_fair_arm
+        return int(Code.NONE) if best is None else best
 
 
 class World(Protocol):

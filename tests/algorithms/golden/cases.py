@@ -89,5 +89,5 @@ def units(part: Batch) -> Batch:
 
 def said(verdict: Verdict) -> dict[str, Any]:
     """What a verdict says but for the words of its reasons, which may be put better."""
-    plain = asdict(verdict)
+    plain = asdict(verdict) | {"status": verdict.status, "arm": verdict.arm}
     return {**plain, "arms": [{k: v for k, v in arm.items() if k != "reason"} for arm in plain["arms"]]}

@@ -16,9 +16,10 @@ from scipy.optimize import brentq, linprog, minimize
 from scipy.special import beta as beta_function
 from scipy.special import xlogy
 
+from fairarm.core.answer import Code
 from fairarm.core.proof import bets as certified
 from fairarm.core.proof import region
-from fairarm.core.proof.bets import NONE_FAIR, UNDECIDED, Claims, Rule, certificate, log_payoffs, open_ledger, settle
+from fairarm.core.proof.bets import Claims, Rule, certificate, log_payoffs, open_ledger, settle
 from fairarm.core.proof.region import highest_in_region, intervals, mixture, share_interval, tilted
 from fairarm.errors import DataError
 
@@ -495,7 +496,7 @@ def test_a_clear_problem_is_answered():
     rng = np.random.default_rng(0)
     found = run(Rule(CLEAR, 0.2, 0.05, HALF), CLEAR, THETA, 30, 4, rng, 200)
     assert np.mean(found.answer == 1) > 0.95
-    assert not np.isin(found.answer, [0, 2, NONE_FAIR]).any()
+    assert not np.isin(found.answer, [0, 2, Code.NONE]).any()
     assert found.unfair[:, 2].mean() > 0.95 and found.fair[:, 1].mean() > 0.95
     assert not found.unfair[:, :2].any() and not found.fair[:, 2].any()
     assert np.array_equal(found.beaten, (found.answer == 1)[:, None] & np.array([True, False, True]))
@@ -505,8 +506,8 @@ def test_no_fair_arm_is_an_answer():
     rng = np.random.default_rng(0)
     law = np.stack([CLEAR[2], CLEAR[2][::-1]])
     found = run(Rule(law, 0.2, 0.05, HALF), law, THETA, 30, 4, rng, 200)
-    assert np.mean(found.answer == NONE_FAIR) > 0.95
-    assert np.isin(found.answer, [NONE_FAIR, UNDECIDED]).all()
+    assert np.mean(found.answer == Code.NONE) > 0.95
+    assert np.isin(found.answer, [Code.NONE, Code.UNDECIDED]).all()
 
 
 def test_unknown_shares_decide_the_order_of_the_arms():
@@ -520,7 +521,7 @@ def test_unknown_shares_decide_the_order_of_the_arms():
     found = run(rule, law, theta, 40, 2, rng, 100, natural=60)
     assert np.mean(found.answer == 0) > 0.9 and not (found.answer == 1).any()
     blind = run(rule, law, theta, 40, 20, rng, 20)
-    assert (blind.answer == UNDECIDED).all()
+    assert (blind.answer == Code.UNDECIDED).all()
 
 
 def test_error_rate_at_the_hardest_truths():
@@ -533,7 +534,7 @@ def test_error_rate_at_the_hardest_truths():
     rng = np.random.default_rng(2)
     delta = 0.2
     found = run(Rule(law, 0.1, delta, HALF), law, theta, 25, 3, rng, 4000)
-    wrong = np.mean((found.answer == 0) | (found.answer == NONE_FAIR) | found.fair[:, 0])
+    wrong = np.mean((found.answer == 0) | (found.answer == Code.NONE) | found.fair[:, 0])
     assert wrong <= delta / 2 + 4 * math.sqrt(delta / 4000)  # one claim of the K = 2 is at stake
     assert wrong > 0  # a rule that never errs here would be a rule that does nothing
 
@@ -594,7 +595,7 @@ def test_where_the_outcome_depends_on_the_group():
     theta = np.array([0.2, 0.8, 0.2, 0.8, 0.5])
     rng = np.random.default_rng(0)
     found = run(Rule(law, 0.3, 0.05, HALF), law, theta, 40, 6, rng, 50)
-    assert np.mean(found.answer == 1) > 0.9 and not np.isin(found.answer, [0, NONE_FAIR]).any()
+    assert np.mean(found.answer == 1) > 0.9 and not np.isin(found.answer, [0, Code.NONE]).any()
 
 
 def test_a_tolerance_beyond_the_range_makes_every_arm_fair():
@@ -618,26 +619,26 @@ def ledger_with(refuted_gap=(), refuted_pair=(), arms=3):
 def test_the_answer_needs_every_claim_against_it_refuted():
     both = [(0, 1), (1, 1)]
     assert ledger_with(both, [(1, 0), (1, 2)]).answer[0] == 1
-    assert ledger_with(both, [(1, 0)]).answer[0] == UNDECIDED
-    assert ledger_with(both[:1], [(1, 0), (1, 2)]).answer[0] == UNDECIDED
-    assert ledger_with(both[1:], [(1, 0), (1, 2)]).answer[0] == UNDECIDED
-    assert ledger_with(both, [(0, 1), (2, 1)]).answer[0] == UNDECIDED
+    assert ledger_with(both, [(1, 0)]).answer[0] == Code.UNDECIDED
+    assert ledger_with(both[:1], [(1, 0), (1, 2)]).answer[0] == Code.UNDECIDED
+    assert ledger_with(both[1:], [(1, 0), (1, 2)]).answer[0] == Code.UNDECIDED
+    assert ledger_with(both, [(0, 1), (2, 1)]).answer[0] == Code.UNDECIDED
     assert ledger_with([*both, (2, 2)], [(1, 0)]).answer[0] == 1  # an unfair arm need not be beaten
-    assert ledger_with([(2, 0), (2, 1), (2, 2)]).answer[0] == NONE_FAIR
-    assert ledger_with([(2, 0), (2, 1)]).answer[0] == UNDECIDED
+    assert ledger_with([(2, 0), (2, 1), (2, 2)]).answer[0] == Code.NONE
+    assert ledger_with([(2, 0), (2, 1)]).answer[0] == Code.UNDECIDED
 
 
 def test_one_arm_is_answered_by_its_fairness():
     assert ledger_with([(0, 0), (1, 0)], arms=1).answer[0] == 0
-    assert ledger_with([(2, 0)], arms=1).answer[0] == NONE_FAIR
-    assert ledger_with([(0, 0)], arms=1).answer[0] == UNDECIDED
+    assert ledger_with([(2, 0)], arms=1).answer[0] == Code.NONE
+    assert ledger_with([(0, 0)], arms=1).answer[0] == Code.UNDECIDED
 
 
 def test_both_ends_of_the_shares_count():
     rule = Rule(np.full((2, 2, 2), 0.5), 0.1, 0.05)
     ledger = open_ledger(rule)
     ledger.log_gap[0, :2, 0] = ledger.log_pair[0, 0, 0, 1] = rule.log_threshold
-    assert certificate(rule, ledger).answer[0] == UNDECIDED
+    assert certificate(rule, ledger).answer[0] == Code.UNDECIDED
     ledger.log_pair[0, 1, 0, 1] = rule.log_threshold
     assert certificate(rule, ledger).answer[0] == 0
     assert rule.log_threshold == pytest.approx(math.log(2 / 0.045))

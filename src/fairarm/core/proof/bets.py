@@ -16,11 +16,10 @@ from functools import cached_property
 
 import numpy as np
 
+from fairarm.core.answer import Code
 from fairarm.core.proof.region import SHARE_OF_DELTA, mixture, share_interval
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import DataError
-
-NONE_FAIR, UNDECIDED = -1, -2
 
 CONTENDERS = 3
 """Bets that an arm is beaten are made against this many arms: those that look best among the seemingly fair."""
@@ -100,7 +99,7 @@ class Ledger:
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """``answer`` (N,): an arm, NONE_FAIR or UNDECIDED. ``fair``, ``unfair`` (N, K).
+    """``answer`` (N,): an arm, Code.NONE or Code.UNDECIDED. ``fair``, ``unfair`` (N, K).
 
     ``high``, ``low`` (N, K): unfair on a proved side, ζ_k > E or ζ_k < −E. An unfair arm may be neither.
     ``beaten`` (N, K): compared with the answer, the arm is unfair or worse. A fair arm that is beaten is worse.
@@ -172,7 +171,7 @@ def certificate(rule: Rule, ledger: Ledger) -> Certificate:
     K = beaten.shape[-1]
     beaten[:, np.arange(K), np.arange(K)] = False
     best = above & below & (beaten.sum(axis=-1) == K - 1)
-    answer = np.where(best.any(axis=-1), best.argmax(axis=-1), np.where(fair.all(axis=-1), NONE_FAIR, UNDECIDED))
+    answer = np.where(best.any(axis=-1), best.argmax(axis=-1), np.where(fair.all(axis=-1), Code.NONE, Code.UNDECIDED))
     chosen = beaten[np.arange(len(answer)), np.maximum(answer, 0)] & (answer >= 0)[:, None]
     high, low = fair & below & ~above, fair & above & ~below
     return Certificate(answer.astype(np.int64), above & below, fair, high, low, chosen)

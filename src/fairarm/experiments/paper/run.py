@@ -15,8 +15,9 @@ from typing import Any, Literal
 import numpy as np
 
 from fairarm.algorithms import make_procedure
-from fairarm.algorithms.state import Answer, Reason
+from fairarm.algorithms.state import Reason
 from fairarm.catalog import load_problem
+from fairarm.core.answer import Code
 from fairarm.core.statistics import wilson_interval
 from fairarm.errors import DataError, OptionError
 from fairarm.experiments.paper.plan import PaperPoint
@@ -178,12 +179,12 @@ def run_point(point: PaperPoint, seed: int) -> FinishedPoint:
         rng = np.random.default_rng([seed, key, point.pulls])
         procedure = make_procedure(point.algorithm, world.problem, point.pulls, **point.options)
         state, costs, _ = replicate(procedure, world, each, rng, int(rng.integers(1 << 62)))
-        wrong = state.answer != (int(Answer.NONE) if best is None else best)
+        wrong = state.answer != world.truth().answer
         reasons = state.reason[:, best] if best is not None else np.full(each, Reason.NOT_REJECTED)
         totals += [
             wrong.sum(),
-            (state.answer == Answer.NONE).sum(),
-            (state.answer == Answer.UNDECIDED).sum(),
+            (state.answer == Code.NONE).sum(),
+            (state.answer == Code.UNDECIDED).sum(),
             (reasons != Reason.NOT_REJECTED).sum(),
             (reasons == Reason.UNFAIR).sum(),
         ]

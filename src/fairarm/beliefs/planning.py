@@ -1,0 +1,20 @@
+"""What to pull next by what is believed: the pulls that soonest tell apart what would overturn the answer."""
+
+from __future__ import annotations
+
+from fairarm.beliefs.beliefs import DesignBasis
+from fairarm.core.design.events import alternatives, plan_pulls
+from fairarm.core.types import FloatArray
+from fairarm.problem.problem import Problem
+
+DESIGN_DRAWS = 6
+"""Drawn truths whose alternatives are planned for."""
+
+
+def planned_pulls(
+    problem: Problem, basis: DesignBasis, outcomes: FloatArray, gaps: FloatArray, ahead: FloatArray, average: FloatArray
+) -> FloatArray:
+    """The next ``ahead`` (N,) pulls, (N, R, K), within the ``average`` cost: those that soonest tell apart what would
+    overturn the answer in the first few of the drawn truths (N, D, K)."""
+    events = alternatives(outcomes[:, :DESIGN_DRAWS], gaps[:, :DESIGN_DRAWS], problem.scaled_tolerance)
+    return plan_pulls(basis.counts, basis.noise, basis.laws, events, ahead, problem.cost_array, average)

@@ -1,0 +1,155 @@
+"""What is believed of each arm now, as numbers, and the answer that follows from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+
+from fairarm.beliefs.beliefs import Beliefs
+from fairarm.core.answer import Code
+from fairarm.core.design.events import best_fair_arm
+from fairarm.core.types import BoolArray, FloatArray, IntArray
+
+LIMITS = (0.025, 0.975)
+
+
+class Proof(IntEnum):
+    """What is certified of an arm: shown by a bound that holds whatever the truth, not by a posterior."""
+
+    NOTHING = 0
+    FAIR = 1
+    UNFAIR = 2
+    """Toward one of the groups; it is not proved which."""
+    WORSE = 3
+    UNFAIR_OR_WORSE = 4
+    """Not the answer, for one of the two reasons."""
+    UNFAIR_TO_FIRST = 5
+    UNFAIR_TO_SECOND = 6
+    """Unfair, and the first (second) group's outcome is proved to be the lower one."""
+
+    @property
+    def label(self) -> str:
+        """ "fair", "unfair", "worse", "unfair or worse", "nothing": in one word, whatever the side."""
+        unfair = self in (Proof.UNFAIR_TO_FIRST, Proof.UNFAIR_TO_SECOND)
+        return "unfair" if unfair else self.name.lower().replace("_", " ")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The answer that goes by probabilities, (n,) each."""
+
+    code: IntArray
+    """An arm's position, NONE, or UNDECIDED where an arm that must not be named is likelier than every answer."""
+    probability: FloatArray
+    """Of that answer; where it is UNDECIDED, that no arm is fair."""
+    gated: BoolArray
+    """An arm is more likely to be the best fair arm than the answer is to be right, but does not pass the gate."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What is believed of each arm, (n, K) unless said otherwise; nan where not computed."""
+
+    best: FloatArray
+    """The probability that the arm is the best fair one."""
+    none: FloatArray
+    """(n,): the probability that no arm is fair."""
+    fair: FloatArray
+    """The probability that the arm is fair."""
+    outcome_low: FloatArray
+    outcome_high: FloatArray
+    """95 % limits of the outcome."""
+    gap_low: FloatArray
+    gap_high: FloatArray
+    effective: FloatArray
+    largest_weight: FloatArray
+    overlap: FloatArray
+    unseen: FloatArray
+    """How well the rows speak for the arm (`Diagnostics`)."""
+    proof: IntArray
+    """A Proof."""
+    robust: BoolArray
+    """(n,): estimated by the doubly robust form, not by cell means."""
+
+    @classmethod
+    def unknown(cls, n: int, arms: int) -> Standing:
+        """Of runs whose algorithm has no beliefs, or before their first phase has closed."""
+        made: dict[str, Any] = {f.name: np.full((n, arms), np.nan) for f in fields(cls)}
+        made["none"] = np.full(n, np.nan)
+        made["proof"] = np.zeros((n, arms), dtype=np.int64)
+        made["robust"] = np.zeros(n, dtype=np.bool_)
+        return cls(**made)
+
+    def updated(self, which: BoolArray, fresh: Standing) -> Standing:
+        """With the replicates ``which`` replaced, in order, by those of ``fresh``."""
+        if which.all():
+            return fresh
+        made = {f.name: getattr(self, f.name).copy() for f in fields(self)}
+        for name, values in made.items():
+            values[which] = getattr(fresh, name)
+        return Standing(**made)
+
+    def of(self, replicate: int) -> Standing:
+        """One replicate, n = 1."""
+        return Standing(**{f.name: getattr(self, f.name)[replicate : replicate + 1] for f in fields(self)})
+
+    # ---- the answer ----
+
+    @property
+    def votes(self) -> FloatArray:
+        """The probability of each answer, (n, 1 + K): that no arm is fair, then that each arm is the best fair one."""
+        return np.concatenate([self.none[:, None], self.best], axis=1)
+
+    def choice(self, gate: float, heard: BoolArray | None = None) -> Choice:
+        """The most probable of "none" and the arms that pass the gate: those fair with at least this probability.
+
+        ``heard``, (n, K) or (K,): the arms that the rows speak for. Others are not named, but stand in the way: where one of
+        them is likelier than every answer that could be given, none is.
+        """
+        may = np.broadcast_to(True if heard is None else heard, self.best.shape)
+        allowed = np.where(may & (self.fair >= gate), self.best, -1.0)
+        votes = np.concatenate([self.none[:, None], allowed], axis=1)
+        first = votes.max(axis=1)
+        gated, blocked = (np.where(which, self.best, 0.0).max(axis=1) > first for which in (may, ~may))
+        code = np.where(blocked, Code.UNDECIDED, np.argmax(votes, axis=1) + int(Code.NONE))
+        return Choice(code, np.where(blocked, self.none, first), gated)
+
+    def likeliest(self) -> IntArray:
+        """The most probable answer whatever the gate, (n,): NONE or an arm."""
+        return np.asarray(np.argmax(self.votes, axis=1) + int(Code.NONE))
+
+    def runner_up(self, leader: IntArray) -> IntArray:
+        """The most probable answer but for ``leader`` (n,), NONE or an arm."""
+        others = np.arange(self.best.shape[1] + 1) != (leader - int(Code.NONE))[:, None]
+        return np.asarray(np.argmax(np.where(others, self.votes, -1.0), axis=1) + int(Code.NONE))
+
+    def probability(self, code: IntArray) -> FloatArray:
+        """Of the answers ``code`` (n,), NONE or an arm each."""
+        return np.take_along_axis(self.votes, (code - int(Code.NONE))[:, None], axis=1)[:, 0]
+
+
+def standing_of(beliefs: Beliefs, outcomes: FloatArray, gaps: FloatArray, tolerance: float) -> Standing:
+    """Probabilities and limits from draws (N, D, K)."""
+    N, _, K = outcomes.shape
+    best = best_fair_arm(outcomes, gaps, tolerance)
+    diagnostics = beliefs.diagnostics()
+    low, high = np.quantile(outcomes, LIMITS, axis=1)
+    gap_low, gap_high = np.quantile(gaps, LIMITS, axis=1)
+    return Standing(
+        best=(best[:, :, None] == np.arange(K)).mean(axis=1),
+        none=(best == Code.NONE).mean(axis=1),
+        fair=(np.abs(gaps) < tolerance).mean(axis=1),
+        outcome_low=low,
+        outcome_high=high,
+        gap_low=gap_low,
+        gap_high=gap_high,
+        effective=diagnostics.effective,
+        largest_weight=diagnostics.largest_weight,
+        overlap=diagnostics.overlap,
+        unseen=diagnostics.unseen,
+        proof=np.full((N, K), Proof.NOTHING, dtype=np.int64),
+        robust=np.full(N, beliefs.method == "doubly robust"),
+    )
