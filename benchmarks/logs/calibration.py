@@ -37,7 +37,7 @@ class Judged:
 def judge(kind: str, index: int, seed: int) -> Judged:
     rng = np.random.default_rng([seed, list(KINDS).index(kind), index])
     log = KINDS[kind](rng)
-    found = evaluate(log.problem, log.columns, confidence=CONFIDENCE, seed=index)
+    found = evaluate(log.problem, log.columns, columns=log.where, confidence=CONFIDENCE, seed=index)
     truth = list(zip(found.arms, log.outcomes, log.gaps, strict=True))
     outcome = sum(arm.outcome.low <= mu <= arm.outcome.high for arm, mu, _ in truth)
     gap = sum(arm.gap.low <= zeta <= arm.gap.high for arm, _, zeta in truth)

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.logs.worlds import STATES
-from fairarm import Arm, Code, Evaluation, LogMap, Outcome, Problem, Variable, evaluate, table
+from fairarm import Arm, Code, Evaluation, LogMap, Outcome, Problem, Scenario, Variable, evaluate, table
 
 HERE = Path(__file__).parent
 COLUMNS = ("S", "X", "V", "Y")
@@ -84,7 +84,7 @@ def with_pandas(path: Path) -> Evaluation:
     import pandas as pd
 
     counts = pd.read_parquet(path).groupby(list(COLUMNS)).size().reset_index(name="n")
-    return evaluate(replace(counted_problem(), log=LogMap(count="n")), counts)
+    return evaluate(counted_problem(), counts, columns=LogMap(count="n"))
 
 
 def _fetched(query: str) -> Any:
@@ -116,7 +116,7 @@ def counted_lines(sizes: list[int], folder: Path) -> list[str]:
 # ---- row by row ----
 
 
-def forest_arms(kind: str, rows: int) -> tuple[Problem, dict[str, Any], Callable[[], None]]:
+def forest_arms(kind: str, rows: int) -> tuple[Scenario, dict[str, Any], Callable[[], None]]:
     """Classifiers on five real inputs and the group; and their bare predict_proba over the same parts."""
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
@@ -145,7 +145,7 @@ def forest_arms(kind: str, rows: int) -> tuple[Problem, dict[str, Any], Callable
     edges = [("V", "Y"), *((x, y) for x in inputs[1:] for y in ("V", "Y")), ("S", "V"), ("S", "Y")]
     problem = Problem(
         name="streamed", variables=[*variables, Variable("Y", ("0", "1"))], graph=edges, sensitive="S", decision="V",
-        outcome=Outcome("Y", values=(0, 1)), tolerance=0.05, arms=arms, log=LogMap(propensity="p"),
+        outcome=Outcome("Y", values=(0, 1)), tolerance=0.05, arms=arms,
     )  # fmt: skip
     columns = {name: features[:, i] if i else features[:, 0].astype(int) for i, name in enumerate(inputs)}
     columns |= {"V": rng.random(rows) < 0.5, "Y": rng.integers(0, 2, rows), "p": np.full(rows, 0.5)}
@@ -155,10 +155,10 @@ def forest_arms(kind: str, rows: int) -> tuple[Problem, dict[str, Any], Callable
             for model in models:
                 model.predict_proba(features[start : start + (1 << 16)])
 
-    return problem, columns, bare
+    return Scenario(problem, columns=LogMap(propensity="p")), columns, bare
 
 
-def density_arms(rows: int) -> tuple[Problem, dict[str, Any], Callable[[], None]]:
+def density_arms(rows: int) -> tuple[Scenario, dict[str, Any], Callable[[], None]]:
     """Beta densities of a real decision whose shape depends on the group; and their bare log-densities."""
     from scipy import stats
 
@@ -184,7 +184,7 @@ def density_arms(rows: int) -> tuple[Problem, dict[str, Any], Callable[[], None]
             for k in range(5):
                 log_density(k, part)
 
-    return problem, columns, bare
+    return Scenario(problem), columns, bare
 
 
 def streamed_lines(rows: int, folder: Path) -> list[str]:
@@ -192,16 +192,16 @@ def streamed_lines(rows: int, folder: Path) -> list[str]:
     import pyarrow.parquet as pq
 
     lines = []
-    kinds: dict[str, Callable[[], tuple[Problem, dict[str, Any], Callable[[], None]]]] = {
+    kinds: dict[str, Callable[[], tuple[Scenario, dict[str, Any], Callable[[], None]]]] = {
         "five random forests, predict_proba": lambda: forest_arms("random forests", rows),
         "five logistic regressions, predict_proba": lambda: forest_arms("logistic", rows),
         "five beta densities, logpdf": lambda: density_arms(rows),
     }
     for kind, make in kinds.items():
-        problem, columns, bare = make()
+        scenario, columns, bare = make()
         path = folder / "rows.parquet"
         pq.write_table(pa.table(columns), path)
-        took = in_turn({"bare": bare, "ours": partial(evaluate, problem, path)}, 3)
+        took = in_turn({"bare": bare, "ours": partial(evaluate, scenario, path)}, 3)
         micro = 1e6 * (took["ours"] - took["bare"]) / rows
         lines.append(
             f"| {kind} | {took['bare']:.2f} s | {took['ours']:.2f} s | {took['ours'] / took['bare']:.2f} | {micro:.1f} µs |"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ class Logged:
     columns: dict[str, Any]
     outcomes: FloatArray
     gaps: FloatArray
+    where: LogMap = field(default_factory=LogMap)
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,8 @@ def heavy_weights(rng: np.random.Generator) -> Logged:
     y = (rng.random(n) < chance(s, x, v)).astype(np.int64)
     columns = {"S": np.array(GROUPS, dtype=object)[s], "X": x, "V": v, "Y": y, "p": np.where(v == 1, p, 1 - p)}
     means = np.array([[_mean(rule, chance, t) for t in (0, 1)] for rule in rules])
-    return Logged(_real_problem(rules), columns, means.mean(axis=1), means[:, 0] - means[:, 1])
+    truth = (means.mean(axis=1), means[:, 0] - means[:, 1])
+    return Logged(_real_problem(rules), columns, *truth, where=LogMap(propensity="p"))
 
 
 def _logistic(z: Any) -> Any:
@@ -160,7 +162,6 @@ def _real_problem(rules: list[Callable[[Any, Any], Any]]) -> Problem:
         outcome=Outcome("Y", values=(0, 1)),
         tolerance=0.1,
         arms=[arm(k) for k in range(len(rules))],
-        log=LogMap(propensity="p"),
     )
 
 

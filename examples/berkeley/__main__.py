@@ -46,7 +46,7 @@ def standardised_gap() -> float:
 
 
 def main() -> Evaluation:
-    found = evaluate(load_problem(HERE / "problem.toml").problem, HERE / "admissions.csv")
+    found = evaluate(load_problem(HERE / "problem.toml"), HERE / "admissions.csv")
     print(f"plain gap {plain_gap():+.3f}, within departments {standardised_gap():+.3f}")
     for arm in found.arms:
         print(

@@ -108,7 +108,6 @@ def problem(arms: list[Arm]) -> Problem:
         outcome=Outcome("profit", low=0, high=1),
         tolerance=0.05,
         arms=arms,
-        log=LogMap(propensity="chance"),
     )
 
 
@@ -142,7 +141,7 @@ def truth(arms: list[Arm], test: pd.DataFrame) -> list[Rule]:
 def main(rows: int = ROWS, seed: int = 1) -> tuple[Evaluation, list[Rule]]:
     arms = candidates(people("data"))
     test = people("test")
-    found = evaluate(problem(arms), log_of(test, rows, seed))
+    found = evaluate(problem(arms), log_of(test, rows, seed), columns=LogMap(propensity="chance"))
     rules = truth(arms, test)
     for arm, rule in zip(found.arms, rules, strict=True):
         print(

@@ -45,11 +45,11 @@ def write_log(path: Path, rows: int, seed: int = 1) -> Truth:
 def main(rows: int = ROWS) -> tuple[Evaluation, Truth]:
     """What the log says, with nothing declared but the arms and the graph's mechanisms; and the truth."""
     problem = load_problem("hepar2").problem
-    asked = replace(problem, shares=None, context=None, log=LogMap(made_by=problem.arm_names[0]))
+    asked = replace(problem, shares=None, context=None)
     with TemporaryDirectory() as folder:
         path = Path(folder) / "hepar2.parquet"
         truth = write_log(path, rows)
-        found = evaluate(asked, path)
+        found = evaluate(asked, path, columns=LogMap(made_by=problem.arm_names[0]))
     for arm, mu, zeta in zip(found.arms, truth.outcomes, truth.gaps, strict=True):
         print(
             f"{arm.name:10} outcome {arm.outcome.value:.4f} ({arm.outcome.low:.4f} to {arm.outcome.high:.4f}), truth {mu:.4f}; "

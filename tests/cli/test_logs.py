@@ -352,7 +352,7 @@ def test_a_fitted_arm_decides_by_the_table_of_the_log_in_the_world_too(tmp_path:
     """The gap is then (0.7 - 0.4) (0.9 - 0.2) (0.8 - 0.4) = 0.084; by the world's own table it would be 0."""
     problem, log = fitted_problem(tmp_path)
     scenario = load_problem(str(problem))
-    read = read_log(scenario.problem, str(log))
+    read = read_log(scenario, str(log))
     found = identify(read.problem, scenario.world, pulls=500, log=read.batch)
     assert found.truth is not None
     assert found.truth.gaps == pytest.approx([0.084, 0.0], abs=1e-3)

@@ -101,7 +101,7 @@ def test_it_is_what_pool_believes_after_the_same_rows() -> None:
 
 
 def test_cut_sums_of_cells_are_sums_over_rows() -> None:
-    asked, rows = problem(log=LogMap(arm="arm")), rows_of(300, 4)
+    asked, rows = problem(), rows_of(300, 4)
     arms = np.array(["old", "even"], dtype=object)[np.random.default_rng(4).integers(0, 2, 300)]
     made = cells_by_group(CellEvidence.empty(asked).add(batch(asked, {**rows, "arm": arms})))
     found = cut_sums(asked, made, 0.01)
@@ -127,13 +127,12 @@ def test_certified_intervals_hold_for_all_arms_at_once(how: str) -> None:
     if how == "real outcome":
         finite = {name: v for name, v in asked.variables.items() if name != "Y"}
         asked = replace(asked, outcome=Outcome("Y", low=0, high=1), variables=finite)
-    if how == "rows":
-        asked = replace(asked, log=LogMap(propensity="p"))
+    where = LogMap(propensity="p") if how == "rows" else LogMap()
     wrong = 0
     for seed in range(60):
         rows = rows_of(300, seed)
         rows["p"] = np.array(MECHANISMS["old"])[rows["X"], rows["V"]]
-        found = evaluate(asked, rows)
+        found = evaluate(asked, rows, columns=where)
         wrong += not all(
             arm.outcome.certified_low <= mu <= arm.outcome.certified_high and arm.gap.certified_low <= zeta <= arm.gap.certified_high
             for arm, mu, zeta in zip(found.arms, outcomes, gaps, strict=True)
@@ -220,24 +219,25 @@ def test_support_says_whether_the_log_can_speak() -> None:
         never,
         arms=[Arm("old", table("V", [], [0.0, 0.5, 0.5])), never.arms[1]],
         deployed=None,
-        log=LogMap(propensity="p"),
     )
     last = evaluate(
-        alone, {**{name: values[kept] for name, values in rows.items()}, "p": np.full(int(kept.sum()), 0.5)}
+        alone,
+        {**{name: values[kept] for name, values in rows.items()}, "p": np.full(int(kept.sum()), 0.5)},
+        columns=LogMap(propensity="p"),
     )
     assert last.arm != "last"
 
 
 def test_what_to_pull_next_keeps_the_budget() -> None:
     scenario = load_problem("ad-marketplace")
-    asked = replace(scenario.problem, log=LogMap(arm="arm"))
+    asked = scenario.problem
     counts = np.zeros((len(asked.regimes), len(asked.arms)), dtype=np.int64)
     counts[0, 0] = 300
     assert scenario.world is not None
     pulled = scenario.world.pull(Request(asked.arm_names, asked.regimes, counts), np.random.default_rng(1)).labels(
         asked
     )
-    found = evaluate(replace(asked, log=LogMap(arm="arm", count="count")), pulled)
+    found = evaluate(asked, pulled, columns=LogMap(arm="arm", count="count"))
     assert sum(line.share for line in found.next_pulls) == pytest.approx(1.0, abs=0.02)
     cost = sum(
         line.share * asked.cost_array[asked.regimes.index(line.regime), asked.arm_index(line.arm)] for line in found.next_pulls
@@ -371,9 +371,9 @@ def test_options_and_empty_logs_are_refused() -> None:
         evaluate(problem(), rows_of(10, 1), confidence=1.0)
     with pytest.raises(DataError, match="No row of the log"):
         evaluate(problem(), {**rows_of(10, 1), "Y": [None] * 10})
-    unknown = problem(arms=[Arm("old", Unknown("V", ("X",)))], log=LogMap(propensity="p"))
+    unknown = problem(arms=[Arm("old", Unknown("V", ("X",)))])
     with pytest.raises(DataError, match="every input is finite"):
-        evaluate(unknown, {**rows_of(10, 1), "p": [0.5] * 10})
+        evaluate(unknown, {**rows_of(10, 1), "p": [0.5] * 10}, columns=LogMap(propensity="p"))
 
 
 def test_law_estimated_ignores_what_is_declared() -> None:
@@ -417,15 +417,13 @@ def test_an_arm_of_doubtful_fairness_is_not_named() -> None:
         arms=[problem().arms[1]],
         mechanisms=[],
         deployed=None,
-        log=LogMap(propensity="p"),
     )
     rows["p"] = np.array(MECHANISMS["old"])[rows["X"], rows["V"]]
-    found = evaluate(asked, rows, min_fair_probability=0.999)
+    found = evaluate(asked, rows, columns=LogMap(propensity="p"), min_fair_probability=0.999)
     assert 0.01 < found.arms[0].fair_probability < 0.999
     assert found.status == "NO_FAIR_ARM"
-    assert evaluate(asked, rows, min_fair_probability=0.0).arm == (
-        "new" if found.arms[0].fair_probability > 0.5 else None
-    )
+    free = evaluate(asked, rows, columns=LogMap(propensity="p"), min_fair_probability=0.0)
+    assert free.arm == ("new" if found.arms[0].fair_probability > 0.5 else None)
 
 
 def test_sparse_cells_with_a_fitted_rule_are_noted() -> None:
@@ -486,10 +484,10 @@ def test_a_logging_rule_that_did_not_run_is_noticed_row_by_row(how: str) -> None
         tolerance=0.1,
         arms=arms,
         deployed="flat",
-        log=LogMap(propensity="p") if how == "propensities" else LogMap(),
     )  # fmt: skip
+    where = LogMap(propensity="p") if how == "propensities" else LogMap()
     rows = {"S": rng.choice(["a", "b"], n), "X": x, "Y": rng.integers(0, 2, n), "p": np.full(n, 0.5)}
-    sound = evaluate(asked, {**rows, "V": rng.integers(0, 2, n)})
+    sound = evaluate(asked, {**rows, "V": rng.integers(0, 2, n)}, columns=where)
     assert sound.findings == ()
-    found = evaluate(asked, {**rows, "V": (rng.random(n) < chance).astype(np.int64)})
+    found = evaluate(asked, {**rows, "V": (rng.random(n) < chance).astype(np.int64)}, columns=where)
     assert "decisions-do-not-fit" in [f.name for f in found.findings] and found.certified_by is None

@@ -38,9 +38,8 @@ def evaluated(logging: Table, child: Table, propensity: bool = False) -> Evaluat
         mechanisms=[child],
         deployed="logging",
         shares={"0": 0.5, "1": 0.5},
-        log=LogMap(propensity="p") if propensity else LogMap(),
     )
-    return evaluate(problem, columns)
+    return evaluate(problem, columns, columns=LogMap(propensity="p") if propensity else None)
 
 
 def certified(found: Evaluation) -> list[bool]:

@@ -81,7 +81,7 @@ KINDS = ("parquet", "csv", "dask parquet", "dask csv", "pyarrow", "pandas", "pol
 def test_rows_are_left_out_and_counted_by_value(kind: str, by_rows: bool, tmp_path: Path) -> None:
     source, engine = forms(tmp_path, COLUMNS)[kind]
     drop = {"S": ["U", ""], "test": ["True"], "code": ["9007199254740993", "x"], "score": ["-99.0"]}
-    reader = LogReader(replace(BASE, log=LogMap(drop=drop)), open_log(source, engine=engine))
+    reader = LogReader(BASE, open_log(source, engine=engine), LogMap(drop=drop))
     total = sum(part.batch.total for part in reader.chunks(4)) if by_rows else reader.cells().batch.total
     counts = {(part.column, part.value): part.rows for part in reader.dropped}
     assert counts == {
@@ -96,17 +96,17 @@ def test_rows_are_left_out_and_counted_by_value(kind: str, by_rows: bool, tmp_pa
 
 def test_a_value_that_no_row_has_is_on_record_only() -> None:
     rows = {"S": ["a", "b"] * 20, "V": ["no", "yes", "yes", "no"] * 10, "Y": [1, 0] * 20}
-    found = evaluate(replace(BASE, log=LogMap(drop={"S": ["U", ""]})), rows)
+    found = evaluate(BASE, rows, columns=LogMap(drop={"S": ["U", ""]}))
     assert [part.rows for part in found.dropped] == [0, 0]
     assert "rows-left-out" not in [f.name for f in found.findings]
     assert not any("on purpose" in text for text in found.assumptions)
-    late = LogReader(replace(BASE, log=LogMap(drop={"Y": ["x"]})), open_log(rows))
+    late = LogReader(BASE, open_log(rows), LogMap(drop={"Y": ["x"]}))
     late.cells()
     assert late.findings() == []
 
 
 def test_lines_that_stand_for_rows_are_counted_as_rows() -> None:
-    reader = LogReader(replace(BASE, log=LogMap(count="n", drop={"S": ["U"]})), open_log(COLUMNS))
+    reader = LogReader(BASE, open_log(COLUMNS), LogMap(count="n", drop={"S": ["U"]}))
     assert reader.dropped == (Dropped("S", "U", 6),) and reader.rows == 6
     reader.cells()
     assert reader.rows == 14
@@ -121,7 +121,7 @@ def test_what_is_left_out_is_left_out_of_duplicates_and_of_the_newest_time() -> 
         "at": [0.0, 1.0, 2.0, 9e9, 9e9],
     }
     log = LogMap(drop={"S": ["U"]}, row_id="id", time="at", outcome_within=1.5)
-    found = evaluate(replace(BASE, log=log), columns)
+    found = evaluate(BASE, columns, columns=log)
     names = [f.name for f in found.findings]
     assert "outcomes-not-due" in names and "duplicate-rows" not in names
     assert (found.rows, found.used, found.dropped[0].rows) == (5, 1, 2)
@@ -142,7 +142,7 @@ def test_what_is_left_out_is_left_out_of_duplicates_and_of_the_newest_time() -> 
 )
 def test_a_value_that_counts_is_not_left_out(drop: Any, message: str) -> None:
     with pytest.raises(ProblemError, match=message):
-        replace(BASE, log=LogMap(arm="arm", labels={"S": {"F": "a"}}, drop=drop))
+        LogMap(arm="arm", labels={"S": {"F": "a"}}, drop=drop).check(BASE)
 
 
 def test_a_number_in_the_range_is_not_left_out() -> None:
@@ -150,18 +150,18 @@ def test_a_number_in_the_range_is_not_left_out() -> None:
         BASE, outcome=Outcome("Y", low=0, high=10), variables=[v for k, v in BASE.variables.items() if k != "Y"]
     )
     with pytest.raises(ProblemError, match="declared range"):
-        replace(real, log=LogMap(drop={"Y": ["7"]}))
-    assert replace(real, log=LogMap(drop={"Y": ["-1"]})).log.drop
+        LogMap(drop={"Y": ["7"]}).check(real)
+    LogMap(drop={"Y": ["-1"]}).check(real)
 
 
 def test_an_unknown_column_is_an_error() -> None:
     with pytest.raises(DataError, match="no column 'sax'"):
-        evaluate(replace(BASE, log=LogMap(drop={"sax": ["U"]})), COLUMNS)
+        evaluate(BASE, COLUMNS, columns=LogMap(drop={"sax": ["U"]}))
 
 
 def test_rows_chosen_by_their_outcome_void() -> None:
     columns = {"S": ["a", "b"] * 50, "V": ["no", "yes", "yes", "no"] * 25, "Y": ["0", "1", "1", "lost"] * 25}
-    found = evaluate(replace(BASE, log=LogMap(drop={"Y": ["lost"]})), columns)
+    found = evaluate(BASE, columns, columns=LogMap(drop={"Y": ["lost"]}))
     assert "left-out-after-the-decision" in [f.name for f in found.findings if f.voids]
     assert found.certified_by is None
 
@@ -188,7 +188,7 @@ CHOSEN: dict[str, list[Any]] = {
     ],
 )
 def test_rows_chosen_by_their_decision_void(log: LogMap) -> None:
-    reader = LogReader(replace(BASE, log=log), open_log(CHOSEN))
+    reader = LogReader(BASE, open_log(CHOSEN), log)
     found = [f for f in reader.findings() if f.name == "left-out-after-the-decision"]
     assert len(found) == 1 and found[0].voids and found[0].rows == sum(part.rows for part in reader.dropped) > 0
     assert not reader.unplaced
@@ -197,7 +197,7 @@ def test_rows_chosen_by_their_decision_void(log: LogMap) -> None:
 def test_it_is_said_that_a_column_must_have_been_known_before_the_decision() -> None:
     rest = "this holds if 'status' was known before the decision and did not follow from it"
     columns = CHOSEN | {"V": ["no", "yes", "yes", "no"] * 50}
-    found = evaluate(replace(BASE, log=LogMap(drop={"status": ["cancelled"]})), columns)
+    found = evaluate(BASE, columns, columns=LogMap(drop={"status": ["cancelled"]}))
     assert sum(rest in line for line in found.assumptions) == 1
     assert "left-out-after-the-decision" not in [f.name for f in found.findings]
     for log in (
@@ -205,7 +205,7 @@ def test_it_is_said_that_a_column_must_have_been_known_before_the_decision() -> 
         LogMap(arm="policy", drop={"arm": ["trial"]}),
         LogMap(drop={"status": ["x"]}),
     ):
-        told = evaluate(replace(BASE, log=log), columns).assumptions
+        told = evaluate(BASE, columns, columns=log).assumptions
         assert not any("known before the decision" in line for line in told)
 
 
@@ -246,16 +246,16 @@ def test_every_output_says_what_was_left_out(tmp_path: Path) -> None:
     document = json.loads(CliRunner().invoke(app, ["evaluate", str(problem), str(log), "--json"]).stdout)
     assert document["dropped"] == [{"column": "S", "value": "U", "rows": 7}]
     assert (document["rows"], document["used"]) == (127, 120) and document["certified_by"]
-    found = read_log(read_problem(problem)[0], str(log))
+    found = read_log(read_problem(problem), str(log))
     assert found.dropped == (Dropped("S", "U", 7),) and found.batch.total == 120
 
 
 def test_it_is_written_back_as_it_was_read(tmp_path: Path) -> None:
     (tmp_path / "p.toml").write_text(FILE)
-    problem = read_problem(tmp_path / "p.toml")[0]
-    write_problem(problem, tmp_path / "again.toml")
-    assert read_problem(tmp_path / "again.toml")[0].log == problem.log
-    assert problem.log.drop == {"S": ["U"]}
+    read = read_problem(tmp_path / "p.toml")
+    write_problem(read, tmp_path / "again.toml")
+    assert read_problem(tmp_path / "again.toml") == read
+    assert read.columns.drop == {"S": ["U"]}
 
 
 @pytest.mark.parametrize(
@@ -267,5 +267,5 @@ def test_it_is_written_back_as_it_was_read(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_a_column_has_one_role(roles: Any) -> None:
     with pytest.raises(FairarmError, match="one role"):
-        replace(BASE, log=LogMap(**roles))
-    assert replace(BASE, log=LogMap(arm="V", time="S")).log.arm == "V"
+        LogMap(**roles).check(BASE)
+    LogMap(arm="V", time="S").check(BASE)

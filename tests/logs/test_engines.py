@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairarm import Arm, Code, Constraint, Evaluation, LogMap, Outcome, Problem, Variable, evaluate, table
+from fairarm import Arm, Code, Constraint, Evaluation, LogMap, Outcome, Problem, Scenario, Variable, evaluate, table
 
 pytestmark = pytest.mark.xdist_group("servers")
 
@@ -27,7 +27,7 @@ COUNTED = Problem(
 )
 
 
-def streamed() -> Problem:
+def streamed() -> Scenario:
     def arm(name: str, slope: float) -> Arm:
         def log_prob(columns: Any) -> Any:
             p = 1 / (1 + np.exp(-slope * columns["Z"]))
@@ -35,7 +35,7 @@ def streamed() -> Problem:
 
         return Arm(name, Code("V", ("Z",), log_prob))
 
-    return Problem(
+    problem = Problem(
         name="engines",
         variables=[Variable("S", ("a", "b")), Variable("Z", low=-6, high=6), Variable("V", ("no", "yes"))],
         graph=[("S", "Z"), ("Z", "V"), ("Z", "Y"), ("V", "Y")],
@@ -44,8 +44,8 @@ def streamed() -> Problem:
         outcome=Outcome("Y", low=0, high=5),
         tolerance=0.5,
         arms=[arm("flat", 0.0), arm("steep", 1.0)],
-        log=LogMap(propensity="p"),
     )
+    return Scenario(problem, columns=LogMap(propensity="p"))
 
 
 @pytest.fixture(scope="module")
@@ -146,15 +146,15 @@ def test_obps_dictionary_is_a_log() -> None:
         "expected_reward": None,
         "pscore": np.full(n, 0.5),
     }
-    flat = streamed()
+    flat = streamed().problem
     problem = replace(
         flat,
         variables={**flat.variables, "V": Variable("V", ("0", "1")), "S": Variable("S", ("0", "1"))},
         groups=("0", "1"),
         outcome=Outcome("Y", low=0, high=1),
         constraints=[Constraint.gap("0", "1", 0.1)],
-        log=LogMap(columns={"S": "context_0", "Z": "context_1", "V": "action", "Y": "reward"}, propensity="pscore"),
     )
-    found = evaluate(problem, feedback)
+    where = LogMap(columns={"S": "context_0", "Z": "context_1", "V": "action", "Y": "reward"}, propensity="pscore")
+    found = evaluate(problem, feedback, columns=where)
     assert found.used == n
     assert found.arms[0].outcome.low <= 0.45 <= found.arms[0].outcome.high

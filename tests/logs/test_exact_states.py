@@ -82,8 +82,8 @@ def test_what_is_left_out_is_the_same_number_and_no_other(frame: str, kind: str,
         "Y": [0] * 5,
         "x": pa.array([first, second, second, third, None], dtype),
     }
-    problem = replace(SMALL, log=LogMap(drop={"x": [named, "123.25", "not", "1e199", "1e999999999"]}))
-    reader = LogReader(problem, open_log(FRAMES[frame](pa.table(columns))))
+    where = LogMap(drop={"x": [named, "123.25", "not", "1e199", "1e999999999"]})
+    reader = LogReader(SMALL, open_log(FRAMES[frame](pa.table(columns))), where)
     assert [part.rows for part in reader.dropped] == [2, 0, 0, 0, 0]
     assert reader.dropped[1].text == "x = 123.25: 0 rows (no such row)"
     total = sum(part.batch.total for part in reader.chunks(100)) if by_rows else reader.cells().batch.total

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import replace
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -280,5 +279,5 @@ def test_a_column_that_is_read_but_not_everywhere_is_an_error_in_an_answer(tmp_p
     rows = {"S": ["a", "b"], "V": ["no", "yes"], "Y": [0.5, 1.0]}
     paths = parquet(tmp_path, [pa.table(rows | {"n": [1, 2]}), pa.table(rows)])
     with pytest.raises(DataError, match=r"'n' cannot be used: it is in .*0.parquet and not in .*1.parquet"):
-        evaluate(replace(BASE, log=LogMap(count="n")), paths, engine=engine)
+        evaluate(BASE, paths, engine=engine, columns=LogMap(count="n"))
     assert evaluate(BASE, paths, engine=engine).used == 4

@@ -32,7 +32,7 @@ BASE = Problem(
 
 
 def reader(columns: dict[str, Any], log: LogMap | None = None, problem: Problem = BASE) -> LogReader:
-    return LogReader(replace(problem, log=log or LogMap()), open_log(columns))
+    return LogReader(problem, open_log(columns), log or LogMap())
 
 
 def good(n: int = 4) -> dict[str, list[Any]]:
@@ -185,7 +185,7 @@ def test_a_missing_column_is_named_with_the_way_out() -> None:
 )
 def test_a_map_that_does_not_fit_the_problem_is_refused(log: dict[str, Any]) -> None:
     with pytest.raises(ProblemError):
-        replace(BASE, log=LogMap(**log))
+        LogMap(**log).check(BASE)
 
 
 def test_values_are_matched_to_states_as_they_are_written() -> None:
@@ -225,7 +225,7 @@ def test_a_propensity_that_cannot_be_is_left_out_and_voids(tiny: float) -> None:
         "V": rng.choice(["no", "yes"], n).tolist(),
         "Y": rng.integers(0, 2, n).tolist(),
     }
-    found = evaluate(replace(BASE, log=LogMap(propensity="p")), {**columns, "p": [0.5] * (n - 1) + [tiny]})
+    found = evaluate(BASE, {**columns, "p": [0.5] * (n - 1) + [tiny]}, columns=LogMap(propensity="p"))
     assert all(np.isfinite(arm.outcome.value) and np.isfinite(arm.gap.value) for arm in found.arms)
     by_name = {f.name: f for f in found.findings}
     name = "incredible-propensities"
@@ -249,7 +249,7 @@ def test_lines_that_stand_for_many_rows_make_small_propensities_credible() -> No
 def test_counts_that_do_not_fit_are_refused(counts: list[Any], log: LogMap) -> None:
     """They used to overflow: 8 lines of 2^61 rows were none at all."""
     with pytest.raises(DataError, match=r"'n'.*4398046511104|2305843009213693952 not in range") as caught:
-        evaluate(replace(BASE, log=log), {**good(8), "p": [0.5] * 8, "n": counts})
+        evaluate(BASE, {**good(8), "p": [0.5] * 8, "n": counts}, columns=log)
     assert "\n" not in str(caught.value)
 
 
@@ -260,7 +260,7 @@ def test_rows_in_all_are_limited(log: LogMap, drop: dict[str, list[str]]) -> Non
     columns = {**good(n), "p": [0.5] * n, "n": [2**42] * n}
     columns["S"] = ["a", "b", "U", "U"] * (n // 4) if drop else columns["S"]
     with pytest.raises(DataError, match=r"too large to be summed|more than 9007199254740992 rows"):
-        evaluate(replace(BASE, log=replace(log, drop=drop)), columns)
+        evaluate(BASE, columns, columns=replace(log, drop=drop))
 
 
 @pytest.mark.parametrize("count", [1.5, None, "x", -1])
@@ -268,12 +268,12 @@ def test_an_error_before_the_first_usable_row_is_said(count: Any) -> None:
     """It used to be hidden behind "no usable row"."""
     for log in (LogMap(propensity="p", count="n"), LogMap(count="n")):
         with pytest.raises(DataError, match=r"'n'.*whole number|'n'.*numbers are needed"):
-            evaluate(replace(BASE, log=log), {**good(40), "p": [0.5] * 40, "n": [count] * 40})
+            evaluate(BASE, {**good(40), "p": [0.5] * 40, "n": [count] * 40}, columns=log)
 
 
 def test_percentages_are_named_as_the_cause() -> None:
     with pytest.raises(DataError, match=r"impossible-propensities.*a percentage is to be divided by 100.*50\.0"):
-        evaluate(replace(BASE, log=LogMap(propensity="p")), {**good(40), "p": [50.0] * 40})
+        evaluate(BASE, {**good(40), "p": [50.0] * 40}, columns=LogMap(propensity="p"))
 
 
 def test_a_belief_that_is_not_finite_is_no_answer() -> None:
@@ -314,7 +314,7 @@ def test_offsets_from_utc_do_not_choose_a_group() -> None:
     ]
     n = len(instants)
     columns = {"S": ["a"] * n + ["b"] * n, "V": ["no", "yes"] * n, "Y": [0, 1, 1, 0] * (n // 2), "at": texts}
-    found = evaluate(replace(BASE, log=LogMap(time="at", outcome_within=3600.0)), columns)
+    found = evaluate(BASE, columns, columns=LogMap(time="at", outcome_within=3600.0))
     assert {f.name: f.rows for f in found.findings if "time" in f.name or "due" in f.name} == {"outcomes-not-due": 60}
     assert [group.rows for group in found.observed] == [n - 30, n - 30]
 
@@ -354,9 +354,8 @@ def test_an_outcome_beyond_the_range_is_shown_as_it_is() -> None:
 def test_times_with_and_without_a_zone_in_one_column_are_an_error(frame: Any) -> None:
     times = [datetime(2026, 1, 1), datetime(2026, 1, 1, tzinfo=UTC)] * 2
     columns = frame({**good(), "at": np.array(times, dtype=object)})
-    log = replace(BASE, log=LogMap(time="at", outcome_within=10.0))
     with pytest.raises(DataError, match=r"'at'.*with a zone and times without"):
-        LogReader(log, open_log(columns)).cells()
+        reader(columns, LogMap(time="at", outcome_within=10.0)).cells()
 
 
 def test_columns_called_like_our_own_are_refused() -> None:

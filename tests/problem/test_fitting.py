@@ -252,7 +252,7 @@ table = [0.25, 0.75]
 
 
 def test_an_arm_without_a_table_in_a_file(tmp_path: Path) -> None:
-    problem, _ = parse_problem(FILE, "file", tmp_path)
+    problem, *_ = parse_problem(FILE, "file", tmp_path)
     assert problem.unknown_arms == ("old", "blind")
     assert problem.arms[0] == Arm("old", Unknown("V", ("S", "Z")))
     assert problem.arms[1] == Arm("blind", Unknown("V", ()))

@@ -17,7 +17,6 @@ from fairarm import (
     Constraint,
     ContextLaw,
     ContextSample,
-    LogMap,
     Outcome,
     Problem,
     Table,
@@ -234,7 +233,7 @@ def test_batch_refuses(change: dict[str, Any], expected: str) -> None:
 
 
 def full(**changes: Any) -> Problem:
-    """With everything that a change could lose: costs, shares, a fitted mechanism, a log map, what is deployed."""
+    """With everything that a change could lose: costs, shares, a fitted mechanism, what is deployed."""
     fitted = Table.fitted("X", ("S", "Z"), np.array([[[3, 1], [5, 2]], [[0, 4], [7, 7]]]))
     known: dict[str, Any] = {
         "mechanisms": [fitted],
@@ -242,20 +241,20 @@ def full(**changes: Any) -> Problem:
         "budget": 0.5,
         "deployed": "one",
         "groups": ("1", "0"),
-        "log": LogMap(columns={"Y": "paid"}, arm="rule", planned={"one": 1.0}),
+        "needs_columns": True,
         "description": "kept",
     }
     return problem(**{**known, **changes})
 
 
 def same(left: Problem, right: Problem) -> bool:
-    """Equal, and the counts of fitted tables too, which equality leaves out."""
+    """Equal, and what equality leaves out too: the counts of fitted tables, and whether a log map goes with it."""
 
     def counts(made: Problem) -> list[Any]:
         tables = [*(arm.mechanism for arm in made.arms), *made.mechanisms.values()]
         return [None if t.counts is None else t.counts.tolist() for t in tables]  # type: ignore[attr-defined]
 
-    return left == right and counts(left) == counts(right)
+    return left == right and counts(left) == counts(right) and left.needs_columns == right.needs_columns
 
 
 def test_with_tolerance_is_the_problem_made_anew() -> None:
@@ -314,19 +313,14 @@ def test_with_arms_that_need_other_columns() -> None:
 )
 def test_with_arms_refuses(arms: Any, costs: Any, expected: str) -> None:
     with pytest.raises(ProblemError, match=expected):
-        full(deployed=None if arms == [] else "one", log=LogMap()).with_arms(arms, costs=costs)
+        full(deployed=None if arms == [] else "one").with_arms(arms, costs=costs)
 
 
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"log": LogMap(made_by="one")}, "it made the log"),
-        ({"log": LogMap(arm="rule", planned={"one": 0.5, "two": 0.5})}, "the log has rows of it"),
-        ({"log": LogMap(arm="rule", labels={"arm": {"A": "one"}})}, "the log has rows of it"),
-        (
-            {"context": ContextSample("one", {name: np.array([0, 1]) for name in "SXZV"}), "log": LogMap()},
-            "it made the context sample",
-        ),
+        ({"deployed": "one"}, "it is the deployed one"),
+        ({"context": ContextSample("one", {name: np.array([0, 1]) for name in "SXZV"})}, "it made the context sample"),
     ],
 )
 def test_an_arm_that_something_rests_on_cannot_leave(changes: dict[str, Any], expected: str) -> None:

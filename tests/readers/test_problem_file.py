@@ -215,7 +215,7 @@ def test_malformed_files_are_refused_promptly_and_in_little_memory(tmp_path: Pat
 
 
 def test_base_means_what_it_says(tmp_path: Path) -> None:
-    problem, network = parse_problem(BASE, "base", tmp_path)
+    problem, network, _ = parse_problem(BASE, "base", tmp_path)
     assert problem.groups == ("b", "a") and problem.shares == (0.75, 0.25)
     assert problem.costs == ((0, 0, 0), (1, 3, 2))  # natural, forced b, forced a
     assert problem.outcome.values == (0, 10) and problem.gap_tolerance == 1.5
@@ -230,8 +230,8 @@ CONSTRAINED = BASE.replace("tolerance = 1.5", "constraints = [{ tolerance = 1.5,
 
 def test_another_tolerance_is_put_into_the_constraint_of_the_file(tmp_path: Path) -> None:
     """One idea with `Problem.with_tolerance`."""
-    known, _ = parse_problem(CONSTRAINED, "base", tmp_path)
-    changed, _ = parse_problem(CONSTRAINED, "base", tmp_path, 0.5)
+    known, *_ = parse_problem(CONSTRAINED, "base", tmp_path)
+    changed, *_ = parse_problem(CONSTRAINED, "base", tmp_path, 0.5)
     assert changed == known.with_tolerance(0.5) and changed.gap_tolerance == 0.5
     turned = CONSTRAINED.replace("b = 1, a = -1", "a = -1, b = 1")
     assert parse_problem(turned, "base", tmp_path, 0.5)[0].constraints[0].weights == (("a", -1.0), ("b", 1.0))
@@ -275,7 +275,7 @@ def test_written_problem_reads_again_equal(name: str, tmp_path: Path) -> None:
     scenario = load_problem(name)
     path = tmp_path / "again.toml"
     write_problem(scenario.problem, path, scenario.world.network)  # type: ignore[union-attr]
-    problem, network = read_problem(path)
+    problem, network, _ = read_problem(path)
     assert problem == scenario.problem
     assert network is not None and network.tables == scenario.world.network.tables  # type: ignore[union-attr]
     assert load_problem(path).world.truth().gaps.tolist() == scenario.world.truth().gaps.tolist()  # type: ignore[union-attr]
@@ -318,8 +318,8 @@ def test_what_a_file_leaves_out_can_come_from_its_world(tmp_path: Path) -> None:
     head = BASE[:start].split("[problem.states]")[0]
     for key in ("edges", "shares"):
         head = "\n".join(line for line in head.split("\n") if not line.startswith(key))
-    short, _ = parse_problem(f"{head}from_world = true\n{arms}{world}", "short", tmp_path)
-    full, _ = parse_problem(BASE, "full", tmp_path)
+    short, *_ = parse_problem(f"{head}from_world = true\n{arms}{world}", "short", tmp_path)
+    full, *_ = parse_problem(BASE, "full", tmp_path)
     assert short.shares == full.shares and short.observed and set(short.observed) == set(full.observed)
     assert np.allclose(short.tables.D, full.tables.D, rtol=1e-12)
     assert np.allclose(short.tables.M, full.tables.M, rtol=1e-12)

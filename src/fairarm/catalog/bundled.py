@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import partial
 from importlib.resources import as_file, files
@@ -15,6 +15,7 @@ from fairarm.catalog.hepar2 import hepar2, hepar2_binding
 from fairarm.catalog.sris import sris
 from fairarm.catalog.synthetic import settings, synthetic
 from fairarm.errors import OptionError, ProblemError, ReadError
+from fairarm.problem.log_map import LogMap
 from fairarm.problem.network import Network
 from fairarm.problem.problem import Problem
 from fairarm.readers.problem_file import read_problem
@@ -28,10 +29,18 @@ Loaded = tuple[Problem, Network | World | None]
 
 @dataclass(frozen=True, repr=False)
 class Scenario(Shown):
-    """A problem and, where there is one, the world it can be simulated in. Algorithms only receive the problem."""
+    """A problem, the world it can be simulated in, where there is one, and where its logs keep what it needs.
+
+    Algorithms only receive the problem. Functions that read a log take the scenario in place of its problem.
+    """
 
     problem: Problem
     world: World | None = None
+    columns: LogMap = field(default_factory=LogMap)
+    """The ``[log]`` of its file."""
+
+    def __post_init__(self) -> None:
+        self.columns.check(self.problem)
 
     def _facts(self) -> list[Fact]:
         world = None if self.world is None else type(self.world).__name__
@@ -43,7 +52,7 @@ class Scenario(Shown):
 
 def _shipped(name: str) -> Loaded:
     with as_file(files("fairarm") / "data" / f"{name}.toml") as path:
-        return read_problem(path)
+        return read_problem(path)[:2]
 
 
 def _makers() -> dict[str, tuple[Callable[..., Loaded], str]]:
@@ -77,21 +86,22 @@ def load_problem(name: str | Path, *, tolerance: float | None = None) -> Scenari
 
     ``tolerance``: in place of the problem's own, or where a file leaves it open.
     """
-    problem, world = _load(str(name), tolerance)
+    (problem, world), columns = _load(str(name), tolerance)
     try:
-        return Scenario(problem, NetworkWorld(problem, world) if isinstance(world, Network) else world)
+        return Scenario(problem, NetworkWorld(problem, world) if isinstance(world, Network) else world, columns)
     except ProblemError as error:
         raise ReadError(f"{name}: world: {error}") from None
 
 
-def _load(name: str, tolerance: float | None) -> Loaded:
+def _load(name: str, tolerance: float | None) -> tuple[Loaded, LogMap]:
     base, _, parameters = name.partition(":")
     makers = _makers()
     if base in makers:
         made = makers[base][0](**_parameters(base, parameters, makers[base][0]))
-        return made if tolerance is None else _with_tolerance(made, tolerance)
+        return made if tolerance is None else _with_tolerance(made, tolerance), LogMap()
     if "/" in name or name.endswith(".toml") or Path(name).exists():
-        return read_problem(Path(name), tolerance)
+        read = read_problem(Path(name), tolerance)
+        return (read.problem, read.network), read.columns
     near = get_close_matches(base, makers, n=1)
     hint = f" Did you mean '{near[0]}'?" if near else ""
     raise OptionError(

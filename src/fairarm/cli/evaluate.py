@@ -54,7 +54,7 @@ def evaluate(
     scenario = load(problem, tolerance)
     with show.spinner("reading the log"):
         found = find(
-            scenario.problem,
+            scenario,
             log,
             engine=engine,
             confidence=confidence,

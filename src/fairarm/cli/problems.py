@@ -46,5 +46,5 @@ def _saved(name: str, out: Path | None) -> Path:
     if path.exists():
         raise OptionError(f"{path} exists. Choose another name with --out; nothing was written.")
     network = scenario.world.network if isinstance(scenario.world, NetworkWorld) else None
-    write_problem(scenario.problem, path, network)
+    write_problem(scenario, path, network)
     return path

@@ -69,7 +69,7 @@ def start_from(
         return scenario.problem, None
     from fairarm.experiments import read_log
 
-    found = read_log(scenario.problem, log, engine=engine)
+    found = read_log(scenario, log, engine=engine)
     for finding in found.findings:
         note(f"{finding.name}: {finding.message}")
     for fitted in found.fitted:

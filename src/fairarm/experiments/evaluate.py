@@ -22,6 +22,7 @@ from fairarm.logs.findings import Finding
 from fairarm.logs.reading import Dropped
 from fairarm.problem.answer import Status
 from fairarm.problem.fitting import FittedNote
+from fairarm.problem.log_map import LogMap, WithColumns, problem_and_columns
 from fairarm.problem.mechanism import NO_FAIR_ARM
 from fairarm.problem.problem import Problem
 from fairarm.shown import Fact, Shown
@@ -154,9 +155,10 @@ class Evaluation(Shown):
 
 
 def evaluate(
-    problem: Problem,
+    problem: Problem | WithColumns,
     log: Any,
     *,
+    columns: LogMap | None = None,
     engine: str | None = None,
     confidence: float = 0.95,
     law: Literal["declared", "estimated"] = "declared",
@@ -166,6 +168,7 @@ def evaluate(
 ) -> Evaluation:
     """Every arm's outcome and gap from a log: a path, a URL, a data frame, columns by name (docs/logs.md).
 
+    ``columns`` says where the log keeps what the problem needs; a scenario, in place of the problem, brings its own.
     ``confidence``: of both kinds of interval. ``law``: P(S) and the law of contexts as declared, or from the log alone.
     ``duplicates``: look for repeated row ids, where the log has them.
     """
@@ -174,8 +177,10 @@ def evaluate(
             f"The confidence is a number from 0.5 to below 1 and min_fair_probability one from 0 to 1; got {confidence} "
             f"and {min_fair_probability}."
         )
+    problem, columns = problem_and_columns(problem, columns)
     logged = read_evidence(
         problem,
+        columns,
         log,
         engine=engine,
         delta=1.0 - confidence,

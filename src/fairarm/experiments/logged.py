@@ -21,6 +21,7 @@ from fairarm.logs.reading import Dropped, LoggedCells, LogReader, listed
 from fairarm.logs.sources import open_log
 from fairarm.problem.fitting import FittedNote, fit_mechanisms
 from fairarm.problem.likelihood import likelihood
+from fairarm.problem.log_map import LogMap, WithColumns, problem_and_columns
 from fairarm.problem.mechanism import Unknown
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, groups_of
@@ -63,13 +64,23 @@ class Logged:
 
 
 def read_evidence(
-    problem: Problem, log: Any, *, engine: str | None, delta: float, estimated: bool, duplicates: bool, seed: int
+    problem: Problem,
+    columns: LogMap,
+    log: Any,
+    *,
+    engine: str | None,
+    delta: float,
+    estimated: bool,
+    duplicates: bool,
+    seed: int,
 ) -> Logged:
     """Everything that a log says; ``delta`` the error of what is certified."""
-    reader = LogReader(problem, open_log(log, engine=engine))
+    reader = LogReader(problem, open_log(log, engine=engine), columns)
     made = _from_cells(reader, delta, estimated, seed) if reader.countable else _from_rows(reader, delta, estimated)
-    extra = check_counts(problem if not estimated else replace(problem, shares=None), made.made, made.natural)
-    extra += check_duplicates(problem, reader.table) if duplicates else []
+    extra = check_counts(
+        problem if not estimated else replace(problem, shares=None), columns.planned, made.made, made.natural
+    )
+    extra += check_duplicates(columns.row_id, reader.table) if duplicates else []
     return replace(made, findings=(*made.findings, *extra))
 
 
@@ -339,7 +350,7 @@ def assumptions(
         f"The causal graph is as declared. Nothing causes '{S}', and '{S}' acts on '{Y}' only along the declared arrows.",
         "Rows are different people, independent of each other, and no row was dropped because of its outcome.",
     ]
-    if problem.log.has_propensities:
+    if reader.map.has_propensities:
         said.append(f"The logged propensities are the probabilities with which each '{V}' was really drawn.")
     else:
         inputs = sorted({p for arm in problem.arms for p in arm.parents})
@@ -390,14 +401,20 @@ class LoggedPulls:
     fitted: tuple[FittedNote, ...] = ()
 
 
-def read_log(problem: Problem, log: Any, *, engine: str | None = None) -> LoggedPulls:
-    """A log as pulls already made. Lines of finite columns are counted; else rows are kept, at most MOST_ROWS."""
-    if problem.log.has_propensities:
+def read_log(
+    problem: Problem | WithColumns, log: Any, *, columns: LogMap | None = None, engine: str | None = None
+) -> LoggedPulls:
+    """A log as pulls already made. Lines of finite columns are counted; else rows are kept, at most MOST_ROWS.
+
+    ``columns`` says where the log keeps what the problem needs; a scenario brings its own.
+    """
+    problem, columns = problem_and_columns(problem, columns)
+    if columns.has_propensities:
         raise DataError(
             "A run cannot start from a log with propensities: it needs to know which arm made each row. Give log.arm or "
             "log.made_by instead."
         )
-    reader = LogReader(problem, open_log(log, engine=engine))
+    reader = LogReader(problem, open_log(log, engine=engine), columns)
     fitted: tuple[FittedNote, ...] = ()
     if reader.countable and problem.outcome.values is not None:
         problem, cells, fitted = counted_batch(reader)
@@ -406,7 +423,11 @@ def read_log(problem: Problem, log: Any, *, engine: str | None = None) -> Logged
     else:
         batch, checks = _all_rows(reader), []
     made, natural = _by_group(problem, batch)
-    extra = [*checks, *check_counts(problem, made, natural), *check_duplicates(problem, reader.table)]
+    extra = [
+        *checks,
+        *check_counts(problem, columns.planned, made, natural),
+        *check_duplicates(columns.row_id, reader.table),
+    ]
     return LoggedPulls(problem, batch, (*reader.findings(), *extra), reader.dropped, fitted)
 
 

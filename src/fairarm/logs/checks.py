@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,12 +30,12 @@ class WeightCheck:
     misfit: float
 
 
-def check_counts(problem: Problem, made: IntArray, natural: IntArray) -> list[Finding]:
+def check_counts(problem: Problem, planned: Mapping[str, float], made: IntArray, natural: IntArray) -> list[Finding]:
     """Rows by arm and group (K, G) against the planned shares, natural rows (G,) against P(S), and empty groups."""
     found = []
     by_arm = made.sum(axis=1)
-    if problem.log.planned:
-        shares = np.array([problem.log.planned.get(name, 0.0) for name in problem.arm_names])
+    if planned:
+        shares = np.array([planned.get(name, 0.0) for name in problem.arm_names])
         p = mismatch(by_arm[None], shares[None])
         if p < MISMATCH:
             each = [f"{n}: {rows} rows, planned {s:.4g}" for n, rows, s in zip(problem.arm_names, by_arm, shares, strict=True)]  # fmt: skip
@@ -182,12 +183,12 @@ def check_weights(problem: Problem, weights: WeightCheck) -> list[Finding]:
     return found
 
 
-def check_duplicates(problem: Problem, table: LogTable) -> list[Finding]:
+def check_duplicates(row_id: str | None, table: LogTable) -> list[Finding]:
     """Row ids that are there more than once."""
-    if problem.log.row_id is None:
+    if row_id is None:
         return []
-    found = table.duplicates(problem.log.row_id)
+    found = table.duplicates(row_id)
     if not found.ids:
         return []
-    text = f"{found.ids} values of '{problem.log.row_id}' are there more than once, {found.extra_rows} rows too many. They were counted as they are."  # fmt: skip
+    text = f"{found.ids} values of '{row_id}' are there more than once, {found.extra_rows} rows too many. They were counted as they are."  # fmt: skip
     return [Finding("duplicate-rows", text, found.extra_rows, found.examples)]

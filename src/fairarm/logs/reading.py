@@ -85,6 +85,8 @@ class LogReader:
 
     problem: Problem
     table: LogTable
+    map: LogMap = field(default_factory=LogMap)
+    """Where the log keeps what the problem needs."""
     tallies: dict[str, Tally] = field(default_factory=dict)
     rows: int = 0
     """Rows read so far, usable or not."""
@@ -101,11 +103,8 @@ class LogReader:
     def _left_out(self) -> int:
         return sum(each.rows for each in self.dropped)
 
-    @property
-    def map(self) -> LogMap:
-        return self.problem.log
-
     def __post_init__(self) -> None:
+        self.map.check(self.problem)
         drop = [(self.map.column_of(key, self.problem), v) for key, values in self.map.drop.items() for v in values]
         drop.sort(key=lambda pair: pair[0] != self.map.count)  # a line without a sound count is left out for that first
         for name in (*self._columns, *(column for column, _ in drop)):

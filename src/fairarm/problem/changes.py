@@ -37,16 +37,8 @@ def with_arms(problem: Problem, arms: Iterable[Arm | str], costs: Mapping[str, I
 
 def _needed_for(problem: Problem, name: str) -> str:
     """What rests on an arm, and the way out; empty where nothing does."""
-    log = problem.log
     if name == problem.deployed:
         return "it is the deployed one. Keep it, or say first who is: dataclasses.replace(problem, deployed=...)."
-    if name == log.made_by:
-        return "it made the log (log.made_by). Keep it, or change the log first: dataclasses.replace(problem, log=...)."
-    if name in log.planned or name in log.labels.get("arm", {}).values():
-        return (
-            "the log has rows of it (log.planned or log.labels.arm). Keep it, or change the log first: "
-            "dataclasses.replace(problem, log=...)."
-        )
     if isinstance(problem.context, ContextSample) and problem.context.arm == name:
         return "it made the context sample. Keep it, or change that first: dataclasses.replace(problem, context=...)."
     return ""

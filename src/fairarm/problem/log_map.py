@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from fairarm.errors import ProblemError
 from fairarm.problem.names import check_column
-
-if TYPE_CHECKING:
-    from fairarm.problem.problem import Problem
-
+from fairarm.problem.problem import Problem
 
 MOST_DROPPED = 200
 """Values that may be left out on purpose, in all."""
@@ -62,7 +59,7 @@ class LogMap:
         return self.propensity is not None or bool(self.propensities)
 
     def check(self, problem: Problem) -> None:
-        """Everything named is part of the problem."""
+        """Everything named is part of the problem; raises where it is not. Runs wherever the two meet."""
         for column in self._named_columns():
             check_column(column, "A column of the log")
         known = {*problem.graph.nodes}
@@ -175,6 +172,42 @@ class LogMap:
             raise ProblemError(f"log.planned has the shares {shares}. They are above 0 and must sum to 1.")
         if self.arm is None:
             raise ProblemError("log.planned needs log.arm, the column that says which arm made a row.")
+
+
+class WithColumns(Protocol):
+    """A problem with the map of its logs: a `Scenario`, or what `read_problem` returns."""
+
+    @property
+    def problem(self) -> Problem:
+        """What is known before the first pull."""
+        ...
+
+    @property
+    def columns(self) -> LogMap:
+        """Where its logs keep what it needs."""
+        ...
+
+
+def problem_and_columns(given: Problem | WithColumns, columns: LogMap | None) -> tuple[Problem, LogMap]:
+    """A problem and the map to read its log with, checked against each other: the map of the call, else the one that goes
+    with the problem, else every node has a column of its own name.
+
+    A problem whose file has a ``[log]`` is never read without a map: rows that the file leaves out would count.
+    """
+    if isinstance(given, Problem):
+        problem, known = given, None if given.needs_columns else LogMap()
+    elif hasattr(given, "problem") and hasattr(given, "columns"):
+        problem, known = given.problem, given.columns
+    else:
+        raise ProblemError(f"A problem is needed, or what load_problem returns; got {type(given).__name__}.")
+    chosen = known if columns is None else columns
+    if chosen is None:
+        raise ProblemError(
+            f"The file of problem '{problem.name}' has a [log], which says how a log is read, and the problem alone does not "
+            f"hold it. Give what load_problem returned in place of its .problem, or columns=scenario.columns."
+        )
+    chosen.check(problem)
+    return problem, chosen
 
 
 def _same(value: str, state: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Literal
 
@@ -15,7 +15,6 @@ from fairarm.errors import ProblemError
 from fairarm.problem.changes import with_arms
 from fairarm.problem.context import ContextLaw, ContextSample
 from fairarm.problem.graph import Graph, Roles, find_roles
-from fairarm.problem.log_map import LogMap
 from fairarm.problem.mechanism import Arm, Mechanism, Unknown
 from fairarm.problem.names import check_name, clean_description
 from fairarm.problem.outcome import Constraint, Outcome
@@ -67,7 +66,7 @@ class Problem(Shown):
     shares: tuple[float, ...] | None
     context: ContextLaw | ContextSample | None
     description: str
-    log: LogMap
+    needs_columns: bool = field(compare=False)
 
     def __init__(
         self,
@@ -90,14 +89,15 @@ class Problem(Shown):
         shares: Mapping[str, float] | Iterable[float] | None = None,
         context: ContextLaw | ContextSample | None = None,
         description: str = "",
-        log: LogMap | None = None,
+        needs_columns: bool = False,
     ) -> None:
         """``graph`` is a list of edges, or anything with nodes and edges. ``groups`` orders the states of S as (s, s').
 
         ``tolerance`` bounds the gap between the two groups. ``costs`` has one row per arm: natural, forced s, forced s';
         1 each if not given. ``budget`` is the largest average cost of a pull (None: no limit). ``hidden`` nodes are never
         observed. ``shares`` is P(S), ``context`` the law of what arms see; both optional, but the paper's
-        algorithms need them for their divergences. ``log`` says where a log keeps the columns.
+        algorithms need them for their divergences. ``needs_columns``: a `LogMap` goes with it, as with a problem whose file
+        has a ``[log]``, and its logs are not read without one.
         """
         put = partial(object.__setattr__, self)
         put("name", name)
@@ -108,7 +108,7 @@ class Problem(Shown):
         put("deployed", deployed)
         put("context", context)
         put("budget", budget)
-        put("log", log or LogMap())
+        put("needs_columns", needs_columns)
         put("variables", _named_variables(variables))
         put("graph", Graph.of(graph))
         put("arms", tuple(arms))
@@ -126,7 +126,6 @@ class Problem(Shown):
             self._check_context(context)
         elif context is not None:
             self._check_sample(context)
-        self.log.check(self)
 
     # ---- the same problem, but for one thing ----
 
@@ -139,7 +138,7 @@ class Problem(Shown):
 
         An arm keeps its costs by its name, also where its rule is another one. A new arm costs what all arms cost; where
         they differ, ``costs`` says what (natural, forced s, forced s'). An arm that something rests on cannot leave: the
-        deployed one, one that made rows of the log or of the context sample.
+        deployed one, one that made rows of the context sample.
 
             problem.with_arms([*problem.arms, Arm("new", rule)])
             problem.with_arms(["text all", "text far"])

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -142,17 +142,25 @@ def problem_schema() -> dict[str, Any]:
     return ProblemFile.model_json_schema()
 
 
-def read_problem(path: Path, tolerance: float | None = None) -> tuple[Problem, Network | None]:
-    """The problem of a file, and its world's network if it has one. Errors name the file and the line or key.
+class ReadProblem(NamedTuple):
+    """What a problem file says. Functions that read a log take it in place of the problem, and so use its map."""
+
+    problem: Problem
+    network: Network | None
+    """Of its world, if it has one."""
+    columns: LogMap
+    """Its ``[log]``: where its logs keep what the problem needs."""
+
+
+def read_problem(path: Path, tolerance: float | None = None) -> ReadProblem:
+    """The problem of a file, its world's network if it has one, and its ``[log]``. Errors name the file and the line or key.
 
     ``tolerance`` is used instead of the file's own; a file may leave it open.
     """
     return parse_problem(read_text(path, MAX_BYTES), str(path), path.parent, tolerance)
 
 
-def parse_problem(
-    text: str, source: str, folder: Path, tolerance: float | None = None
-) -> tuple[Problem, Network | None]:
+def parse_problem(text: str, source: str, folder: Path, tolerance: float | None = None) -> ReadProblem:
     """`read_problem` from text; ``folder`` is where a world's network file is looked for."""
     if not text.strip():
         raise ReadError(
@@ -166,7 +174,10 @@ def parse_problem(
         _check_roles(entry.problem)
         entry = _with_tolerance(entry, tolerance)
         network = _network(entry, folder)
-        return _problem(entry, network), network
+        columns = LogMap(**entry.log.model_dump()) if entry.log else LogMap()
+        problem = _problem(entry.problem, network, needs_columns=columns != LogMap())
+        columns.check(problem)
+        return ReadProblem(problem, network, columns)
     except ReadError:
         raise
     except FairarmError as error:
@@ -327,8 +338,7 @@ def _beside(folder: Path, name: str) -> Path:
     return folder / named
 
 
-def _problem(file: ProblemFile, network: Network | None) -> Problem:
-    entry = file.problem
+def _problem(entry: ProblemEntry, network: Network | None, needs_columns: bool) -> Problem:
     if entry.from_world and network is None:
         raise ProblemError("problem.from_world: there is no [world] to take anything from.")
     variables = _variables(entry.states, entry.ranges)
@@ -358,7 +368,7 @@ def _problem(file: ProblemFile, network: Network | None) -> Problem:
         "hidden": entry.hidden,
         "shares": entry.shares,
         "context": _context(entry.context, variables),
-        "log": LogMap(**file.log.model_dump()) if file.log else LogMap(),
+        "needs_columns": needs_columns,
     }
     problem = Problem(**known)
     return _completed(problem, known, network) if entry.from_world and network is not None else problem

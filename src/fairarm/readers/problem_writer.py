@@ -11,20 +11,29 @@ import tomli_w
 from fairarm.errors import ProblemError
 from fairarm.files import write_whole
 from fairarm.problem.context import ContextLaw
+from fairarm.problem.log_map import LogMap, WithColumns, problem_and_columns
 from fairarm.problem.mechanism import Mechanism, Table, Unknown
 from fairarm.problem.network import Network
 from fairarm.problem.problem import Problem
 
 
-def write_problem(problem: Problem, path: Path, network: Network | None = None) -> None:
-    """Save a problem, with its world's network inline if given. Arms made of code cannot be saved."""
-    write_whole(path, problem_text(problem, network), "problem file")
+def write_problem(
+    problem: Problem | WithColumns, path: Path, network: Network | None = None, *, columns: LogMap | None = None
+) -> None:
+    """Save a problem, with its world's network inline if given. Arms made of code cannot be saved.
+
+    ``columns`` becomes the file's ``[log]``; a scenario, in place of the problem, brings its own.
+    """
+    write_whole(path, problem_text(problem, network, columns=columns), "problem file")
 
 
-def problem_text(problem: Problem, network: Network | None = None) -> str:
+def problem_text(
+    problem: Problem | WithColumns, network: Network | None = None, *, columns: LogMap | None = None
+) -> str:
     """The TOML text of a problem."""
+    problem, columns = problem_and_columns(problem, columns)
     document: dict[str, Any] = {"format": 1, "problem": _problem(problem)}
-    if log := {key: value for key, value in asdict(problem.log).items() if value not in (None, {})}:
+    if log := {key: value for key, value in asdict(columns).items() if value not in (None, {})}:
         document["log"] = log
     if network is not None:
         document["world"] = {

@@ -13,7 +13,7 @@ from fairarm import evaluate
 from fairarm.errors import DataError, OptionError
 from fairarm.logs.draft import draft_problem
 from fairarm.logs.sources import open_log
-from fairarm.readers.problem_file import parse_problem
+from fairarm.readers.problem_file import ReadProblem, parse_problem
 
 
 def columns(n: int = 300) -> dict[str, Any]:
@@ -30,27 +30,27 @@ def columns(n: int = 300) -> dict[str, Any]:
     }
 
 
-def parsed(text: str) -> Any:
-    return parse_problem(text, "draft", Path("."), 0.05)[0]
+def parsed(text: str) -> ReadProblem:
+    return parse_problem(text, "draft", Path("."), 0.05)
 
 
 def test_roles_states_and_log_are_drafted_and_the_draft_evaluates() -> None:
     draft = draft_problem(open_log(columns()))
-    problem = parsed(draft.text)
+    problem, _, where = read = parsed(draft.text)
     assert (problem.sensitive, problem.decision, problem.outcome.node) == ("sex", "offer", "repaid")
     assert problem.variables["region"].states == ("north", "south", "west")
     assert problem.outcome.values == (0.0, 1.0) and problem.variables["repaid"].states == ("no", "yes")
-    assert (problem.log.row_id, problem.log.time) == ("id", "decided_at")
+    assert (where.row_id, where.time) == ("id", "decided_at")
     assert "salary" in draft.text and "salary" not in problem.graph.nodes
     assert draft.text.count("TO CONFIRM") >= 5
     assert {"sensitive = sex", "decision = offer", "outcome = repaid"} <= set(draft.to_confirm)
-    found = evaluate(problem, columns())
+    found = evaluate(read, columns())
     assert found.used == 300 and [arm.fitted for arm in found.arms] == [True]
 
 
 def test_given_roles_are_kept_and_not_asked_about() -> None:
     draft = draft_problem(open_log(columns()), decision="region", outcome="salary")
-    problem = parsed(draft.text)
+    problem = parsed(draft.text).problem
     assert (problem.decision, problem.outcome.node) == ("region", "salary")
     assert problem.outcome.values is None and problem.outcome.low < problem.outcome.high
     assert not any(item.startswith(("decision =", "outcome =")) for item in draft.to_confirm)
@@ -58,13 +58,13 @@ def test_given_roles_are_kept_and_not_asked_about() -> None:
 
 def test_arms_of_an_arm_column_are_drafted() -> None:
     log = {**columns(), "policy": ["a", "b", "b"] * 100, "pscore": [0.5] * 300}
-    problem = parsed(draft_problem(open_log(log)).text)
-    assert problem.arm_names == ("a", "b") and problem.log.arm == "policy" and problem.log.propensity is None
+    problem, _, where = parsed(draft_problem(open_log(log)).text)
+    assert problem.arm_names == ("a", "b") and where.arm == "policy" and where.propensity is None
 
 
 def test_awkward_names_survive() -> None:
     log = {'a "quoted" sex': ["x", "y"] * 10, "my offer": [0, 1] * 10, "outcome = ?": [0, 1, 1, 0] * 5}
-    problem = parsed(draft_problem(open_log(log)).text)
+    problem = parsed(draft_problem(open_log(log)).text).problem
     assert problem.sensitive == 'a "quoted" sex' and problem.outcome.node == "outcome = ?"
 
 
@@ -89,10 +89,10 @@ def test_the_drafted_candidate_loads_and_regimes_and_ids_are_found() -> None:
         "repaid": rng.integers(0, 2, n).tolist(),
     }
     draft = draft_problem(open_log(log))
-    problem = parsed(draft.text)
-    assert (problem.outcome.node, problem.log.regime, problem.log.row_id) == ("repaid", "recruited", "row_id")
+    problem, _, where = parsed(draft.text)
+    assert (problem.outcome.node, where.regime, where.row_id) == ("repaid", "recruited", "row_id")
     uncommented = draft.text.replace("# [[problem.arms]]", "[[problem.arms]]").replace(
         '# name = "even"', 'name = "even"'
     )
     uncommented = uncommented.replace("# parents = []", "parents = []").replace("# table = ", "table = ")
-    assert parsed(uncommented).arm_names == ("deployed", "even")
+    assert parsed(uncommented).problem.arm_names == ("deployed", "even")

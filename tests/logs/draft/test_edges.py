@@ -79,7 +79,7 @@ FAIL: dict[str, tuple[dict[str, Any], dict[str, str], str]] = {
 def test_what_can_be_drafted_evaluates(case: str) -> None:
     held, given = WORK[case]
     draft = draft_problem(open_log(held), **given, tolerance=0.1)
-    found = evaluate(parse_problem(draft.text, "draft", Path("."))[0], held)
+    found = evaluate(parse_problem(draft.text, "draft", Path(".")), held)
     assert (found.used, found.plain_gap) == (draft.used, draft.plain_gap)
     assert [(g.group, g.rows, g.mean) for g in found.observed] == [(g.group, g.rows, g.mean) for g in draft.groups]
 
@@ -112,7 +112,7 @@ def test_an_index_that_pandas_wrote_is_no_row_id(tmp_path: Path) -> None:
         (tmp_path / f"{name}.csv").write_text("\n".join([",sex,offer,repaid", *lines]) + "\n")
     draft = draft_problem(open_log(tmp_path), tolerance=0.1)
     assert draft.columns[0].role == "unused" and "numbers the lines" in draft.columns[0].why
-    found = evaluate(parse_problem(draft.text, "draft", Path("."))[0], tmp_path)
+    found = evaluate(parse_problem(draft.text, "draft", Path(".")), tmp_path)
     assert found.used == 2 * N and not found.findings
 
 
@@ -133,7 +133,7 @@ def test_rows_are_not_left_out_by_their_decision() -> None:
     draft = draft_problem(open_log(held), tolerance=0.1)
     assert draft.drop == {} and draft.unusable == {"decision": {"?": 2, "": 2}}
     assert '# Lines without a usable decision: "?" (2), missing (2). evaluate leaves them out' in draft.text
-    found = evaluate(parse_problem(draft.text, "draft", Path("."))[0], held)
+    found = evaluate(parse_problem(draft.text, "draft", Path(".")), held)
     assert found.used == draft.used == 396
     assert sum(each.rows for each in found.findings if each.voids) == 4
 

@@ -17,8 +17,7 @@ from fairarm.errors import OptionError
 from fairarm.logs.draft import draft_problem
 from fairarm.logs.draft.naming import key, plain_name, quoted, shown
 from fairarm.logs.sources import open_log
-from fairarm.problem.problem import Problem
-from fairarm.readers.problem_file import parse_problem
+from fairarm.readers.problem_file import ReadProblem, parse_problem
 
 HOSTILE = {
     "injection": 'zz\nshares = { a = 0.9, b = 0.1 } #',
@@ -64,16 +63,17 @@ def columns(names: tuple[str, ...], values: tuple[str, ...] = ("p", "q")) -> dic
     }
 
 
-def drafted(names: tuple[str, ...], held: dict[str, Any]) -> tuple[dict[str, Any], Problem]:
+def drafted(names: tuple[str, ...], held: dict[str, Any]) -> tuple[dict[str, Any], ReadProblem]:
     draft = draft_problem(open_log(held), sensitive=names[0], decision=names[1], outcome=names[2], tolerance=0.25)
-    return tomllib.loads(draft.text), parse_problem(draft.text, "draft", Path("."))[0]
+    return tomllib.loads(draft.text), parse_problem(draft.text, "draft", Path("."))
 
 
-def meaning(problem: Problem, names: tuple[str, ...]) -> dict[str, Any]:
+def meaning(read: ReadProblem, names: tuple[str, ...]) -> dict[str, Any]:
     """What a problem says, with columns by their place and states by the log's own values."""
+    problem, log = read.problem, read.columns
     places = {name: place for place, name in enumerate(names)}
-    node = {each: places[problem.log.column(each)] for each in problem.graph.nodes}
-    value = {each: {state: raw for raw, state in problem.log.labels.get(each, {}).items()} for each in node}
+    node = {each: places[log.column(each)] for each in problem.graph.nodes}
+    value = {each: {state: raw for raw, state in log.labels.get(each, {}).items()} for each in node}
     return {
         "roles": [node[problem.sensitive], node[problem.decision], node[problem.outcome.node]],
         "edges": [(node[a], node[b]) for a, b in problem.graph.edges],
@@ -81,8 +81,8 @@ def meaning(problem: Problem, names: tuple[str, ...]) -> dict[str, Any]:
         "arms": [(arm.name, [node[parent] for parent in arm.parents]) for arm in problem.arms],
         "rest": (problem.gap_tolerance, problem.shares, problem.budget, problem.costs, problem.context, problem.hidden),
         "worth": problem.outcome.values,
-        "log": (problem.log.arm, problem.log.regime, problem.log.count, dict(problem.log.drop)),
-        "row_id": None if problem.log.row_id is None else places[problem.log.row_id],
+        "log": (log.arm, log.regime, log.count, dict(log.drop)),
+        "row_id": None if log.row_id is None else places[log.row_id],
     }
 
 
@@ -100,17 +100,17 @@ def test_names(name: str, place: int) -> None:
     held = columns(PLAIN)
     if name in REFUSED and place == 3:
         held[PLAIN[3]] = held[PLAIN[4]]  # like a column that can be no input
-    file, problem = drafted(names, columns(names))
+    file, read = drafted(names, columns(names))
     plain_file, plain = drafted(PLAIN, held)
-    assert meaning(problem, names) == meaning(plain, PLAIN)
+    assert meaning(read, names) == meaning(plain, PLAIN)
     assert {*file} == {*plain_file} and {*file["problem"]} == {*plain_file["problem"]}
     assert {*file["log"]} - {"columns"} == {*plain_file["log"]}
 
 
 @pytest.mark.parametrize("value", [text for text in HOSTILE.values() if text.strip() and len(text) <= 200])
 def test_values(value: str) -> None:
-    _, problem = drafted(PLAIN, columns(PLAIN, ("p", value)))
-    found, plain = meaning(problem, PLAIN), meaning(drafted(PLAIN, columns(PLAIN))[1], PLAIN)
+    _, read = drafted(PLAIN, columns(PLAIN, ("p", value)))
+    found, plain = meaning(read, PLAIN), meaning(drafted(PLAIN, columns(PLAIN))[1], PLAIN)
     assert sorted(found["states"].pop(3)) == sorted(["p", value]) and plain["states"].pop(3) == ["p", "q"]
     assert found == plain
 

@@ -26,7 +26,7 @@ def log(**columns: Any) -> dict[str, Any]:
 def draft_of(held: Any, **given: Any) -> Draft:
     """A draft that loads, and evaluates to its own numbers."""
     draft = draft_problem(open_log(held), **given, tolerance=0.1)
-    found = evaluate(parse_problem(draft.text, "draft", Path("."))[0], held)
+    found = evaluate(parse_problem(draft.text, "draft", Path(".")), held)
     assert (found.used, found.plain_gap) == (draft.used, draft.plain_gap)
     return draft
 

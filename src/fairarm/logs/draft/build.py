@@ -109,7 +109,8 @@ def draft_problem(
     choice = choose(columns, given)
     names = node_names(choice)
     problem = problem_of(choice, names, 1.0 if tolerance is None else tolerance)
-    reader, groups, mean = _means(problem, table)
+    where = log_map(choice, names)
+    reader, groups, mean = _means(problem, where, table)
     name = choice.column("outcome") or ""
     said = tuple(doubts(columns[name], choice.node("outcome"), table))
     draft = Draft(
@@ -129,7 +130,7 @@ def draft_problem(
         doubts=said,
         to_confirm=to_confirm(choice, tolerance, problem.deployed or "", said),
     )
-    return replace(draft, text=file_text(draft, choice, names, problem))
+    return replace(draft, text=file_text(draft, choice, names, problem, where))
 
 
 def _check(table: LogTable, given: Mapping[str, str], tolerance: float | None) -> None:
@@ -174,7 +175,6 @@ def problem_of(choice: Choice, names: Mapping[str, str], tolerance: float) -> Pr
         arms=[Arm(arm, Unknown(V, (S, *inputs))) for arm in arms],
         tolerance=tolerance,
         deployed=arms[0],
-        log=log_map(choice, names),
     )
 
 
@@ -222,9 +222,11 @@ def _left_out(choice: Choice) -> dict[str, dict[str, int]]:
 # ---- what the log says as it is ----
 
 
-def _means(problem: Problem, table: LogTable) -> tuple[LogReader, tuple[GroupMean, GroupMean], float | None]:
+def _means(
+    problem: Problem, where: LogMap, table: LogTable
+) -> tuple[LogReader, tuple[GroupMean, GroupMean], float | None]:
     """Usable natural rows by group and their mean outcomes, as `evaluate` counts them; and the mean of all."""
-    reader = LogReader(problem, table)
+    reader = LogReader(problem, table, where)
     cells = reader.cells()
     if not reader.used:
         why = "; ".join(f"{each.name}: {each.message}" for each in reader.findings()) or "Every count is 0."

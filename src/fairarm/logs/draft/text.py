@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from fairarm.logs.draft.naming import key, quoted, shown
 from fairarm.logs.draft.roles import Choice
+from fairarm.problem.log_map import LogMap
 from fairarm.problem.problem import Problem
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 WIDTH = 110
 
 
-def file_text(draft: Draft, choice: Choice, names: Mapping[str, str], problem: Problem) -> str:
+def file_text(draft: Draft, choice: Choice, names: Mapping[str, str], problem: Problem, where: LogMap) -> str:
     """The whole file. Whatever comes from the log goes through ``quoted`` or ``shown``."""
     inputs = [names[name] for name in choice.inputs]
     lines = [
@@ -45,7 +46,7 @@ def file_text(draft: Draft, choice: Choice, names: Mapping[str, str], problem: P
         *(f"{key(v.name)} = {_listed(v.states)}" for v in problem.variables.values() if v.states is not None),
         "",
         *_arms(problem, inputs),
-        *_log(problem, choice, draft),
+        *_log(problem, where, choice, draft),
         "",
         "# ---- The columns of the log: their values with the number of rows, and what each was taken for ----",
         *(f"# {line}" for column in draft.columns for line in described(column)),
@@ -177,8 +178,7 @@ def _arms(problem: Problem, inputs: list[str]) -> list[str]:
     ]
 
 
-def _log(problem: Problem, choice: Choice, draft: Draft) -> list[str]:
-    log = problem.log
+def _log(problem: Problem, log: LogMap, choice: Choice, draft: Draft) -> list[str]:
     lines = [
         "[log]  # a node has the column of its name unless said otherwise; docs/logs.md lists what else can be said"
     ]
