@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from fairarm import Arm, algorithm, evaluate, identify, inspect, load_problem, plan, simulate, table
+from fairarm.errors import OptionError
 from fairarm.problem.pulls import Request
 from fairarm.shown import MOST_LINES
 
@@ -89,6 +92,48 @@ def test_notebooks_get_a_small_table(results: dict[str, Any]) -> None:
         assert name in seen.cells and seen.tags <= {"strong", "table", "thead", "tbody", "tr", "th", "td", "p"}
     for name in ("Problem", "Identification", "Verdict", "Inspection", "Evaluation", "Scenario"):
         assert set(SCENARIO.problem.arm_names) <= set(Seen(results[name]._repr_html_()).cells)
+
+
+def test_frames_have_the_columns_that_the_docs_list(results: dict[str, Any]) -> None:
+    """And a row for each arm, point, option or line, with numbers that are not rounded."""
+    page = (Path(__file__).parents[1] / "docs" / "python.md").read_text(encoding="utf-8")
+    listed = {
+        cells[1].strip(): re.findall(r"`(\w+)`", cells[3].partition(";")[0])
+        for cells in (line.split("|") for line in page.splitlines() if line.startswith("|"))
+        if len(cells) == 5
+    }
+    arms = list(SCENARIO.problem.arm_names)
+    of = {
+        "Identification": "`identify(…)`, `verdict()`", "Verdict": "`identify(…)`, `verdict()`", "Evaluation": "`evaluate(…)`",
+        "Simulation": "`simulate(…)`", "Inspection": "`inspect(…)`", "ExperimentPlan": "`plan(…)`", "Batch": "a batch",
+    }  # fmt: skip
+    for name, called in of.items():
+        nodes = list(results["Batch"].columns) if name == "Batch" else []
+        assert results[name].to_frame("pyarrow").column_names == [*listed[called], *nodes], name
+    for name in ("Identification", "Verdict", "Evaluation", "Inspection", "Problem", "Scenario"):
+        assert results[name].to_frame()["arm"].tolist() == arms, name
+    verdict, evaluation, point = results["Verdict"], results["Evaluation"], results["Simulation"].results[0]
+    assert verdict.to_frame()["outcome"].tolist() == [arm.outcome for arm in verdict.arms]
+    assert verdict.to_frame()["gap_high"].tolist() == [arm.gap_interval[1] for arm in verdict.arms]
+    assert evaluation.to_frame()["gap_certified_low"].tolist() == [arm.gap.certified_low for arm in evaluation.arms]
+    assert evaluation.to_frame()["support"].tolist() == [str(arm.support) for arm in evaluation.arms]
+    assert results["Simulation"].to_frame("pyarrow").to_pylist()[0]["error_high"] == point.error_high
+    plan_frame, cheapest = results["ExperimentPlan"].to_frame(), results["ExperimentPlan"].cheapest
+    assert cheapest.pulls in plan_frame["pulls"].tolist() and len(plan_frame) == len(results["ExperimentPlan"].options)
+    assert results["Batch"].to_frame()["count"].sum() == 20
+
+
+def test_a_frame_of_an_inspection_without_truth_has_the_same_columns() -> None:
+    bare, known = inspect(SCENARIO.problem), inspect(SCENARIO.problem, SCENARIO.world)
+    assert bare.to_frame("pyarrow").schema == known.to_frame("pyarrow").schema
+    assert bare.to_frame("pyarrow")["gap"].null_count == 2 and known.to_frame("pyarrow")["gap"].null_count == 0
+
+
+def test_a_batch_with_a_node_called_as_a_column_of_its_own() -> None:
+    part = batch_of(3)
+    other = replace(part, columns={**part.columns, "count": part.arm})
+    with pytest.raises(OptionError, match=r"'count' too\. Take the batch's columns"):
+        other.to_frame()
 
 
 def test_names_are_escaped_and_many_arms_are_cut() -> None:

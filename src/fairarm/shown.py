@@ -1,6 +1,6 @@
 """How a result shows itself at a prompt and in a notebook: codes and numbers, the answer and how sure it is first.
 
-Sentences are the business of `fairarm.reports`. Nothing of fairarm is imported here, so that every layer can use it.
+Sentences are the business of `fairarm.reports`. No layer of fairarm is imported here, so that every one can use it.
 """
 
 from __future__ import annotations
@@ -8,7 +8,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from html import escape
-from typing import Any
+from typing import Any, Literal
+
+from fairarm.frames import Column, columns_of_table, frame_of
 
 MOST_LINES = 12
 _LONGEST = 60
@@ -25,6 +27,14 @@ class Shown(ABC):
     def _table(self) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
         """Heads and lines; no heads for no table."""
         return (), ()
+
+    def _columns(self) -> dict[str, Column]:
+        """The table in full, for `to_frame`: each column under a name of its own."""
+        return columns_of_table(*self._table())
+
+    def to_frame(self, library: Literal["pandas", "polars", "pyarrow"] | None = None) -> Any:
+        """The table as a data frame, its numbers in full: of pandas, polars or pyarrow, the first that is installed."""
+        return frame_of(self._columns(), library)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={_text(fact, repr)}' for name, fact in self._facts())})"

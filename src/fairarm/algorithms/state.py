@@ -12,6 +12,7 @@ import numpy as np
 from fairarm.beliefs.standing import Standing
 from fairarm.core.answer import Code
 from fairarm.core.types import BoolArray, FloatArray, IntArray
+from fairarm.frames import Column, columns_of, limits
 from fairarm.problem.answer import Answer, Status
 from fairarm.shown import Fact, Shown
 
@@ -253,3 +254,18 @@ class Verdict(Shown):
         return heads, [
             (a.name, a.outcome, a.fair_probability, a.best_probability, a.certified, a.reason) for a in self.arms
         ]
+
+    def _columns(self) -> dict[str, Column]:
+        gaps = [tuple(arm.gaps.values()) for arm in self.arms]
+        return {
+            "arm": (str, [arm.name for arm in self.arms]),
+            **columns_of(self.arms, outcome=float),
+            **limits("outcome", [arm.outcome_interval for arm in self.arms]),
+            "gap": (float, [first for first, _ in gaps]),
+            **limits("gap", [arm.gap_interval for arm in self.arms]),
+            "gap_other_way": (float, [second for _, second in gaps]),
+            **columns_of(
+                self.arms, fair=bool, fair_probability=float, best_probability=float, certified=str, rejected_in_phase=int,
+                reason=str, effective_rows=float, largest_weight=float, overlap=float, unseen=float,
+            ),
+        }  # fmt: skip

@@ -18,6 +18,7 @@ from fairarm.core.statistics import difference_interval
 from fairarm.core.types import BoolArray, FloatArray
 from fairarm.errors import OptionError
 from fairarm.experiments.logged import Logged, read_evidence
+from fairarm.frames import Column, columns_of
 from fairarm.logs.findings import Finding
 from fairarm.logs.reading import Dropped
 from fairarm.problem.answer import Status
@@ -152,6 +153,22 @@ class Evaluation(Shown):
              a.best_probability, a.support)
             for a in self.arms
         ]  # fmt: skip
+
+    def _columns(self) -> dict[str, Column]:
+        kinds = {"value": float, "low": float, "high": float, "certified_low": float, "certified_high": float}
+        estimates = {
+            f"{what}_{end}".removesuffix("_value"): column
+            for what in ("outcome", "gap")
+            for end, column in columns_of([getattr(arm, what) for arm in self.arms], **kinds).items()
+        }
+        return {
+            "arm": (str, [arm.name for arm in self.arms]),
+            **estimates,
+            **columns_of(
+                self.arms, fair_probability=float, best_probability=float, certified_fair=bool, support=str, rows=int,
+                effective_rows=float, largest_weight=float, overlap=float, unseen=float, fitted=bool,
+            ),
+        }  # fmt: skip
 
 
 def evaluate(

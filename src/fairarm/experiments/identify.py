@@ -10,6 +10,7 @@ import numpy as np
 
 from fairarm.algorithms import DEFAULT, Answer, BestMixture, Verdict, algorithm
 from fairarm.errors import ProblemError
+from fairarm.frames import Column
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, Pulls
 from fairarm.shown import Fact, Shown
@@ -70,6 +71,9 @@ class Identification(Shown):
 
     def _table(self) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
         return self.verdict._table()
+
+    def _columns(self) -> dict[str, Column]:
+        return self.verdict._columns()
 
 
 def identify(

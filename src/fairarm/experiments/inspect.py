@@ -16,6 +16,7 @@ from fairarm.core.paper.rejection import first_phase_below
 from fairarm.core.types import BoolArray, FloatArray
 from fairarm.errors import FairarmError
 from fairarm.experiments.limit import find_limit
+from fairarm.frames import Column
 from fairarm.problem.mechanism import Unknown
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Pulls, Request
@@ -74,6 +75,14 @@ class Inspection(Shown):
         known = zip(self.problem.arm_names, self.truth.outcomes, self.truth.gaps, self.truth.fair, strict=True)
         heads = ("arm", "outcome", "gap", "fair")
         return heads, [(name, float(mean), float(gap), bool(fair)) for name, mean, gap, fair in known]
+
+    def _columns(self) -> dict[str, Column]:
+        arms = len(self.problem.arms)
+        known = self.truth and (self.truth.outcomes.tolist(), self.truth.gaps.tolist(), self.truth.fair.tolist())
+        outcomes, gaps, fair = known or ([None] * arms,) * 3
+        return {
+            "arm": (str, self.problem.arm_names), "outcome": (float, outcomes), "gap": (float, gaps), "fair": (bool, fair),
+        }  # fmt: skip
 
 
 def inspect(

@@ -29,6 +29,7 @@ from fairarm.experiments.margins import NO_MARGINS, TOO_OFTEN, DrawnArms, Margin
 from fairarm.experiments.simulate import chunk_size, replicate
 from fairarm.experiments.truths_from_log import LogTruths, counted_log, law_by_columns
 from fairarm.experiments.workers import watched_workers
+from fairarm.frames import Column, columns_of
 from fairarm.problem.context import ContextSample
 from fairarm.problem.outcome import Outcome
 from fairarm.problem.problem import Problem
@@ -129,11 +130,20 @@ class ExperimentPlan(Shown):
 
     def _table(self) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
         heads = ("average cost", "pulls", "cost", "error", "low", "high")
-        last = [next((p for p in o.curve if p.pulls == o.pulls), o.curve[-1]) for o in self.options]
         return heads, [
             (o.average_cost, o.pulls, o.cost, p.error, p.error_low, p.error_high)
-            for o, p in zip(self.options, last, strict=True)
+            for o, p in zip(self.options, self._reached(), strict=True)
         ]
+
+    def _columns(self) -> dict[str, Column]:
+        return {
+            **columns_of(self.options, average_cost=float, pulls=int, cost=float),
+            **columns_of(self._reached(), error=float, error_low=float, error_high=float),
+        }
+
+    def _reached(self) -> list[PlanPoint]:
+        """Of each option the point that is shown: where it reaches the target, or its last."""
+        return [next((p for p in o.curve if p.pulls == o.pulls), o.curve[-1]) for o in self.options]
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from fairarm.errors import OptionError, ProblemError
 from fairarm.experiments.identify import require_world
 from fairarm.experiments.limit import find_limit
 from fairarm.experiments.workers import watched_workers
+from fairarm.frames import Column, columns_of
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch
 from fairarm.shown import Fact, Shown
@@ -91,6 +92,12 @@ class Simulation(Shown):
         return heads, [
             (p.algorithm, p.pulls, p.error, p.error_low, p.error_high, p.mean_cost, p.runs) for p in self.results
         ]
+
+    def _columns(self) -> dict[str, Column]:
+        return columns_of(
+            self.results, algorithm=str, pulls=int, runs=int, errors=int, error=float, error_low=float, error_high=float,
+            none_rate=float, undecided_rate=float, mean_cost=float, mean_pulls=float, pulls_per_limit=float, seconds=float,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

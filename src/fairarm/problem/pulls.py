@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairarm.core.types import FloatArray, IntArray
-from fairarm.errors import DataError
+from fairarm.errors import DataError, OptionError
+from fairarm.frames import Column
 from fairarm.problem.variables import Variable
 from fairarm.shown import Fact, Shown
 
@@ -107,6 +108,15 @@ class Batch(Shown):
 
     def _facts(self) -> list[Fact]:
         return [("rows", int(self.count.sum())), ("lines", self.size), ("columns", ", ".join(self.columns))]
+
+    def _columns(self) -> dict[str, Column]:
+        own: dict[str, Column] = {"arm": (int, self.arm), "regime": (int, self.regime), "count": (int, self.count)}
+        if taken := own.keys() & self.columns.keys():
+            raise OptionError(
+                f"The frame of a batch has columns arm, regime and count of its own; a node is called '{min(taken)}' too. "
+                "Take the batch's columns instead: batch.columns."
+            )
+        return own | {name: (None, values) for name, values in self.columns.items()}
 
 
 def groups_of(problem: Problem, batch: Batch) -> IntArray:
