@@ -56,3 +56,40 @@ def test_which_pulls_count_must_be_said() -> None:
     found: Any = RowEvidence.empty(real_problem())
     with pytest.raises(TypeError):
         found.group_sums()
+
+
+@pytest.mark.parametrize("form", ["cells", "rows"])
+def test_parts_are_taken_apart_and_put_together(form: str) -> None:
+    """What both kinds of a run's evidence offer alike: rows added, taken away again, and counted otherwise."""
+    found, made = evidence(form)
+    assert isinstance(found, CellEvidence | RowEvidence)
+    twice: Any = found.plus(found)  # type: ignore[arg-type]
+    np.testing.assert_array_equal(twice.pulls(), 2 * found.pulls())
+    np.testing.assert_array_equal(twice.since(found).pulls(), found.pulls())
+    thrice = found.recounted(3 * found.multiplicities)
+    np.testing.assert_array_equal(thrice.pulls(), 3 * found.pulls())
+    lines = thrice.lines()
+    assert lines.rows == 3 * made.total == lines.count.sum() and found.replicates == 1 and not found.summed
+
+
+@pytest.mark.parametrize("form", ["cells", "sums"])
+def test_counts_by_group_are_those_of_the_rows(form: str) -> None:
+    found, made = evidence(form)
+    assert isinstance(found, CellEvidence | SumEvidence)
+    seen, group = found.by_group(), groups_of(found.problem, made)
+    power = 2 if form == "cells" else 1  # the squares of `evidence` are the sums once more
+    scaled = scaled_outcomes(found.problem, made)
+    for t in (0, 1):
+        here = group == t
+        assert seen.rows[t].sum() == made.count[here].sum() == seen.made[:, t].sum()
+        assert seen.sums[t].sum() == pytest.approx((made.count * scaled)[here].sum())
+        assert seen.squares[t].sum() == pytest.approx((made.count * scaled**power)[here].sum())
+        natural = here & (made.regime == 0)
+        assert found.natural_squares()[t] == pytest.approx((made.count * scaled**power)[natural].sum())
+
+
+def test_sums_hold_no_rows() -> None:
+    found, _ = evidence("sums")
+    assert found.summed
+    with pytest.raises(TypeError):
+        found.lines()

@@ -153,7 +153,7 @@ def test_a_real_decision_is_the_weighted_mean_by_loops() -> None:
     s, v = rng.integers(0, 2, 400), rng.normal(size=400)
     y = rng.uniform(0, 2, 400)
     found = believe_rows(problem, logged({"S": s, "V": v, "Y": y}, None), 0.05)
-    assert found.method == "weighted mean"
+    assert found.method == "weighted mean" and found.design() is None and found.draws_unseen
     centre = sum(y.tolist()) / 400 / 2
     for k, shift in enumerate((0.0, 0.5)):
         for t in (0, 1):

@@ -18,7 +18,7 @@ from scipy.integrate import quad
 from scipy.special import expit, ndtr
 
 from fairarm.beliefs.evidence import CellEvidence, RowEvidence
-from fairarm.beliefs.robust import Layout, RobustBeliefs, choose_method, lines_of
+from fairarm.beliefs.robust import Layout, RobustBeliefs, choose_method
 from fairarm.catalog.bundled import load_problem
 from fairarm.core.design.events import alternatives, plan_pulls
 from fairarm.problem.context import ContextLaw
@@ -171,7 +171,7 @@ def test_better_than_importance_sampling_alone() -> None:
     errors = []
     for seed in range(40):
         rows = evidence_of(problem, simulate_chain, 240, seed)
-        lines = lines_of(rows)
+        lines = rows.lines()
         density = np.exp(rows.rows.log_L)
         weights = density / np.tensordot(lines.made / lines.rows, density, axes=2)
         plain = (weights * rows.batch.columns["Y"]).mean(axis=2)
@@ -203,7 +203,7 @@ def test_a_column_below_the_decision(declared: bool) -> None:
         mechanisms=[table("X", ["S", "Z"], np.stack([1 - high, high], axis=2))] if declared else [],
     )
     rows = evidence_of(problem, simulate_below, 240, 0)
-    layout = Layout.of(problem, lines_of(rows))
+    layout = Layout.of(problem, rows.lines())
     assert layout.nodes is None and layout.law is None
     truth = truth_of(lambda v, t: 0.3 + 0.3 * (0.2 + 0.4 * expit(2 * v) + 0.2 * t) + 0.1 * np.tanh(v))
     check_scores(z_scores(problem, simulate_below, truth, 80, 240), 0.8, 1.25)
@@ -228,7 +228,7 @@ def test_a_child_below_the_decision_is_summed_out_with_it() -> None:
         mechanisms=[Code("X", ("S", "V"), chance)],
     )
     truth = truth_of(lambda v, t: 0.3 + 0.3 * expit(v + 0.5 * t) + 0.1 * np.tanh(v))
-    assert Layout.of(problem, lines_of(evidence_of(problem, simulate, 60, 0))).free == ()
+    assert Layout.of(problem, evidence_of(problem, simulate, 60, 0).lines()).free == ()
     check_scores(z_scores(problem, simulate, truth, 60, 240), 0.75, 1.25)
 
 
@@ -275,7 +275,7 @@ def test_a_column_below_a_child_weights_contexts_by_the_group() -> None:
         [normal_arm(f"arm {k}", c, "Z", 1.5) for k, c in enumerate(CENTRES)],
         mechanisms=[table("X", ["S"], [[0.8, 0.2], [0.3, 0.7]])],
     )
-    layout = Layout.of(problem, lines_of(evidence_of(problem, simulate, 60, 0)))
+    layout = Layout.of(problem, evidence_of(problem, simulate, 60, 0).lines())
     assert layout.free == ("X", "Z") and layout.nodes is not None
     truth, high = np.zeros((3, 2)), np.array([0.2, 0.7])
     for x in (0, 1):
@@ -360,10 +360,10 @@ def test_a_real_context_and_a_real_child() -> None:
         [S, W, V], [("S", "W"), ("W", "V"), ("S", "V"), ("V", "Y")], arms, mechanisms=[Code("W", ("S",), child)]
     )
     rows = evidence_of(problem, simulate, 600, 0)
-    layout = Layout.of(problem, lines_of(rows))
+    layout = Layout.of(problem, rows.lines())
     assert layout.free == () and set(layout.grid) == {"W"}
     free = replace(problem, mechanisms=[], graph=[("W", "V"), ("S", "V"), ("V", "Y")])
-    assert Layout.of(free, lines_of(evidence_of(free, simulate, 60, 0))).free == ("W",)
+    assert Layout.of(free, evidence_of(free, simulate, 60, 0).lines()).free == ("W",)
     w, weight = np.polynomial.legendre.leggauss(20)
     w, weight = (w + 1) / 2, weight / 2
     inner = np.stack([truth_of(lambda v, t: chain_mean(v), x) for x in w], axis=2)
@@ -474,7 +474,7 @@ def test_cells_and_rows_say_the_same() -> None:
     got = world.pull(Request(problem.arm_names, problem.regimes, counts), np.random.default_rng(1))
     cells, rows = CellEvidence.empty(problem).add(got), RowEvidence.empty(problem).add(got)
     a, b = RobustBeliefs.of(cells), RobustBeliefs.of(rows)
-    np.testing.assert_allclose(np.sort(lines_of(cells).count), np.sort(lines_of(rows).count))
+    np.testing.assert_allclose(np.sort(cells.lines().count), np.sort(rows.lines().count))
     assert np.abs(a.means - b.means).max() < 5 * a.standard_errors()[1].max()
 
 

@@ -13,11 +13,11 @@ from scipy.stats import ttest_ind
 
 from fairarm import Arm, LogMap, Outcome, Problem, Unknown, Variable, algorithm, evaluate, load_problem, table
 from fairarm.beliefs.evidence import CellEvidence, SumEvidence
-from fairarm.core.proof.log_intervals import cut_level
-from fairarm.core.proof.region import Intervals
+from fairarm.core.proof.log_intervals import cut_level, cut_sums
+from fairarm.core.proof.region import Intervals, narrowed
 from fairarm.errors import DataError, OptionError
 from fairarm.experiments.evaluate import _answer, certified_answer, support_of
-from fairarm.experiments.logged import cells_by_group, cut_sums, narrowed
+from fairarm.experiments.logged import law_of_cells
 from fairarm.problem.pulls import Request, batch
 
 MECHANISMS = {
@@ -103,8 +103,8 @@ def test_it_is_what_pool_believes_after_the_same_rows() -> None:
 def test_cut_sums_of_cells_are_sums_over_rows() -> None:
     asked, rows = problem(), rows_of(300, 4)
     arms = np.array(["old", "even"], dtype=object)[np.random.default_rng(4).integers(0, 2, 300)]
-    made = cells_by_group(CellEvidence.empty(asked).add(batch(asked, {**rows, "arm": arms})))
-    found = cut_sums(asked, made, 0.01)
+    made = CellEvidence.empty(asked).add(batch(asked, {**rows, "arm": arms})).by_group()
+    found = cut_sums(law_of_cells(asked), made, 0.01)
     for t, group in enumerate("ab"):
         mine = [i for i in range(300) if rows["S"][i] == group]
         share = sum(arms[i] == "old" for i in mine) / len(mine)

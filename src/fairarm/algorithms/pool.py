@@ -22,8 +22,8 @@ import numpy as np
 from fairarm.algorithms.certificates import Certified
 from fairarm.algorithms.procedure import BaseProcedure
 from fairarm.algorithms.state import Guarantee, State
-from fairarm.beliefs.beliefs import Beliefs, believe
-from fairarm.beliefs.evidence import CellEvidence, Evidence, RowEvidence
+from fairarm.beliefs.beliefs import PlanningBeliefs, believe
+from fairarm.beliefs.evidence import Evidence, RunEvidence
 from fairarm.beliefs.from_log import growing_parts
 from fairarm.beliefs.planning import planned_pulls
 from fairarm.beliefs.standing import Standing, standing_of
@@ -122,7 +122,7 @@ class Pool(BaseProcedure):
             return min(self.pulls, max(FIRST_LOOK, made + 1, math.ceil(made * self.growth)))
         return made + math.ceil((self.pulls - made) / (PHASES + 1 - phase))
 
-    def _planned(self, state: State, beliefs: Beliefs, outcomes: FloatArray, gaps: FloatArray) -> State:
+    def _planned(self, state: State, beliefs: PlanningBeliefs, outcomes: FloatArray, gaps: FloatArray) -> State:
         """The next phase of the running replicates, whose beliefs and drawn truths (N, D, K) are given."""
         running = np.flatnonzero(state.running)
         made = state.given[running].sum(axis=(1, 2))
@@ -150,7 +150,7 @@ class Pool(BaseProcedure):
 
     # ---- closing a phase ----
 
-    def begin(self, state: State, log: CellEvidence | RowEvidence, seed: int) -> State:
+    def begin(self, state: State, log: RunEvidence, seed: int) -> State:
         """The log is the first phase, and no pull of the run has been made: all are planned by what it leaves open.
 
         A certified answer holds where what the log pulled, and how often, did not depend on the outcomes in it.
@@ -192,7 +192,7 @@ class Pool(BaseProcedure):
             beliefs = self._believe(evidence.of_replicates(going), seed)
         return self._planned(state, beliefs, outcomes[going], gaps[going])
 
-    def _believe(self, evidence: Evidence, seed: int) -> Beliefs:
+    def _believe(self, evidence: Evidence, seed: int) -> PlanningBeliefs:
         return believe(evidence, self.asked.law == "estimated", seed)
 
     def _settled(self, state: State, batches: Iterable[tuple[Evidence, Evidence]]) -> tuple[State, IntArray, IntArray]:

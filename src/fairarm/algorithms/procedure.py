@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from fairarm.algorithms.state import ArmReport, Guarantee, Reason, State, Verdict
-from fairarm.beliefs.evidence import CellEvidence, Evidence, RowEvidence
+from fairarm.beliefs.evidence import Evidence, RunEvidence
 from fairarm.beliefs.standing import Proof, Standing
 from fairarm.core.answer import Code
 from fairarm.errors import OptionError
@@ -54,7 +54,7 @@ class Procedure(Protocol):
         """Whether rows that were made before the run can count in it."""
         ...
 
-    def begin(self, state: State, log: CellEvidence | RowEvidence, seed: int) -> State:
+    def begin(self, state: State, log: RunEvidence, seed: int) -> State:
         """The started state of a run that begins with a log: its rows are in every ``in_stage``, in no ``in_phase``."""
         ...
 
@@ -99,7 +99,7 @@ class BaseProcedure:
     def takes_log(self) -> bool:
         return True
 
-    def begin(self, state: State, log: CellEvidence | RowEvidence, seed: int) -> State:
+    def begin(self, state: State, log: RunEvidence, seed: int) -> State:
         return state
 
 

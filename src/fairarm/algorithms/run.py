@@ -24,7 +24,7 @@ from fairarm.algorithms.procedure import Procedure, require_log_start, verdict
 from fairarm.algorithms.saved import fingerprint, saved_run
 from fairarm.algorithms.state import State, Verdict, checked_leaf
 from fairarm.beliefs.beliefs import Beliefs, believe
-from fairarm.beliefs.evidence import CellEvidence, RowEvidence, empty_evidence
+from fairarm.beliefs.evidence import RunEvidence, empty_evidence
 from fairarm.beliefs.from_log import rows_of, with_log
 from fairarm.core.posterior.arm_mixture import best_mixture
 from fairarm.core.types import IntArray
@@ -40,15 +40,15 @@ class Progress:
     """How far a run has come. Never changed: a step makes the next one."""
 
     state: State
-    evidence: CellEvidence | RowEvidence
+    evidence: RunEvidence
     """All rows, the log's too."""
-    before_phase: CellEvidence | RowEvidence
-    before_stage: CellEvidence | RowEvidence
+    before_phase: RunEvidence
+    before_stage: RunEvidence
     arrived: IntArray
     """Rows of this phase by regime and arm, (R, K)."""
     told: dict[str, str]
     """The id of each part and the digest of its content."""
-    log: CellEvidence | RowEvidence | None
+    log: RunEvidence | None
 
     @property
     def finished(self) -> bool:
@@ -77,7 +77,7 @@ class Progress:
 
     def closed(self, procedure: Procedure, seed: int) -> Progress:
         """The phase closed with what arrived."""
-        in_phase, in_stage = _since(self.evidence, self.before_phase), _since(self.evidence, self.before_stage)
+        in_phase, in_stage = self.evidence.since(self.before_phase), self.evidence.since(self.before_stage)
         if self.state.stage > 0:  # the first stage begins before the log
             in_stage = with_log(self.log, in_stage)
         state = procedure.step(self.state, in_phase, in_stage, seed)
@@ -90,10 +90,6 @@ class Progress:
         )
 
 
-def _since(now: CellEvidence | RowEvidence, earlier: CellEvidence | RowEvidence) -> CellEvidence | RowEvidence:
-    return now.since(earlier)  # type: ignore[arg-type]
-
-
 class Algorithm:
     """One run of a procedure, told its pulls from outside. Made by `fairarm.algorithm(name, problem, pulls=...)`.
 
@@ -101,9 +97,7 @@ class Algorithm:
     a run: each call is one step.
     """
 
-    def __init__(
-        self, name: str, procedure: Procedure, seed: int = 0, log: CellEvidence | RowEvidence | None = None
-    ) -> None:
+    def __init__(self, name: str, procedure: Procedure, seed: int = 0, log: RunEvidence | None = None) -> None:
         self.name = name
         self.procedure = procedure
         self.seed = seed
@@ -249,7 +243,7 @@ class Algorithm:
             evidence=evidence,
             before_phase=before_phase,
             before_stage=before_stage,
-            arrived=_since(evidence, before_phase).pulls()[0],
+            arrived=evidence.since(before_phase).pulls()[0],
             told={id: checked_leaf("told", digest, str) for id, digest in document["told"].items()},
             log=log,
         )

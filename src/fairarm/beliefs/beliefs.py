@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from fairarm.beliefs.evidence import Evidence, SumEvidence
+from fairarm.beliefs.evidence import Evidence
 from fairarm.core.design.events import Laws
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.problem.problem import Problem
@@ -97,19 +97,36 @@ class Beliefs(Protocol):
         """Joint draws of every arm's outcome and gap μ(s) − μ(s'), (N, draws, K) each."""
         ...
 
-    def design(self) -> DesignBasis: ...
+    @property
+    def draws_unseen(self) -> bool:
+        """Its draws leave open what no row speaks for as a whole; otherwise cells without a row are drawn each by itself."""
+        ...
 
-    def diagnostics(self) -> Diagnostics: ...
+    def design(self) -> DesignBasis | None:
+        """What planning needs; None where the rows are no basis for it."""
+        ...
+
+    def diagnostics(self) -> Diagnostics:
+        """How well the rows speak for each arm."""
+        ...
 
 
-def believe(evidence: Evidence, estimated: bool = False, seed: int = 0) -> Beliefs:
+class PlanningBeliefs(Beliefs, Protocol):
+    """Beliefs that the next pulls can be planned by: those of a run's rows, and of a log that was counted."""
+
+    def design(self) -> DesignBasis:
+        """What planning needs."""
+        ...
+
+
+def believe(evidence: Evidence, estimated: bool = False, seed: int = 0) -> PlanningBeliefs:
     """Beliefs from all rows so far, of the kind that fits them. ``estimated``: P(S) and the law of contexts from the
     rows, even where declared. ``seed`` divides the rows into folds where a regression is fitted."""
     from fairarm.beliefs.cells import CellBeliefs
     from fairarm.beliefs.robust import RobustBeliefs, choose_method
 
     # sums by cell have no rows to regress on, and only cell means carry the error of a fitted mechanism
-    counted = isinstance(evidence, SumEvidence) or evidence.problem.fitted
+    counted = evidence.summed or evidence.problem.fitted
     if not counted and choose_method(evidence.problem, evidence) == "doubly robust":
         return RobustBeliefs.of(evidence, estimated, seed)
     return CellBeliefs.of(evidence, estimated)

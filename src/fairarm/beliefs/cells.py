@@ -33,6 +33,7 @@ class CellBeliefs:
     estimated: bool
     """Take P(S) and the law of contexts from the rows, even where they are declared."""
     method: str = "cell means"
+    draws_unseen: bool = False
 
     @classmethod
     def of(cls, evidence: Evidence, estimated: bool = False) -> CellBeliefs:
@@ -46,10 +47,15 @@ class CellBeliefs:
 
     @cached_property
     def posterior(self) -> Posterior:
-        seen, outcome = self.seen, self.problem.outcome
-        if seen.states is None:
-            return RealPosterior.of(seen.rows, seen.sums, seen.squares)
-        return StatesPosterior.of(seen.states, outcome.scaled_values)
+        """Of every θ."""
+        seen = self.seen
+        return self.posterior_of_states or RealPosterior.of(seen.rows, seen.sums, seen.squares)
+
+    @cached_property
+    def posterior_of_states(self) -> StatesPosterior | None:
+        """That of the outcome's law in every cell; None where the outcome is real."""
+        states = self.seen.states
+        return None if states is None else StatesPosterior.of(states, self.problem.outcome.scaled_values)
 
     # ---- what is known of S and the contexts ----
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
-from fairarm.beliefs.evidence import CellEvidence, Evidence, RowEvidence, empty_evidence
-from fairarm.beliefs.robust.lines import distinct
+from fairarm.beliefs.evidence import Evidence, RunEvidence, empty_evidence
+from fairarm.beliefs.lines import distinct
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import DataError
 from fairarm.problem.problem import Problem
@@ -23,7 +22,7 @@ FIRST_PART, GROWTH = 32.0, 1.5
 """Rows of a log that are bet on first, and the factor by which the rows bet on so far grow with each further part."""
 
 
-def log_evidence(problem: Problem, log: Batch | None) -> CellEvidence | RowEvidence | None:
+def log_evidence(problem: Problem, log: Batch | None) -> RunEvidence | None:
     """The rows of a log as evidence, checked; None where there is no row."""
     if log is None:
         return None
@@ -53,16 +52,12 @@ def rows_of(log: Evidence | None) -> int:
     return 0 if log is None else int(log.pulls()[0].sum())
 
 
-def with_log(log: CellEvidence | RowEvidence | None, rows: CellEvidence | RowEvidence) -> CellEvidence | RowEvidence:
+def with_log(log: RunEvidence | None, rows: RunEvidence) -> RunEvidence:
     """The rows of a log and those of a stage that began later."""
-    if isinstance(log, CellEvidence) and isinstance(rows, CellEvidence):
-        return CellEvidence(log.problem, log.counts + rows.counts)
-    if isinstance(log, RowEvidence) and isinstance(rows, RowEvidence):
-        return log.add(rows.batch)
-    return rows
+    return rows if log is None else log.plus(rows)
 
 
-def growing_parts(log: CellEvidence | RowEvidence) -> Iterator[tuple[Evidence, Evidence]]:
+def growing_parts(log: RunEvidence) -> Iterator[tuple[Evidence, Evidence]]:
     """A log as batches to bet on one after the other: each part, and all rows up to its end.
 
     A bet rests on what was seen before its batch: on a log taken as one batch only blind bets could be made. Each row is
@@ -71,15 +66,8 @@ def growing_parts(log: CellEvidence | RowEvidence) -> Iterator[tuple[Evidence, E
     another proof.
     """
     shares = _part_shares(float(log.pulls().sum(axis=(1, 2)).max()))
-    counts = log.batch.count if isinstance(log, RowEvidence) else log.counts
-    for part, seen in _divided(counts, shares):
-        yield _recounted(log, part), _recounted(log, seen)
-
-
-def _recounted(log: CellEvidence | RowEvidence, counts: IntArray) -> Evidence:
-    if isinstance(log, RowEvidence):
-        return RowEvidence(log.problem, replace(log.batch, count=counts), log.rows)
-    return CellEvidence(log.problem, counts)
+    for part, seen in _divided(log.multiplicities, shares):
+        yield log.recounted(part), log.recounted(seen)
 
 
 def _part_shares(rows: float) -> FloatArray:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairarm.beliefs.beliefs import DesignBasis, Diagnostics
+from fairarm.beliefs.beliefs import Diagnostics
 from fairarm.core.posterior.doubly_robust import PRIOR_SD
 from fairarm.core.posterior.regression import Regression, cross_fit
 from fairarm.core.proof.log_intervals import CutSums, bound_delta, cut_level
@@ -64,6 +64,7 @@ class LoggedBeliefs:
     misfit: float
     """How far decisions are from the law that made them, among rows alike in one column, in standard errors."""
     method: str = "doubly robust"
+    draws_unseen: bool = True
 
     @property
     def shares(self) -> FloatArray:
@@ -94,8 +95,8 @@ class LoggedBeliefs:
     def diagnostics(self) -> Diagnostics:
         return self.seen
 
-    def design(self) -> DesignBasis:
-        raise DataError("A log that is read row by row does not plan pulls by cells.")
+    def design(self) -> None:
+        """Sums over rows are no basis to plan pulls by."""
 
 
 class NoRowsError(DataError):
@@ -223,14 +224,14 @@ class _Sums:
     largest: FloatArray = field(init=False)
     cut: FloatArray = field(init=False)
     unseen: FloatArray = field(init=False)
-    surprise: FloatArray | float = 0.0
+    surprise: FloatArray | None = None
     """By stratum and decision: how many more rows than the law says, and the variance of that, (2, strata, states)."""
     two_sided: bool = True
     """False for propensities: a decision that is never made in a stratum is no surprise."""
 
     def misfit(self) -> float:
         """The largest surprise in standard errors, where some 20 rows or more are expected to vary."""
-        if isinstance(self.surprise, float):
+        if self.surprise is None:
             return 0.0
         more, variance = self.surprise
         enough = variance > 20.0
@@ -324,7 +325,8 @@ class _Weighing:
             mixed = np.tensordot(made, law, axes=1)
             sums.unseen += (law * (mixed == 0)).sum(axis=2) @ count
         sums.two_sided = propensity is None
-        sums.surprise = sums.surprise + self._surprise(columns, count, None if propensity is not None else mixed, q)
+        surprise = self._surprise(columns, count, None if propensity is not None else mixed, q)
+        sums.surprise = surprise if sums.surprise is None else sums.surprise + surprise
 
     def _surprise(
         self, columns: dict[str, NDArray[Any]], count: IntArray, law: FloatArray | None, q: FloatArray

@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fairarm.beliefs.beliefs import Beliefs
-from fairarm.beliefs.logged_rows import LoggedBeliefs
+from fairarm.beliefs.beliefs import Beliefs, DesignBasis
 from fairarm.beliefs.planning import planned_pulls
 from fairarm.beliefs.standing import Standing, standing_of
 from fairarm.core.design.events import best_fair_arm
@@ -267,7 +266,7 @@ def _drawn(beliefs: Beliefs, seed: int) -> tuple[FloatArray, FloatArray]:
     outcomes, gaps = beliefs.draw(np.random.default_rng(seed), DRAWS)
     unseen = beliefs.diagnostics().unseen[0]
     much = np.where(unseen > WEAKLY[0], unseen, 0.0)
-    if isinstance(beliefs, LoggedBeliefs) or not much.any():
+    if beliefs.draws_unseen or not much.any():
         return outcomes, gaps
     shared, apart = PRIOR_SD * much * np.random.default_rng([seed, DRAWS]).standard_normal((2, 1, DRAWS, len(much)))
     return np.clip(outcomes + shared, 0.0, 1.0), np.clip(gaps + np.sqrt(2.0) * apart, -1.0, 1.0)
@@ -382,23 +381,20 @@ def _plain_gap_interval(problem: Problem, logged: Logged, confidence: float) -> 
 
 
 def _next(problem: Problem, beliefs: Beliefs, outcomes: FloatArray, gaps: FloatArray) -> tuple[NextPulls, ...]:
-    shares = (
-        _doubt(problem, outcomes, gaps)
-        if isinstance(beliefs, LoggedBeliefs)
-        else _planned(problem, beliefs, outcomes, gaps)
-    )
+    basis = beliefs.design()
+    shares = _doubt(problem, outcomes, gaps) if basis is None else _planned(problem, basis, outcomes, gaps)
     lines = [
         NextPulls(problem.arm_names[k], problem.regimes[r], float(shares[r, k])) for r, k in np.argwhere(shares > 0.005)
     ]
     return tuple(sorted(lines, key=lambda line: -line.share))
 
 
-def _planned(problem: Problem, beliefs: Beliefs, outcomes: FloatArray, gaps: FloatArray) -> FloatArray:
+def _planned(problem: Problem, basis: DesignBasis, outcomes: FloatArray, gaps: FloatArray) -> FloatArray:
     """The shares of the next pulls by what would overturn the answer, (R, K)."""
     budget = problem.average_cost_budget(NEXT_PULLS)
     average = np.array([np.inf if budget is None else budget])
     ahead = np.array([float(NEXT_PULLS)])
-    return np.asarray(planned_pulls(problem, beliefs.design(), outcomes, gaps, ahead, average)[0] / NEXT_PULLS)
+    return np.asarray(planned_pulls(problem, basis, outcomes, gaps, ahead, average)[0] / NEXT_PULLS)
 
 
 def _doubt(problem: Problem, outcomes: FloatArray, gaps: FloatArray) -> FloatArray:

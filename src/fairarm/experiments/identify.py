@@ -15,7 +15,7 @@ from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, Pulls
 from fairarm.shown import Fact, Shown
 from fairarm.worlds.base import Truth, World
-from fairarm.worlds.network import NetworkWorld
+from fairarm.worlds.network import as_network
 
 
 @dataclass(frozen=True)
@@ -121,8 +121,9 @@ def require_world(problem: Problem, world: World | None) -> World:
         raise ProblemError(
             f"Problem '{problem.name}' has no world to pull. Add a [world] to its file, or run it on your own system with algorithm(...).ask and .tell."
         )
-    if isinstance(world, NetworkWorld) and world.problem.unknown_arms and not problem.unknown_arms:
-        return replace(world, problem=problem)
+    network = as_network(world)
+    if network is not None and network.problem.unknown_arms and not problem.unknown_arms:
+        return replace(network, problem=problem)
     return world
 
 

@@ -13,7 +13,7 @@ from fairarm.errors import ProblemError
 from fairarm.experiments.identify import require_world
 from fairarm.problem.problem import Problem
 from fairarm.worlds.base import World
-from fairarm.worlds.network import NetworkWorld
+from fairarm.worlds.network import as_network
 
 
 @dataclass(frozen=True)
@@ -28,14 +28,14 @@ class KnownCells:
 
 def known_cells(problem: Problem, world: World | None) -> KnownCells:
     """Exact, from a Bayesian network; other worlds do not know their cells."""
-    world = require_world(problem, world)
-    if not isinstance(world, NetworkWorld) or not problem.finite:
+    network = as_network(require_world(problem, world))
+    if network is None or not problem.finite:
         raise ProblemError(
             f"The limit needs the law of the cells and of the outcome in each: a Bayesian network as the world of "
             f"'{problem.name}', with finite columns."
         )
     cells, values = problem.shared_cells, problem.outcome.scaled_values
-    rows = world.law.reshape(*world.law.shape[:2], -1, len(values))
+    rows = network.law.reshape(*network.law.shape[:2], -1, len(values))
     moments = []
     for power in range(3):
         by_group = rows @ values**power  # (K, G, X)
@@ -47,7 +47,7 @@ def known_cells(problem: Problem, world: World | None) -> KnownCells:
     mass, first, second = (moment.sum(axis=(0, 1)) for moment in moments)
     theta = np.divide(first, mass, out=np.full(mass.shape, 0.5), where=mass > 0)
     square = np.divide(second, mass, out=np.zeros(mass.shape), where=mass > 0)
-    return KnownCells(moments[0], theta, np.maximum(square - theta**2, 0.0), world.shares)
+    return KnownCells(moments[0], theta, np.maximum(square - theta**2, 0.0), network.shares)
 
 
 def find_limit(problem: Problem, world: World | None, *, pulls: int | None = None) -> Limit:

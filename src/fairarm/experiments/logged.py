@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from fairarm.beliefs.beliefs import Beliefs, believe
-from fairarm.beliefs.evidence import CellEvidence, SumEvidence
+from fairarm.beliefs.evidence import CellEvidence, CountedEvidence, SumEvidence
 from fairarm.beliefs.logged_rows import LoggedBeliefs, NoRowsError, believe_rows
 from fairarm.beliefs.robust import choose_method
-from fairarm.core.proof.log_intervals import CutSums, bound_delta, cut_level, weighted_intervals
-from fairarm.core.proof.region import Intervals, intervals
+from fairarm.core.proof.log_intervals import GroupCells, bound_delta, cut_sums, weighted_intervals
+from fairarm.core.proof.region import Intervals, intervals, narrowed
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import DataError
 from fairarm.logs.checks import WeightCheck, check_cells, check_counts, check_duplicates, check_weights
@@ -22,7 +22,6 @@ from fairarm.logs.sources import open_log
 from fairarm.problem.fitting import FittedNote, fit_mechanisms
 from fairarm.problem.likelihood import likelihood
 from fairarm.problem.log_map import LogMap, WithColumns, problem_and_columns
-from fairarm.problem.mechanism import Unknown
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, groups_of
 from fairarm.problem.shared_cells import missing_children
@@ -127,7 +126,7 @@ def _nothing(reader: LogReader) -> str:
 
 
 def _fitted(problem: Problem, batch: Batch) -> tuple[Problem, tuple[FittedNote, ...]]:
-    if not any(isinstance(arm.mechanism, Unknown) for arm in problem.arms):
+    if not problem.unknown_arms:
         return problem, ()
     by_arm = {}
     for k, name in enumerate(problem.arm_names):
@@ -152,13 +151,13 @@ def _possible(problem: Problem, batch: Batch) -> Any:
 
 def _from_cells(reader: LogReader, delta: float, estimated: bool, seed: int) -> Logged:
     problem, cells, fitted = counted_batch(reader)
-    evidence = (
+    evidence: CountedEvidence = (
         CellEvidence.empty(problem).add(cells.batch)
         if cells.sums is None
         else SumEvidence.of(problem, cells.batch, cells.sums)
     )
     fitted_arms = _fitted_arms(problem)
-    made = cells_by_group(evidence)
+    made = evidence.by_group()
     certified, by, why, excluded = _certify(problem, evidence, made, fitted_arms, delta, estimated)
     checks = [
         *check_cells(problem, cells.batch, estimated),
@@ -170,23 +169,23 @@ def _from_cells(reader: LogReader, delta: float, estimated: bool, seed: int) -> 
         problem=problem,
         **_source(reader),
         beliefs=believe(evidence, estimated, seed),
-        made=made.by_arm,
+        made=made.made,
         natural=rows[0].sum(axis=0),
         natural_sums=sums[0].sum(axis=0),
-        natural_squares=_natural_squares(evidence),
+        natural_squares=evidence.natural_squares(),
         certified=certified,
         certified_by=by,
         not_certified=why,
         uncertified_arms=excluded,
         findings=(*reader.findings(), *checks),
         fitted=fitted,
-        assumptions=assumptions(problem, reader, made.by_arm, fitted, estimated),
+        assumptions=assumptions(problem, reader, made.made, fitted, estimated),
     )
 
 
-def _too_sparse(problem: Problem, evidence: CellEvidence | SumEvidence) -> list[Finding]:
+def _too_sparse(problem: Problem, evidence: CountedEvidence) -> list[Finding]:
     """Cell means are used where they are poor: with a fitted mechanism or a summed outcome there is nothing better."""
-    if not problem.fitted and not isinstance(evidence, SumEvidence):
+    if not problem.fitted and not evidence.summed:
         return []
     if choose_method(problem, evidence) == "cell means":
         return []
@@ -197,37 +196,9 @@ def _too_sparse(problem: Problem, evidence: CellEvidence | SumEvidence) -> list[
     return [Finding("sparse-cells", text, int(evidence.pulls().sum()), voids=False)]
 
 
-@dataclass(frozen=True)
-class GroupCells:
-    """Rows, Σ Y' and Σ Y'² by group and cell (G, X), and rows by arm and group (K, G)."""
-
-    rows: FloatArray
-    sums: FloatArray
-    squares: FloatArray
-    by_arm: IntArray
-
-
-def cells_by_group(evidence: CellEvidence | SumEvidence) -> GroupCells:
-    if isinstance(evidence, SumEvidence):
-        rows, sums, squares = (part.sum(axis=(0, 1)) for part in (evidence.counts, evidence.sums, evidence.squares))
-        return GroupCells(rows.astype(np.float64), sums, squares, evidence.counts.sum(axis=(0, 3)))
-    values = evidence.problem.outcome.scaled_values
-    seen = evidence.counts[0].sum(axis=(0, 1))
-    states = seen.reshape(len(seen), -1, len(values)).astype(np.float64)
-    by_arm = evidence.counts[0].sum(axis=(0, 3))
-    return GroupCells(states.sum(axis=2), states @ values, states @ values**2, by_arm)
-
-
-def _natural_squares(evidence: CellEvidence | SumEvidence) -> FloatArray:
-    """Σ Y'² of the natural rows by group, (G,)."""
-    if isinstance(evidence, SumEvidence):
-        return np.asarray(evidence.squares[0].sum(axis=(0, 2)))
-    return np.asarray(evidence.counts[0, 0].sum(axis=0) @ evidence.problem.row_outcomes**2)
-
-
 def _certify(
     problem: Problem,
-    evidence: CellEvidence | SumEvidence,
+    evidence: CountedEvidence,
     made: GroupCells,
     fitted_arms: set[int],
     delta: float,
@@ -237,7 +208,7 @@ def _certify(
     shares = None if estimated or problem.shares is None else np.array(problem.shares)
     shared = problem.shared_cells.apart()
     excluded = tuple(sorted(fitted_arms))
-    logging = [problem.arm_names[k] for k in excluded if made.by_arm[k].any()]
+    logging = [problem.arm_names[k] for k in excluded if made.made[k].any()]
     declared = not missing_children(problem) and not {*problem.mechanisms} & {*problem.fitted}
     known_law = shared.law is not None and declared and not (estimated and shared.contexts > 1)
     ways: list[str] = [REGION] * known_law + [BERNSTEIN] * (not logging)
@@ -251,7 +222,7 @@ def _certify(
         found.append(intervals(n, seen.sums, shared.law_of_cells(shared.law[None])[0], part, shares, natural))
     if not logging:
         rows = evidence.group_sums((0,))[0][0].sum(axis=0).astype(np.float64)
-        cut = cut_sums(problem, made, bound_delta(part, len(problem.arms), shares is not None))
+        cut = cut_sums(law_of_cells(problem), made, bound_delta(part, len(problem.arms), shares is not None))
         found.append(weighted_intervals(cut, part, shares, rows))
     return narrowed(found), " and ".join(ways), (), excluded
 
@@ -260,39 +231,18 @@ def _made_by_a_fitted(arm: str) -> str:
     return f"the mechanism of '{arm}', which made rows, was fitted from them"
 
 
-def narrowed(found: list[Intervals]) -> Intervals:
-    """What lies in all of them; where nothing does, the ends come out in the wrong order."""
-
-    def both(parts: list[FloatArray]) -> FloatArray:
-        return np.stack(
-            [np.max([p[..., 0] for p in parts], axis=0), np.min([p[..., 1] for p in parts], axis=0)], axis=-1
-        )
-
-    return Intervals(both([i.outcomes for i in found]), both([i.gaps for i in found]))
-
-
 def _contradiction(certified: Intervals | None) -> list[Finding]:
     """Bounds that no truth meets: under the declared mechanisms that happens with probability at most δ."""
-    if certified is None or not any(
-        np.any(part[..., 0] > part[..., 1]) for part in (certified.outcomes, certified.gaps)
-    ):
+    if certified is None or not certified.empty:
         return []
     text = "No truth lies within all certified bounds: something that was declared, or that it rests on, is wrong."
     return [Finding("bounds-contradict", text)]
 
 
-def cut_sums(problem: Problem, made: GroupCells, delta: float) -> CutSums:
-    """Sums of cut weights over counted rows: w_{k,t}(c) = P_k(v | c, t) / Σ_j (n_{j,t} / n_t) P_j(v | c, t)."""
+def law_of_cells(problem: Problem) -> FloatArray:
+    """P_k(x | t) over the cells' columns, (K, G, X)."""
     space = CellSpace.of(problem.cell_columns, problem.variables)
-    law = np.exp(likelihood(problem, space.codes(), space.count, without_outcome=True).arms)
-    rows = made.by_arm.sum(axis=0).astype(np.float64)
-    q = np.einsum("jt,jtx->tx", made.by_arm / np.maximum(rows, 1.0), law)
-    w = np.where(q > 0, law / np.where(q > 0, q, 1.0), 0.0)
-    level = cut_level(rows, delta)
-    c = np.minimum(w, level[None, :, None])
-    parts = [(c, made.rows), (c, made.sums), (c**2, made.rows), (c**2, made.sums), (c**2, made.squares)]
-    sums = np.stack([np.einsum("ktx,tx->kt", weight, of) for weight, of in parts])
-    return CutSums(rows, sums, np.minimum(w.max(axis=2), level))
+    return np.exp(likelihood(problem, space.codes(), space.count, without_outcome=True).arms)
 
 
 # ---- anything else: row by row ----
@@ -300,7 +250,7 @@ def cut_sums(problem: Problem, made: GroupCells, delta: float) -> CutSums:
 
 def _from_rows(reader: LogReader, delta: float, estimated: bool) -> Logged:
     problem = reader.problem
-    if unknown := [arm.name for arm in problem.arms if isinstance(arm.mechanism, Unknown)]:
+    if unknown := problem.unknown_arms:
         raise DataError(
             f"Arm '{unknown[0]}' has no mechanism, and it can be fitted from a log only where every input is finite. Declare "
             f"it (Arm.from_classifier), or leave it out and give log.propensity."

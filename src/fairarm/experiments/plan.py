@@ -19,7 +19,7 @@ from scipy.optimize import isotonic_regression
 from fairarm.algorithms.pool import Pool
 from fairarm.algorithms.registry import DEFAULT, make_procedure
 from fairarm.beliefs.cells import CellBeliefs
-from fairarm.beliefs.evidence import CellEvidence
+from fairarm.beliefs.evidence import CellEvidence, RunEvidence
 from fairarm.beliefs.from_log import rows_of
 from fairarm.beliefs.robust import choose_method
 from fairarm.core.statistics import wilson_interval
@@ -161,7 +161,7 @@ class _Truths(Protocol):
     """Where truths come from."""
 
     @property
-    def log(self) -> CellEvidence | None:
+    def log(self) -> RunEvidence | None:
         """What every run starts from."""
         ...
 

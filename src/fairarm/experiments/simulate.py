@@ -17,7 +17,7 @@ import numpy as np
 from fairarm.algorithms import Algorithm, make_procedure, options_of
 from fairarm.algorithms.procedure import Procedure, require_log_start
 from fairarm.algorithms.state import State
-from fairarm.beliefs.evidence import CellEvidence, RowEvidence
+from fairarm.beliefs.evidence import CellEvidence, RunEvidence
 from fairarm.beliefs.from_log import log_evidence, rows_of
 from fairarm.core.answer import Code
 from fairarm.core.statistics import wilson_interval
@@ -31,7 +31,7 @@ from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch
 from fairarm.shown import Fact, Shown
 from fairarm.worlds.base import World
-from fairarm.worlds.network import NetworkWorld
+from fairarm.worlds.network import as_network
 
 DEFAULT_CONFIDENCE = 0.95
 
@@ -191,10 +191,10 @@ def chunk_size(problem: Problem) -> int:
 
 
 def _run_all(
-    problem: Problem, world: World, tasks: list[_Task], jobs: int, log: CellEvidence | RowEvidence | None
+    problem: Problem, world: World, tasks: list[_Task], jobs: int, log: RunEvidence | None
 ) -> Iterator[_Outcome]:
-    if isinstance(world, NetworkWorld):
-        _ = world.law
+    if (network := as_network(world)) is not None:
+        _ = network.law
     if jobs == 1 or len(tasks) == 1:
         for task in tasks:
             yield _run(problem, world, task, log)
@@ -210,14 +210,15 @@ def _run_all(
         yield from calls
 
 
-def _run(problem: Problem, world: World, task: _Task, log: CellEvidence | RowEvidence | None) -> _Outcome:
+def _run(problem: Problem, world: World, task: _Task, log: RunEvidence | None) -> _Outcome:
     started = time.perf_counter()
     key = [task.seed, zlib.crc32(task.algorithm.encode()), task.pulls, task.chunk]
     procedure = make_procedure(task.algorithm, problem, task.pulls, **dict(task.options))
     rng = np.random.default_rng(key)
     inner = int(rng.integers(1 << 62))
-    if isinstance(world, NetworkWorld) and not isinstance(log, RowEvidence) and problem.finite:
-        state, costs, made = replicate(procedure, world, task.runs, rng, inner, log)
+    network = as_network(world) if problem.finite else None
+    if network is not None:
+        state, costs, made = replicate(procedure, network, task.runs, rng, inner, log)
         answers = state.answer
     else:
         answers, costs, made = _one_by_one(procedure, world, task, rng, inner, log)
@@ -230,7 +231,7 @@ def replicate(
     runs: int,
     rng: np.random.Generator,
     seed: int,
-    log: CellEvidence | None = None,
+    log: RunEvidence | None = None,
 ) -> tuple[State, FloatArray, IntArray]:
     """The final state, the costs and the pulls (n,) of runs computed together, a leading axis of every array.
 
@@ -241,14 +242,14 @@ def replicate(
     costs, pulls = np.zeros(runs), np.zeros(runs, dtype=np.int64)
     before = CellEvidence.empty(problem, runs)
     if log is not None:
-        before = CellEvidence(problem, np.broadcast_to(log.counts, before.counts.shape))
+        before = before.recounted(np.broadcast_to(log.multiplicities, before.counts.shape))
         state = procedure.begin(state.but(log_rows=before.pulls().sum(axis=(1, 2))), before, seed)
     in_stage = before
     while not state.finished:
         fresh = CellEvidence(problem, world.draw(state.plan, rng))
         costs += (state.plan * problem.cost_array).sum(axis=(1, 2))
         pulls += state.plan.sum(axis=(1, 2))
-        in_stage = CellEvidence(problem, in_stage.counts + fresh.counts)
+        in_stage = in_stage.plus(fresh)
         stage = state.stage
         state = procedure.step(state, fresh, in_stage, seed)
         if state.stage != stage:
@@ -262,7 +263,7 @@ def _one_by_one(
     task: _Task,
     rng: np.random.Generator,
     seed: int,
-    log: CellEvidence | RowEvidence | None,
+    log: RunEvidence | None,
 ) -> tuple[IntArray, FloatArray, IntArray]:
     """Runs told one after the other, for worlds that return rows."""
     answers, costs = np.empty(task.runs, dtype=np.int64), np.empty(task.runs)

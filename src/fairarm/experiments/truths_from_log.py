@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from fairarm.beliefs.cells import CellBeliefs
-from fairarm.beliefs.evidence import CellEvidence
+from fairarm.beliefs.evidence import RunEvidence
 from fairarm.beliefs.from_log import log_evidence
-from fairarm.beliefs.robust.lines import distinct
-from fairarm.core.posterior.prior import StatesPosterior
+from fairarm.beliefs.lines import distinct
 from fairarm.core.types import FloatArray
 from fairarm.errors import ProblemError
 from fairarm.problem.problem import Problem
@@ -26,15 +25,15 @@ class LogTruths:
     """Worlds from the posterior of the cell means given a log; P(S) and the law of contexts as declared, else drawn too."""
 
     problem: Problem
-    log: CellEvidence
+    log: RunEvidence
 
     @cached_property
     def _beliefs(self) -> CellBeliefs:
         return CellBeliefs.of(self.log)
 
     def draw(self, count: int, rng: np.random.Generator) -> CellWorlds:
-        beliefs, posterior = self._beliefs, self._beliefs.posterior
-        if not isinstance(posterior, StatesPosterior):
+        beliefs, posterior = self._beliefs, self._beliefs.posterior_of_states
+        if posterior is None:
             raise ProblemError(
                 f"A plan from a log needs an outcome with states; '{self.problem.outcome.node}' has none."
             )
@@ -61,14 +60,13 @@ def law_by_columns(cells: SharedCells, h: FloatArray) -> FloatArray:
     return np.stack([by_group[:, :, t, t] for t in range(by_cell.shape[2])], axis=2)
 
 
-def counted_log(problem: Problem, simple: Problem, log: Batch | None) -> CellEvidence | None:
+def counted_log(problem: Problem, simple: Problem, log: Batch | None) -> RunEvidence | None:
     """A log as counts; ``simple`` is the problem with an outcome that has states, the lowest and the highest if it was real."""
     if log is not None and simple is not problem:
         check_batch(problem, log)
         low, high = simple.outcome.values or (0.0, 1.0)
         log = _all_or_nothing(problem, log, low, high)
-    found = log_evidence(simple, log)
-    return found if isinstance(found, CellEvidence) else None
+    return log_evidence(simple, log)
 
 
 def _all_or_nothing(problem: Problem, log: Batch, low: float, high: float) -> Batch:

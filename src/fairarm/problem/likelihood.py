@@ -39,6 +39,16 @@ class Likelihood:
             raise ProblemError(self.children)
         return self.arms + self.children
 
+    @property
+    def known_children(self) -> FloatArray | None:
+        """``children``; None where a mechanism is not declared."""
+        return None if isinstance(self.children, str) else self.children
+
+    @property
+    def as_declared(self) -> FloatArray:
+        """log L as far as it is declared, (K, G, I): without the children where one of them is not."""
+        return self.arms if self.known_children is None else self.log_L
+
     def own(self, arm: IntArray, group: IntArray, at: IntArray) -> FloatArray:
         """The log-likelihood of observations under the arm and group that made them, as far as it is declared."""
         children = 0.0 if isinstance(self.children, str) else self.children[group, at]

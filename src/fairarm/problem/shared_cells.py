@@ -130,7 +130,7 @@ def shared_cells(problem: Problem) -> SharedCells:
     G, C = len(problem.groups), space.count
     own_law = bool(missing_children(problem))
     own_cells = problem.outcome.node in problem.relevant_children
-    L = np.exp(values.arms if isinstance(values.children, str) else values.log_L)
+    L = np.exp(values.as_declared)
     declared = problem.context if isinstance(problem.context, ContextLaw) and not own_law else None
     free = CellSpace.of(declared.variables if declared else free_columns(problem), problem.variables)
     law = declared.weights.ravel() if declared else None if own_law or free.columns else np.ones(1)
@@ -147,7 +147,7 @@ def shared_cells(problem: Problem) -> SharedCells:
         L, cell, context = apart.reshape(*L.shape[:2], G * C), cell_of.ravel(), context_of.ravel()
     copies = L.shape[2] // C
     factors = tuple(
-        replace(f, at=np.tile(f.at, (1, copies))) for f in _fitted(problem, codes, isinstance(values.children, str))
+        replace(f, at=np.tile(f.at, (1, copies))) for f in _fitted(problem, codes, values.known_children is None)
     )
     return SharedCells(
         likelihood=L,

@@ -20,7 +20,7 @@ from fairarm.problem.mechanism import Table
 from fairarm.problem.network import Network
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, Request
-from fairarm.worlds.base import Truth
+from fairarm.worlds.base import Truth, World
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,12 @@ class NetworkWorld:
         columns: dict[str, Any] = dict(self.problem.row_space.codes(cell))
         columns[self.problem.sensitive] = np.array(self.problem.group_codes)[group[unit]]
         return Batch(arm[unit], regime[unit], columns, drawn[unit, cell])
+
+
+def as_network(world: World | None) -> NetworkWorld | None:
+    """The world as a network, whose law is known cell by cell, so that many runs are pulled at once; None where it is
+    another one. A world of your own needs `World`'s three methods alone, so this is asked here and not of it."""
+    return world if isinstance(world, NetworkWorld) else None
 
 
 def check_agreement(problem: Problem, network: Network) -> None:

@@ -7,6 +7,5 @@ before any row.
 
 from fairarm.beliefs.robust.beliefs import RobustBeliefs, choose_method
 from fairarm.beliefs.robust.layout import Layout
-from fairarm.beliefs.robust.lines import Lines, lines_of
 
-__all__ = ["Layout", "Lines", "RobustBeliefs", "choose_method", "lines_of"]
+__all__ = ["Layout", "RobustBeliefs", "choose_method"]

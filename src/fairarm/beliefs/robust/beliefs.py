@@ -8,14 +8,11 @@ from typing import Literal
 import numpy as np
 
 from fairarm.beliefs.beliefs import DesignBasis, Diagnostics, unseen_mass, with_unknown_share
-from fairarm.beliefs.evidence import CellEvidence, Evidence
+from fairarm.beliefs.evidence import Evidence
 from fairarm.beliefs.robust.fit import Fit, Work, fit_lines
 from fairarm.beliefs.robust.layout import DESIGN_POINTS, Layout, few_contexts
-from fairarm.beliefs.robust.lines import lines_of
 from fairarm.core.design.events import Laws
-from fairarm.core.posterior.doubly_robust import (
-    PRIOR_SD,
-)
+from fairarm.core.posterior.doubly_robust import PRIOR_SD
 from fairarm.core.posterior.prior import NOISE_FLOOR
 from fairarm.core.posterior.regression import FOLDS
 from fairarm.core.types import FloatArray, IntArray
@@ -34,16 +31,16 @@ class RobustBeliefs:
     estimated: bool
     fits: tuple[Fit, ...]
     method: str = "doubly robust"
+    draws_unseen: bool = False
 
     @classmethod
     def of(cls, evidence: Evidence, estimated: bool = False, seed: int = 0) -> RobustBeliefs:
         """From all rows so far. P(S) and the context law are the declared ones unless ``estimated``. ``seed`` divides
         the rows into folds."""
         problem = evidence.problem
-        replicates = len(evidence.counts) if isinstance(evidence, CellEvidence) else 1
         fits: list[Fit] = []
-        for i in range(replicates):
-            lines = lines_of(evidence, i)
+        for i in range(evidence.replicates):
+            lines = evidence.lines(i)
             same = fits and problem.finite
             layout = fits[0].layout if same else Layout.of(problem, lines, estimated)
             fits.append(fit_lines(lines, layout, seed, estimated))

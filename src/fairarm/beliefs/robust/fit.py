@@ -9,8 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
+from fairarm.beliefs.lines import Columns, Lines
 from fairarm.beliefs.robust.layout import Contexts, Layout
-from fairarm.beliefs.robust.lines import Columns, Lines
 from fairarm.core.posterior.doubly_robust import (
     PRIOR_SD,
     ContextTerm,

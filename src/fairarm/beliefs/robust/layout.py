@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairarm.beliefs.robust.lines import Columns, Lines, distinct
+from fairarm.beliefs.lines import Columns, Lines, distinct
 from fairarm.core.posterior.doubly_robust import (
     legendre_panels,
 )
@@ -167,7 +167,7 @@ class Layout:
             columns = {name: np.repeat(values, len(self.nodes)) for name, values in columns.items()}
             columns[self.problem.decision] = np.tile(self.nodes, length * len(self.grid_volume))
         found = likelihood(self.problem, columns, length * self.points, without_outcome=True)
-        values = np.exp(found.arms if isinstance(found.children, str) else found.log_L)
+        values = np.exp(found.as_declared)
         volume = np.multiply.outer(self.grid_volume, self.node_volume).ravel()
         return np.asarray(values.reshape(*values.shape[:2], length, -1) * volume)
 

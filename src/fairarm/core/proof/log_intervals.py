@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairarm.core.proof.region import SHARE_OF_DELTA, Intervals, share_interval
-from fairarm.core.types import FloatArray
+from fairarm.core.types import FloatArray, IntArray
 
 CLIP = 3.0
 """Weights are cut at √(n / log(2/δ)) / CLIP: the bound's range term is then 7/9 of √(log(2/δ)/n)."""
@@ -31,6 +31,16 @@ class CutSums:
     """The largest value that c can take, (K, G): τ, or the largest weight where that is known and smaller."""
 
 
+@dataclass(frozen=True)
+class GroupCells:
+    """Counted rows, Σ Y' and Σ Y'² by group and cell, (G, X) each; ``made`` rows by arm and group, (K, G)."""
+
+    rows: FloatArray
+    sums: FloatArray
+    squares: FloatArray
+    made: IntArray
+
+
 def bound_delta(delta: float, arms: int, shares_known: bool) -> float:
     """The error of each bound: two sides of two groups of every arm, and a part for P(S) where it is unknown."""
     return (1.0 if shares_known else 1.0 - SHARE_OF_DELTA) * delta / (4 * arms)
@@ -39,6 +49,21 @@ def bound_delta(delta: float, arms: int, shares_known: bool) -> float:
 def cut_level(rows: FloatArray, delta: float) -> FloatArray:
     """τ, by the number of rows and the error of one bound."""
     return np.asarray(np.maximum(np.sqrt(rows / math.log(2 / delta)) / CLIP, 1.0))
+
+
+def cut_sums(law: FloatArray, seen: GroupCells, delta: float) -> CutSums:
+    """Sums of cut weights over counted rows, of laws P_k(x | t) (K, G, X); δ is the error of each bound.
+
+    w_{k,t}(x) = P_k(x | t) / Σ_j (n_{j,t} / n_t) P_j(x | t): the balance heuristic's weights, so of mean 1.
+    """
+    rows = seen.made.sum(axis=0).astype(np.float64)
+    q = np.einsum("jt,jtx->tx", seen.made / np.maximum(rows, 1.0), law)
+    w = np.where(q > 0, law / np.where(q > 0, q, 1.0), 0.0)
+    level = cut_level(rows, delta)
+    c = np.minimum(w, level[None, :, None])
+    parts = [(c, seen.rows), (c, seen.sums), (c**2, seen.rows), (c**2, seen.sums), (c**2, seen.squares)]
+    sums = np.stack([np.einsum("ktx,tx->kt", weight, of) for weight, of in parts])
+    return CutSums(rows, sums, np.minimum(w.max(axis=2), level))
 
 
 def lower_mean(

@@ -11,6 +11,7 @@ are the certified intervals. Counts have a leading axis of N replicates and C ce
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -124,6 +125,22 @@ class Intervals:
 
     outcomes: FloatArray
     gaps: FloatArray
+
+    @property
+    def empty(self) -> bool:
+        """No truth lies within all of them: ends are in the wrong order, which true ones are with probability at most δ."""
+        return any(bool(np.any(part[..., 0] > part[..., 1])) for part in (self.outcomes, self.gaps))
+
+
+def narrowed(found: Sequence[Intervals]) -> Intervals:
+    """What lies in all of them; where nothing does, the ends come out in the wrong order."""
+
+    def both(parts: list[FloatArray]) -> FloatArray:
+        return np.stack(
+            [np.max([p[..., 0] for p in parts], axis=0), np.min([p[..., 1] for p in parts], axis=0)], axis=-1
+        )
+
+    return Intervals(both([i.outcomes for i in found]), both([i.gaps for i in found]))
 
 
 SHARE_OF_DELTA = 0.1

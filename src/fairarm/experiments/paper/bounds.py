@@ -11,8 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairarm.algorithms import make_procedure
-from fairarm.algorithms.csr import SuccessiveRejection
+from fairarm.algorithms.csr import Readings, csr
 from fairarm.catalog import load_problem
 from fairarm.core.paper.bounds import error_bound, no_fair_arm_bound
 from fairarm.errors import OptionError
@@ -91,15 +90,13 @@ def _instance(name: str, pulls: tuple[int, ...]) -> InstanceBound:
 
 def error_allowed(problem: Problem, truth: Truth, pulls: int) -> float:
     """Theorem 1's bound, or 1 minus theorem 2's where no arm is fair."""
-    csr = make_procedure("csr-v1", problem, pulls)
-    if not isinstance(csr, SuccessiveRejection):
-        raise OptionError("The theorems are about CSR.")
+    procedure = csr(problem, pulls, False, Readings())
     gaps, tolerance = truth.gaps / problem.outcome.width, problem.scaled_tolerance
     if truth.best_fair_arm is None:
         everyone = np.ones(len(problem.arms), dtype=np.bool_)
-        return 1.0 - no_fair_arm_bound(gaps, tolerance, pulls, csr.value(everyone))
+        return 1.0 - no_fair_arm_bound(gaps, tolerance, pulls, procedure.value(everyone))
     outcomes = problem.outcome.scale(truth.outcomes)
-    return error_bound(outcomes, gaps, tolerance, truth.best_fair_arm, pulls, csr.value)
+    return error_bound(outcomes, gaps, tolerance, truth.best_fair_arm, pulls, procedure.value)
 
 
 def reach(bound: Callable[[int], float], pulls: Sequence[int], errors: Sequence[float]) -> int | None:

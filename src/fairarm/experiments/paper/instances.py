@@ -16,7 +16,7 @@ from fairarm.errors import OptionError
 from fairarm.experiments.paper.plan import PaperPoint
 from fairarm.readers.problem_writer import write_problem
 from fairarm.worlds.base import Truth
-from fairarm.worlds.network import NetworkWorld
+from fairarm.worlds.network import NetworkWorld, as_network
 
 PROGRAMME_PULLS = 10_000
 """The first programme depends on T through the budget 1/√T; its shares are listed for this one."""
@@ -111,9 +111,10 @@ def save_instances(instances: Iterable[Instance], folder: Path) -> None:
 
 
 def instance_world(name: str) -> NetworkWorld:
-    world = load_problem(name).world
-    if not isinstance(world, NetworkWorld):
-        raise OptionError(f"'{name}' has no network, so it cannot be described.")
+    """The network of a bundled problem."""
+    world = as_network(load_problem(name).world)
+    if world is None:
+        raise OptionError(f"'{name}' has no network: it can be neither described nor simulated.")
     return world
 
 

@@ -16,17 +16,16 @@ import numpy as np
 
 from fairarm.algorithms import make_procedure
 from fairarm.algorithms.state import Reason
-from fairarm.catalog import load_problem
 from fairarm.core.answer import Code
 from fairarm.core.statistics import wilson_interval
 from fairarm.errors import DataError, OptionError
+from fairarm.experiments.paper.instances import instance_world
 from fairarm.experiments.paper.plan import PaperPoint
 from fairarm.experiments.simulate import replicate
 from fairarm.experiments.workers import watched_workers
 from fairarm.files import write_whole
 from fairarm.optional import require
 from fairarm.sealed import opened, sealed
-from fairarm.worlds.network import NetworkWorld
 
 Backend = Literal["loky", "dask"]
 
@@ -155,13 +154,8 @@ class _Cluster:
             cluster.close()
 
 
-@lru_cache(maxsize=64)
-def _world(name: str) -> NetworkWorld:
-    """An instance, made once in each worker."""
-    world = load_problem(name).world
-    if not isinstance(world, NetworkWorld):
-        raise OptionError(f"'{name}' has no network to simulate.")
-    return world
+_world = lru_cache(maxsize=64)(instance_world)
+"""An instance, made once in each worker."""
 
 
 def run_point(point: PaperPoint, seed: int) -> FinishedPoint:

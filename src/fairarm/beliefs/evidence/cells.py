@@ -1,0 +1,159 @@
+"""Rows counted by regime, arm, group and cell, of a finite problem."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairarm.beliefs.evidence.base import (
+    CountedEvidence,
+    Observations,
+    RunEvidence,
+    Summary,
+    require_possible,
+    whole_numbers,
+)
+from fairarm.beliefs.lines import Columns, Lines
+from fairarm.core.grouping import sum_by_group
+from fairarm.core.proof.log_intervals import GroupCells
+from fairarm.core.types import BoolArray, FloatArray, IntArray
+from fairarm.problem.likelihood import Likelihood
+from fairarm.problem.problem import Problem
+from fairarm.problem.pulls import MOST_ROWS, Batch, groups_of
+from fairarm.problem.shared_cells import SharedCells
+
+
+@dataclass(frozen=True)
+class CellEvidence(RunEvidence, CountedEvidence):
+    """Counts of (regime, arm, group, cell and outcome state), (n, R, K, G, O), of a finite problem."""
+
+    problem: Problem
+    counts: IntArray
+
+    @classmethod
+    def empty(cls, problem: Problem, n: int = 1) -> CellEvidence:
+        shape = (n, len(problem.regimes), len(problem.arms), len(problem.groups), problem.row_space.count)
+        return cls(problem, np.zeros(shape, dtype=np.int64))
+
+    def add(self, batch: Batch) -> CellEvidence:
+        """The evidence with a checked batch added to its only replicate."""
+        group, cell = groups_of(self.problem, batch), self.problem.row_space.number(batch.columns)
+        require_possible(self.problem, batch, self.likelihood.own(batch.arm, group, self._at(cell)))
+        counts = self.counts.copy()
+        np.add.at(counts[0], (batch.regime, batch.arm, group, cell), batch.count)
+        return CellEvidence(self.problem, counts)
+
+    @property
+    def replicates(self) -> int:
+        return len(self.counts)
+
+    def plus(self, later: CellEvidence) -> CellEvidence:
+        return CellEvidence(self.problem, self.counts + later.counts)
+
+    def since(self, earlier: CellEvidence) -> CellEvidence:
+        return CellEvidence(self.problem, self.counts - earlier.counts)
+
+    @property
+    def multiplicities(self) -> IntArray:
+        return self.counts
+
+    def recounted(self, multiplicities: IntArray) -> CellEvidence:
+        return CellEvidence(self.problem, multiplicities)
+
+    def to_json(self) -> Any:
+        """Positions and counts that are not zero."""
+        at = np.flatnonzero(self.counts[0])
+        return {"cells": at.tolist(), "counts": self.counts[0].ravel()[at].tolist()}
+
+    @classmethod
+    def from_json(cls, problem: Problem, document: Any) -> CellEvidence:
+        made = cls.empty(problem)
+        cells, counts = (whole_numbers(document[part]) for part in ("cells", "counts"))
+        if len(cells) != len(counts) or np.any(cells >= made.counts[0].size) or np.any(np.diff(cells) <= 0):
+            raise ValueError("cells and counts do not fit the problem")
+        if sum(document["counts"]) > MOST_ROWS:
+            raise ValueError(f"it has more than {MOST_ROWS} rows")
+        made.counts[0].reshape(-1)[cells] = counts
+        return made
+
+    @property
+    def likelihood(self) -> Likelihood:
+        return self.problem.tables.likelihood
+
+    def pulls(self) -> IntArray:
+        return np.asarray(self.counts.sum(axis=(3, 4)))
+
+    def observations(self, regimes: tuple[int, ...]) -> Observations:
+        """Only what was seen with an outcome above its lowest: the rest adds nothing to any estimate."""
+        chosen = self._counts_in(regimes)
+        arm, group, row = np.nonzero(chosen[0] if len(chosen) == 1 else chosen.any(axis=0))
+        outcome = self.problem.row_outcomes[row]
+        if not outcome.all():
+            above = np.flatnonzero(outcome)
+            arm, group, row, outcome = arm[above], group[above], row[above], outcome[above]
+        return Observations(arm, group, self._at(row), chosen[:, arm, group, row] * outcome)
+
+    def _at(self, row: IntArray) -> IntArray:
+        """The cell of L: without the outcome, unless S → Y is an edge."""
+        if self.problem.outcome.node in self.problem.relevant_children:
+            return row
+        return row // len(self.problem.outcome.values or ())
+
+    def _outcome_weight(self, seen: Observations) -> FloatArray:
+        kept = self.problem.tables.outcome_weights
+        return super()._outcome_weight(seen) if kept is None else kept[:, seen.arm, seen.group, seen.at]
+
+    def _gap_weight(self, seen: Observations, direction: int) -> FloatArray:
+        kept = self.problem.tables.gap_weights
+        return super()._gap_weight(seen, direction) if kept is None else kept[direction][:, seen.arm, seen.at]
+
+    def of_replicates(self, which: BoolArray) -> CellEvidence:
+        return self if which.all() else CellEvidence(self.problem, self.counts[which])
+
+    def summary(self, cells: SharedCells) -> Summary:
+        N, values = len(self.counts), self.problem.outcome.scaled_values
+        seen = self.counts.sum(axis=(1, 2)).reshape(N, -1, len(values))  # by group and cell, then the outcome's state
+        states = np.stack(
+            [sum_by_group(seen[:, :, y], cells.cell_of.ravel(), cells.cells) for y in range(len(values))], axis=2
+        )
+        contexts = sum_by_group(seen.sum(axis=2), cells.context_of.ravel(), cells.contexts)
+        return Summary(
+            rows=states.sum(axis=2),
+            sums=states @ values,
+            squares=states @ values**2,
+            states=states,
+            by_arm=self.counts.sum(axis=(1, 4)),
+            contexts=contexts,
+            natural=self.counts[:, 0].sum(axis=(1, 3)),
+        )
+
+    def by_group(self) -> GroupCells:
+        values = self.problem.outcome.scaled_values
+        seen = self.counts[0].sum(axis=(0, 1))
+        states = seen.reshape(len(seen), -1, len(values)).astype(np.float64)
+        made = self.counts[0].sum(axis=(0, 3))
+        return GroupCells(states.sum(axis=2), states @ values, states @ values**2, made)
+
+    def natural_squares(self) -> FloatArray:
+        return np.asarray(self.counts[0, 0].sum(axis=0) @ self.problem.row_outcomes**2)
+
+    def lines(self, replicate: int = 0) -> Lines:
+        problem, counts = self.problem, self.counts[replicate]
+        by_code = np.zeros(counts.shape[2:], dtype=np.int64)  # (states of S, O): the order of the groups plays no part
+        by_code[list(problem.group_codes)] = counts.sum(axis=(0, 1))
+        code, row = np.nonzero(by_code)
+        group = np.argsort(np.array(problem.group_codes))[code]
+        codes, found = problem.row_space.codes(row), self.likelihood.of(self._at(row))
+        columns: Columns = {problem.sensitive: code, **{name: codes[name] for name in problem.cell_columns}}
+        made, natural = counts.sum(axis=(0, 3)), counts[0].sum(axis=(0, 2))
+        outcome = problem.row_outcomes[row]
+        return Lines(group, columns, outcome, by_code[code, row], found.arms, found.known_children, made, natural)
+
+    def group_sums(self, regimes: tuple[int, ...]) -> tuple[IntArray, FloatArray]:
+        chosen = self._counts_in(regimes)
+        return chosen.sum(axis=-1), chosen @ self.problem.row_outcomes
+
+    def _counts_in(self, regimes: tuple[int, ...]) -> IntArray:
+        return self.counts[:, regimes[0]] if len(regimes) == 1 else self.counts[:, regimes].sum(axis=1)

@@ -1,0 +1,91 @@
+"""Evidence of a long log with a real outcome and finite columns: sums by cell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from fairarm.beliefs.evidence.base import CountedEvidence, Observations, Summary
+from fairarm.beliefs.lines import Lines
+from fairarm.core.grouping import sum_by_group
+from fairarm.core.proof.log_intervals import GroupCells
+from fairarm.core.types import BoolArray, FloatArray, IntArray
+from fairarm.problem.likelihood import Likelihood, likelihood
+from fairarm.problem.problem import Problem
+from fairarm.problem.pulls import Batch, groups_of
+from fairarm.problem.shared_cells import SharedCells
+from fairarm.problem.space import CellSpace
+
+
+@dataclass(frozen=True)
+class SumEvidence(CountedEvidence):
+    """Rows, sums and sums of squares of a real outcome by (regime, arm, group, cell), (R, K, G, X) each: what a log with
+    finite columns comes to, however long it is; one replicate."""
+
+    problem: Problem
+    counts: IntArray
+    sums: FloatArray
+    squares: FloatArray
+    summed: ClassVar[bool] = True
+
+    @classmethod
+    def of(cls, problem: Problem, batch: Batch, sums: FloatArray) -> SumEvidence:
+        """From lines without an outcome and their Σ Y' and Σ Y'², (I, 2)."""
+        space = CellSpace.of(problem.cell_columns, problem.variables)
+        at = (batch.regime, batch.arm, groups_of(problem, batch), space.number(batch.columns))
+        shape = (len(problem.regimes), len(problem.arms), len(problem.groups), space.count)
+        made = cls(problem, np.zeros(shape, dtype=np.int64), np.zeros(shape), np.zeros(shape))
+        np.add.at(made.counts, at, batch.count)
+        np.add.at(made.sums, at, sums[:, 0])
+        np.add.at(made.squares, at, sums[:, 1])
+        return made
+
+    @cached_property
+    def likelihood(self) -> Likelihood:
+        space = CellSpace.of(self.problem.cell_columns, self.problem.variables)
+        return likelihood(self.problem, space.codes(), space.count)
+
+    def pulls(self) -> IntArray:
+        return np.asarray(self.counts.sum(axis=(2, 3)))[None]
+
+    def observations(self, regimes: tuple[int, ...]) -> Observations:
+        arm, group, cell = np.nonzero(self.counts[list(regimes)].any(axis=0))
+        sums = self.sums[list(regimes)].sum(axis=0)[arm, group, cell]
+        return Observations(arm, group, cell, sums[None])
+
+    def of_replicates(self, which: BoolArray) -> SumEvidence:
+        return self
+
+    def summary(self, cells: SharedCells) -> Summary:
+        at = cells.cell_of.ravel()
+        rows, sums, squares = (
+            sum_by_group(part.sum(axis=(0, 1)).reshape(1, -1), at, cells.cells)
+            for part in (self.counts, self.sums, self.squares)
+        )
+        contexts = sum_by_group(self.counts.sum(axis=(0, 1)).reshape(1, -1), cells.context_of.ravel(), cells.contexts)
+        return Summary(
+            rows,
+            sums,
+            squares,
+            None,
+            self.counts.sum(axis=(0, 3))[None],
+            contexts,
+            self.counts[0].sum(axis=(0, 2))[None],
+        )
+
+    def group_sums(self, regimes: tuple[int, ...]) -> tuple[IntArray, FloatArray]:
+        rows, sums = (part[list(regimes)].sum(axis=(0, 3))[None] for part in (self.counts, self.sums))
+        return rows, sums
+
+    def by_group(self) -> GroupCells:
+        rows, sums, squares = (part.sum(axis=(0, 1)) for part in (self.counts, self.sums, self.squares))
+        return GroupCells(rows.astype(np.float64), sums, squares, self.counts.sum(axis=(0, 3)))
+
+    def natural_squares(self) -> FloatArray:
+        return np.asarray(self.squares[0].sum(axis=(0, 2)))
+
+    def lines(self, replicate: int = 0) -> Lines:
+        raise TypeError("Sums by cell hold no rows.")
