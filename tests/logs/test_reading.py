@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from fairarm import Arm, LogMap, Outcome, Problem, Unknown, Variable, evaluate, table
-from fairarm.core.design.events import best_fair_arm
+from fairarm.core.fairness import best_fair_arm
 from fairarm.errors import DataError, ProblemError
 from fairarm.logs.coding import ABSENT, UNDECLARED, Coder, numbers
 from fairarm.logs.reading import LEFT_OUT, LogReader

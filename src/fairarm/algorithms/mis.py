@@ -22,8 +22,8 @@ from fairarm.algorithms.csr import Stage, SuccessiveRejection
 from fairarm.algorithms.state import State
 from fairarm.beliefs.evidence import Evidence
 from fairarm.core.answer import Code
+from fairarm.core.fairness import best_fair, both_directions, expected_shares, gap_of, is_fair
 from fairarm.core.grouping import sum_by_group
-from fairarm.core.paper.rejection import highest
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.problem.context import ContextSample
 from fairarm.problem.problem import Problem
@@ -35,8 +35,7 @@ def group_shares(evidence: Evidence) -> FloatArray:
     natural = evidence.group_sums((0,))[0].sum(axis=1)
     if problem.shares is not None:
         return np.broadcast_to(np.array(problem.shares), natural.shape)
-    rows = natural + _sampled(problem) + 0.5
-    return np.asarray(rows / rows.sum(axis=1, keepdims=True))
+    return expected_shares(natural + _sampled(problem))
 
 
 def _sampled(problem: Problem) -> IntArray:
@@ -79,21 +78,20 @@ class BalanceHeuristic(SuccessiveRejection):
 
     def _estimated(self, state: State, stage: Stage, evidence: Evidence) -> State:
         means = balanced_means(evidence)
-        gap = means[..., 0] - means[..., 1]
         outcomes = (means * group_shares(evidence)[:, None]).sum(axis=2)
         which = state.running[:, None]
         return state.but(
             outcomes=np.where(which, outcomes, state.outcomes),
-            gaps=np.where(which[:, None], np.stack([gap, -gap], axis=1), state.gaps),
+            gaps=np.where(which[:, None], both_directions(gap_of(means)), state.gaps),
         )
 
     def _rejected(self, state: State, stage: Stage) -> tuple[State, BoolArray]:
         """No arm leaves R and no replicate ends early; F holds the arms whose estimated gap is below the tolerance."""
-        fair = np.all(np.abs(state.gaps) < self.problem.scaled_tolerance, axis=1)
+        fair = np.all(is_fair(state.gaps, self.problem.scaled_tolerance), axis=1)
         return state.but(fair=fair, closed=state.closed + state.running), np.zeros_like(state.running)
 
     def _answer(self, state: State, stage: Stage, i: int, seed: int) -> int:
-        fair = state.fair[i]
-        if np.isneginf(highest(state.outcomes[i], fair)):
+        best = int(best_fair(state.outcomes[i], state.fair[i]))
+        if best == Code.NONE:
             return int(Code.UNDECIDED if np.isnan(state.gaps[i]).all() else Code.NONE)
-        return int(np.argmax(np.where(fair, state.outcomes[i], -np.inf)))
+        return best

@@ -29,6 +29,7 @@ from fairarm.beliefs.planning import planned_pulls
 from fairarm.beliefs.standing import Standing, standing_of
 from fairarm.core.answer import Code
 from fairarm.core.design.rounding import round_pulls
+from fairarm.core.fairness import both_directions
 from fairarm.core.paper.allocation import require_affordable
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import OptionError
@@ -238,8 +239,7 @@ def closed_phase(
     answers, means, both, fair = state.answer.copy(), state.outcomes.copy(), state.gaps.copy(), state.fair.copy()
     answers[running] = answer
     means[running] = outcomes.mean(axis=1)
-    gap = gaps.mean(axis=1)
-    both[running] = np.stack([gap, -gap], axis=1)
+    both[running] = both_directions(gaps.mean(axis=1))
     fair[running] = standing.fair >= min_fair
     return state.but(
         closed=state.closed + running,

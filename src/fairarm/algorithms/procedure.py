@@ -14,6 +14,7 @@ from fairarm.core.answer import Code
 from fairarm.errors import OptionError
 from fairarm.problem.answer import Answer
 from fairarm.problem.mechanism import NO_FAIR_ARM
+from fairarm.problem.pair import pair_of
 from fairarm.problem.problem import Problem
 
 
@@ -149,11 +150,11 @@ NEVER_BEST, UNLIKELY_FAIR = 0.05, 0.2
 def _believed_reason(problem: Problem, state: State, i: int, k: int) -> str:
     """Why an arm is not the answer, where there are beliefs: unfair and toward whom, worse, or not known well enough."""
     standing, answer = state.standing, int(state.answer[i])
-    against = problem.groups[1 if state.gaps[i, 0, k] > 0 else 0]
+    against = pair_of(problem)[1 if state.gaps[i, 0, k] > 0 else 0]
     proof, fair = Proof(int(standing.proof[i, k])), float(standing.fair[i, k])
     if proof.label == "unfair":
         side = {Proof.UNFAIR_TO_FIRST: 0, Proof.UNFAIR_TO_SECOND: 1}.get(proof)
-        return "unfair (proved)" if side is None else f"unfair toward {problem.groups[side]} (proved)"
+        return "unfair (proved)" if side is None else f"unfair toward {pair_of(problem)[side]} (proved)"
     if proof in (Proof.WORSE, Proof.UNFAIR_OR_WORSE):
         return f"{proof.label} than the arm found (proved)"
     if answer == Code.PENDING:
@@ -167,7 +168,7 @@ def _believed_reason(problem: Problem, state: State, i: int, k: int) -> str:
 
 
 def _report(problem: Problem, state: State, i: int, k: int, fairness: bool) -> ArmReport:
-    s, other = problem.groups
+    s, other = pair_of(problem)
     outcome = float(problem.outcome.unscale(state.outcomes[i, k]))
     gaps = problem.outcome.width * state.gaps[i, :, k]
     keyed = {f"{s}|{other}": gaps[0], f"{other}|{s}": gaps[1]}

@@ -23,6 +23,7 @@ from fairarm.algorithms.two_stage import two_stage
 from fairarm.algorithms.uniform import Uniform
 from fairarm.beliefs.from_log import log_evidence
 from fairarm.errors import BudgetError, DataError, OptionError
+from fairarm.problem.pair import pair_of
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch
 from fairarm.sealed import damaged
@@ -70,6 +71,7 @@ def make_procedure(name: str, problem: Problem, pulls: int, /, **options: Any) -
         )
     if pulls < 1:
         raise BudgetError(f"A run needs at least 1 pull; got {pulls}. Give a larger number of pulls.")
+    pair_of(problem)  # before the first pull; what compares the groups refuses others by itself too
     if name in _WITHOUT_OPTIONS:
         return _WITHOUT_OPTIONS[name](problem, pulls)
     if name == "top-two":

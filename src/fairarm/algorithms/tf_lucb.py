@@ -32,8 +32,8 @@ from fairarm.algorithms.pull_by_pull import Purse, Wanted, next_batch, require_f
 from fairarm.algorithms.state import State
 from fairarm.beliefs.evidence import Evidence
 from fairarm.core.answer import Code
+from fairarm.core.fairness import best_fair, both_directions, gap_of, is_fair
 from fairarm.core.paper.allocation import require_affordable
-from fairarm.core.paper.rejection import highest
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 
 FIRST = 10
@@ -67,7 +67,7 @@ class Bounds:
         return np.asarray(np.isnan(self.gap) | (np.abs(self.gap) - self.gap_radius < tolerance))
 
     def looks_fair(self, tolerance: float) -> BoolArray:
-        return np.asarray(np.abs(self.gap) < tolerance)
+        return is_fair(self.gap, tolerance)
 
 
 def own_bounds(rows: IntArray, sums: FloatArray, shares: FloatArray) -> Bounds:
@@ -78,7 +78,7 @@ def own_bounds(rows: IntArray, sums: FloatArray, shares: FloatArray) -> Bounds:
     return Bounds(
         outcome=(shares[:, None] * means).sum(axis=2),
         outcome_radius=np.where(known, (shares[:, None] * np.where(known[..., None], wide, 0.0)).sum(axis=2), np.inf),
-        gap=means[..., 0] - means[..., 1],
+        gap=gap_of(means),
         gap_radius=wide.sum(axis=2),
     )
 
@@ -142,13 +142,13 @@ class TopFeasible(BaseProcedure):
             closed=state.closed + state.running,
             fair=fair,
             outcomes=bounds.outcome,
-            gaps=np.stack([bounds.gap, -bounds.gap], axis=1),
+            gaps=both_directions(bounds.gap),
         )
         batch = next_batch(int(state.given[0].sum()), self.pulls)
         if not batch:
             none = np.where(np.isnan(bounds.gap).all(axis=1), Code.UNDECIDED, Code.NONE)
-            best = np.argmax(np.where(fair, bounds.outcome, -np.inf), axis=1)
-            answer = np.where(np.isneginf(highest(bounds.outcome, fair)), none, best)
+            best = best_fair(bounds.outcome, fair)
+            answer = np.where(best == Code.NONE, none, best)
             return state.but(answer=answer, running=np.zeros_like(state.running), plan=np.zeros_like(state.plan))
         leader, challenger = leader_and_challenger(bounds, rows.sum(axis=2), E)
         wanted = self._wanted(leader, challenger, rows, state.given, batch)

@@ -30,7 +30,7 @@ from fairarm.beliefs.beliefs import believe
 from fairarm.beliefs.evidence import Evidence
 from fairarm.beliefs.standing import standing_of
 from fairarm.core.answer import Code
-from fairarm.core.design.events import best_fair_arm
+from fairarm.core.fairness import best_fair, best_fair_arm, is_fair
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 
 TRIES = 100
@@ -51,7 +51,7 @@ def top_two(outcomes: FloatArray, gaps: FloatArray, tolerance: float, batch: int
     One after the other, each pull starts looking for its rival one draw later.
     """
     best = best_fair_arm(outcomes, gaps, tolerance)
-    fair = np.abs(gaps) < tolerance
+    fair = is_fair(gaps, tolerance)
     N, rows, tries = len(best), np.arange(len(best)), best.shape[1] - batch
     coin, group = rng.random((N, batch)) < 0.5, rng.integers(1, 3, (N, batch))
     regimes, arms = np.empty((2, N, batch), dtype=np.int64)
@@ -71,8 +71,7 @@ def top_two(outcomes: FloatArray, gaps: FloatArray, tolerance: float, batch: int
 
 def _runner_up(outcomes: FloatArray, fair: BoolArray, best: IntArray) -> IntArray:
     """The best fair arm of a draw (N, K) but for ``best``; NONE where there is no other."""
-    others = np.where(fair & (np.arange(fair.shape[1]) != best[:, None]), outcomes, -np.inf)
-    return np.where(np.isneginf(others.max(axis=1)), Code.NONE, np.argmax(others, axis=1))
+    return best_fair(outcomes, fair & (np.arange(fair.shape[1]) != best[:, None]))
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from fairarm.algorithms.state import State
 from fairarm.beliefs.evidence import Evidence
 from fairarm.core.answer import Code
 from fairarm.core.design.rounding import round_pulls
+from fairarm.core.fairness import best_fair, both_directions, gap_of, is_fair
 from fairarm.core.paper.allocation import require_affordable
-from fairarm.core.paper.rejection import highest
 from fairarm.core.types import FloatArray
 
 
@@ -58,16 +58,15 @@ class Uniform(BaseProcedure):
         with np.errstate(invalid="ignore", divide="ignore"):
             means = sums / rows
             outcomes = sums.sum(axis=2) / rows.sum(axis=2)
-        gap = means[:, :, 0] - means[:, :, 1]
-        fair = np.abs(gap) < self.problem.scaled_tolerance
-        best = highest(outcomes, fair)
-        answer = np.where(np.isneginf(best), Code.NONE, np.argmax(np.where(fair, outcomes, -np.inf), axis=1))
+        gap = gap_of(means)
+        fair = is_fair(gap, self.problem.scaled_tolerance)
+        answer = best_fair(outcomes, fair)
         return state.but(
             closed=state.closed + 1,
             running=np.zeros_like(state.running),
             answer=np.where(np.isnan(gap).all(axis=1), Code.UNDECIDED, answer),
             fair=fair,
             outcomes=outcomes,
-            gaps=np.stack([gap, -gap], axis=1),
+            gaps=both_directions(gap),
             plan=np.zeros_like(state.plan),
         )

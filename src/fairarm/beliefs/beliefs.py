@@ -14,6 +14,7 @@ import numpy as np
 
 from fairarm.beliefs.evidence import Evidence
 from fairarm.core.design.events import Laws
+from fairarm.core.fairness import PRIOR_ROWS, expected_shares, two_groups
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.problem.problem import Problem
 from fairarm.problem.shared_cells import undeclared
@@ -73,9 +74,8 @@ def with_unknown_share(
     counts: FloatArray, noise: FloatArray, units: FloatArray, gaps: FloatArray, natural: IntArray
 ) -> DesignBasis:
     """The basis with P(S) as one more unknown: natural rows (N, G) tell it, whatever their arm, and μ_k moves by ζ_k with it."""
-    rows = natural + 0.5
-    total = rows.sum(axis=1)
-    first = rows[:, 0] / total
+    first, _ = two_groups(expected_shares(natural))
+    total = natural.sum(axis=1) + 2 * PRIOR_ROWS
     told = np.zeros((*units.shape[:3], 1))
     told[:, 0] = 1.0
     return DesignBasis(

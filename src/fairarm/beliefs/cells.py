@@ -10,6 +10,7 @@ import numpy as np
 from fairarm.beliefs.beliefs import DesignBasis, Diagnostics, unseen_mass, with_unknown_share
 from fairarm.beliefs.evidence import Evidence, Summary
 from fairarm.core.design.events import Laws
+from fairarm.core.fairness import draw_shares, expected_shares, gap_of
 from fairarm.core.grouping import sum_by_group
 from fairarm.core.posterior.prior import Posterior, RealPosterior, StatesPosterior
 from fairarm.core.types import FloatArray, IntArray
@@ -73,8 +74,7 @@ class CellBeliefs:
         """P(S), or its mean after n_s + ½ and n_s' + ½ natural rows: (N, G)."""
         if self.known_shares is not None:
             return np.broadcast_to(self.known_shares, self._natural.shape)
-        rows = self._natural + 0.5
-        return np.asarray(rows / rows.sum(axis=1, keepdims=True))
+        return expected_shares(self._natural)
 
     @cached_property
     def _exposure(self) -> FloatArray:
@@ -108,7 +108,7 @@ class CellBeliefs:
         theta = self.posterior.draw(rng, draws)
         means = self._group_means(theta, rng)
         shares = self._drawn_shares(rng, draws)
-        return (means * shares[:, :, None]).sum(axis=3), means[..., 0] - means[..., 1]
+        return (means * shares[:, :, None]).sum(axis=3), gap_of(means)
 
     def _group_means(self, theta: FloatArray, rng: np.random.Generator) -> FloatArray:
         """μ_{k,t} of each drawn θ, (N, D, K, G), under the known law of contexts or one drawn for each θ."""
@@ -164,11 +164,9 @@ class CellBeliefs:
 
     def _drawn_shares(self, rng: np.random.Generator, draws: int) -> FloatArray:
         """P(S) ~ Beta(n_s + ½, n_s' + ½) over natural rows, (N, D, G)."""
-        N, rows = len(self._natural), self._natural[:, None] + 0.5
         if self.known_shares is not None:
-            return np.broadcast_to(self.known_shares, (N, draws, len(self.known_shares)))
-        first = rng.beta(rows[..., 0], rows[..., 1], (N, draws))
-        return np.stack([first, 1.0 - first], axis=2)
+            return np.broadcast_to(self.known_shares, (len(self._natural), draws, len(self.known_shares)))
+        return draw_shares(self._natural, draws, rng)
 
     @cached_property
     def _units(self) -> FloatArray:
@@ -182,7 +180,7 @@ class CellBeliefs:
         counts, noise, units = self.seen.rows + self.posterior.strength, self.posterior.noise, self._units
         if self.known_shares is not None:
             return DesignBasis(counts, noise, Laws(units))
-        difference = np.broadcast_to(units[:, 1] - units[:, 2], (len(counts), *units.shape[2:]))
+        difference = np.broadcast_to(gap_of(units[:, 1:], axis=1), (len(counts), *units.shape[2:]))
         gaps = np.einsum("nkc,nc->nk", difference, self.posterior.mean)
         return with_unknown_share(counts, noise, units, gaps, self._natural)
 
@@ -208,4 +206,6 @@ class CellBeliefs:
     def _unseen(self) -> FloatArray:
         by_group = (self.law * (self.seen.rows[:, None, None] == 0)).sum(axis=3)
         rows = (self.seen.by_arm + self.cells.sample.by_arm).sum(axis=1)
-        return unseen_mass(self.problem, by_group, np.broadcast_to(self.shares, (len(by_group), 2)), rows)
+        return unseen_mass(
+            self.problem, by_group, np.broadcast_to(self.shares, (len(by_group), self.shares.shape[1])), rows
+        )

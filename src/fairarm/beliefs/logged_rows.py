@@ -21,11 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairarm.beliefs.beliefs import Diagnostics
+from fairarm.core.fairness import draw_shares, expected_shares
 from fairarm.core.posterior.doubly_robust import PRIOR_SD
 from fairarm.core.posterior.regression import Regression, cross_fit
 from fairarm.core.proof.log_intervals import CutSums, bound_delta, cut_level
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import DataError
+from fairarm.problem.pair import pair_of
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import LoggedRows, groups_of, scaled_outcomes
 
@@ -70,26 +72,27 @@ class LoggedBeliefs:
     def shares(self) -> FloatArray:
         if self.problem.shares is not None:
             return np.array(self.problem.shares)
-        return np.asarray((self.natural + 0.5) / (self.natural.sum() + 1.0))
+        return expected_shares(self.natural)
 
     def draw(self, rng: np.random.Generator, draws: int) -> tuple[FloatArray, FloatArray]:
         """Normal draws of every arm's mean in every group, wider by √(ν/χ²_ν), with what is unseen anywhere in [0, 1].
 
         Whether the groups share what is unseen is not known: outcomes are drawn as if they did, gaps as if they did not.
         """
+        pair_of(self.problem)
         means = []
         shared, apart = rng.standard_normal((2, draws, len(self.means)))
-        for t, root in enumerate(self.roots):
+        for t, (root, own) in enumerate(zip(self.roots, (apart, -apart), strict=True)):
             freedom = max(float(self.rows[t]) - 1.0, 2.0)
             wider = np.sqrt(freedom / rng.chisquare(freedom, (draws, 1)))
             moved = wider * (rng.standard_normal((draws, len(root))) @ root.T)
-            unknown = PRIOR_SD * self.lost[:, t] * (shared + (apart, -apart)[t] / np.sqrt(2.0))
+            unknown = PRIOR_SD * self.lost[:, t] * (shared + own / np.sqrt(2.0))
             means.append(np.clip(self.means[:, t] + moved + unknown, 0.0, 1.0))
         first, second = means
         if self.problem.shares is not None:
             share = np.full((draws, 1), self.problem.shares[0])
         else:
-            share = rng.beta(self.natural[0] + 0.5, self.natural[1] + 0.5, (draws, 1))
+            share = draw_shares(self.natural, draws, rng)[:, :1]
         return (share * first + (1.0 - share) * second)[None], (first - second)[None]
 
     def diagnostics(self) -> Diagnostics:
@@ -105,6 +108,7 @@ class NoRowsError(DataError):
 
 def believe_rows(problem: Problem, chunks: Chunks, delta: float) -> LoggedBeliefs:
     """Read a log twice and weigh it. ``delta``: the error of the certified intervals, which sets where weights are cut."""
+    pair_of(problem)
     sample = _sampled(problem, chunks())
     if not sample.rows.all():
         raise NoRowsError(

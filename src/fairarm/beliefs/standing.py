@@ -10,7 +10,7 @@ import numpy as np
 
 from fairarm.beliefs.beliefs import Beliefs
 from fairarm.core.answer import Code
-from fairarm.core.design.events import best_fair_arm
+from fairarm.core.fairness import best_fair_arm, is_fair
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 
 LIMITS = (0.025, 0.975)
@@ -141,7 +141,7 @@ def standing_of(beliefs: Beliefs, outcomes: FloatArray, gaps: FloatArray, tolera
     return Standing(
         best=(best[:, :, None] == np.arange(K)).mean(axis=1),
         none=(best == Code.NONE).mean(axis=1),
-        fair=(np.abs(gaps) < tolerance).mean(axis=1),
+        fair=is_fair(gaps, tolerance).mean(axis=1),
         outcome_low=low,
         outcome_high=high,
         gap_low=gap_low,

@@ -19,6 +19,7 @@ from fairarm.problem.inference import context_law
 from fairarm.problem.mechanism import Arm, Table
 from fairarm.problem.network import Network
 from fairarm.problem.outcome import Constraint, Outcome
+from fairarm.problem.pair import pair_of
 from fairarm.problem.problem import ROOT_BUDGET, Problem
 from fairarm.readers.bif import read_bif
 from fairarm.worlds.network import NetworkWorld
@@ -82,6 +83,6 @@ def hepar2_binding(*, K: int = 10, seed: int = 0) -> tuple[Problem, Network]:
         problem,
         name=f"hepar2-binding:K={K},seed={seed}",
         description="HEPAR-II with a tolerance that splits the arms.",
-        constraints=(Constraint.gap(problem.groups[0], problem.groups[1], middle),),
+        constraints=(Constraint.gap(*pair_of(problem), middle),),
     )
     return split, world

@@ -14,6 +14,7 @@ from typing import Literal
 
 import numpy as np
 
+from fairarm.core.fairness import gap_of, is_fair
 from fairarm.core.paper.divergence import exponential_divergence
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import OptionError
@@ -287,11 +288,11 @@ class _Merits:
     @classmethod
     def of(cls, pool: FloatArray, theta: FloatArray, target: Setting) -> _Merits:
         means = pool @ theta
-        gap = np.abs(means[:, 0] - means[:, 1])
+        gap = gap_of(means)
         low, high = target.fairness_gap or (0.0, math.inf)
-        distance = np.abs(gap - target.tolerance)
+        distance = np.abs(np.abs(gap) - target.tolerance)
         usable: BoolArray = distance >= low
-        fair: BoolArray = gap < target.tolerance
+        fair = is_fair(gap, target.tolerance)
         return cls(means @ (SHARE, 1.0 - SHARE), usable & fair, usable & ~fair, usable & (distance <= high))
 
 

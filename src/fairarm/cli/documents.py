@@ -10,6 +10,7 @@ import numpy as np
 
 from fairarm.core.limit.fewest_pulls import Limit
 from fairarm.experiments import Evaluation, ExperimentPlan, Identification, Inspection, Simulation
+from fairarm.problem.pair import pair_of
 from fairarm.problem.problem import Problem
 from fairarm.worlds.base import Truth
 
@@ -58,7 +59,7 @@ def _best(problem: Problem, truth: Truth | None) -> str | None:
 
 def inspection(found: Inspection) -> dict[str, Any]:
     problem = found.problem
-    s, other = problem.groups
+    s, other = pair_of(problem)
     return {
         "problem": problem.name,
         "sensitive": problem.sensitive,

@@ -12,6 +12,7 @@ from fairarm.algorithms import Verdict
 from fairarm.cli.terminal import Styled, TableColumn, numbers, say, table
 from fairarm.experiments import ExperimentPlan, Identification, Inspection, Simulation
 from fairarm.experiments.identify import PhaseStory
+from fairarm.problem.pair import pair_of
 from fairarm.problem.problem import Problem
 from fairarm.reports.words import (
     Marked,
@@ -94,7 +95,7 @@ def wide_tolerance_line(problem: Problem) -> None:
 
 def _arm_table(found: Inspection) -> None:
     problem, truth = found.problem, found.truth
-    s, other = problem.groups
+    s, other = pair_of(problem)
     j = problem.arm_index(problem.deployed) if problem.deployed else 0
     columns = [
         TableColumn("arm", "name"),
@@ -177,7 +178,7 @@ class Storyteller:
 
 
 def _tested_table(problem: Problem, verdict: Verdict) -> None:
-    s, other = problem.groups
+    s, other = pair_of(problem)
     columns = [
         TableColumn("arm", "name"),
         *numbers("outcome", f"gap {s}|{other}", f"gap {other}|{s}", "phase"),
@@ -199,7 +200,7 @@ def _tested_table(problem: Problem, verdict: Verdict) -> None:
 
 def _believed_table(problem: Problem, verdict: Verdict) -> None:
     """The most probable arms first."""
-    s, other = problem.groups
+    s, other = pair_of(problem)
     columns = [
         TableColumn("arm", "name"),
         *numbers("outcome", "95 % limits"),

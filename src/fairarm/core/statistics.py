@@ -7,6 +7,7 @@ from statistics import NormalDist
 
 from scipy.special import stdtrit
 
+from fairarm.core.fairness import two_groups
 from fairarm.core.types import FloatArray
 
 RESOLVED = 2.0**-36
@@ -34,7 +35,7 @@ def difference_interval(
     Where y has two values only, the lower one first: Newcombe's. Else Welch's, with Student's t. None where a group has
     fewer than two rows, or where the outcome varies by less than its sums resolve (`RESOLVED`), if at all.
     """
-    n = [float(count) for count in rows]
+    n = [float(count) for count in two_groups(rows)]
     if min(n) < 2:
         return None
     if values is not None:

@@ -10,7 +10,7 @@ import numpy as np
 from fairarm.beliefs.beliefs import Beliefs, DesignBasis
 from fairarm.beliefs.planning import planned_pulls
 from fairarm.beliefs.standing import Standing, standing_of
-from fairarm.core.design.events import best_fair_arm
+from fairarm.core.fairness import best_fair_arm
 from fairarm.core.posterior.doubly_robust import PRIOR_SD
 from fairarm.core.proof.region import Intervals
 from fairarm.core.statistics import difference_interval

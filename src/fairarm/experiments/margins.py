@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairarm.core.answer import Code
+from fairarm.core.fairness import is_fair
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.problem.problem import Problem
 from fairarm.worlds.cells import CellWorlds
@@ -80,10 +81,9 @@ class DrawnArms:
         An arm: its gap is below E + margin, and no arm with a gap below E − margin is better by more than the margin.
         "None": no arm has a gap below E − margin.
         """
-        sizes = np.abs(self.gaps)
-        clearly_fair = sizes < self.tolerance - margins.gap
+        clearly_fair = is_fair(self.gaps, self.tolerance - margins.gap)
         best = np.where(clearly_fair, self.outcomes, -np.inf).max(axis=1, keepdims=True)
-        named = (sizes < self.tolerance + margins.gap) & (self.outcomes >= best - margins.outcome - SAME)
+        named = is_fair(self.gaps, self.tolerance + margins.gap) & (self.outcomes >= best - margins.outcome - SAME)
         return np.asarray(named), np.asarray(~clearly_fair.any(axis=1))
 
     def every_arm_right(self, margins: Margins) -> float:

@@ -18,6 +18,7 @@ from fairarm.problem.graph import Graph, Roles, find_roles
 from fairarm.problem.mechanism import Arm, Mechanism, Unknown
 from fairarm.problem.names import check_name, clean_description
 from fairarm.problem.outcome import Constraint, Outcome
+from fairarm.problem.pair import require_pair
 from fairarm.problem.shared_cells import SharedCells, shared_cells
 from fairarm.problem.space import CellSpace
 from fairarm.problem.tables import Tables, build_tables
@@ -264,11 +265,7 @@ class Problem(Shown):
         groups = groups or states
         if sorted(groups) != sorted(states):
             raise ProblemError(f"The groups {list(groups)} are not the states of '{self.sensitive}': {list(states)}.")
-        if len(groups) != 2:
-            raise ProblemError(
-                f"The sensitive attribute '{self.sensitive}' has {len(groups)} groups ({', '.join(groups)}). Only two are "
-                f"supported so far: merge states, or run one pair at a time."
-            )
+        require_pair(self.sensitive, groups)
         if NATURAL in groups:
             raise ProblemError(
                 f"A group cannot be called '{NATURAL}': that is the name of the regime in which S is not forced."
@@ -283,9 +280,9 @@ class Problem(Shown):
                 "Give the tolerance, or a list of constraints, not both and not neither. To change the tolerance of a "
                 "problem: problem.with_tolerance(...)."
             )
+        first, second = require_pair(self.sensitive, self.groups)
         if tolerance is not None:
-            constraints = (Constraint.gap(self.groups[0], self.groups[1], tolerance),)
-        first, second = self.groups
+            constraints = (Constraint.gap(first, second, tolerance),)
         if len(constraints) != 1 or sorted(constraints[0].weights) != sorted(((first, 1.0), (second, -1.0))):
             raise ProblemError(
                 f"Only one constraint is supported so far: the gap between the two groups, weights {{{first} = 1, {second} = -1}}. "

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairarm.core.fairness import two_groups
 from fairarm.core.paper.divergence import exponential_divergence
 from fairarm.core.paper.estimators import gap_weights, outcome_weights
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import OverlapError, ProblemError
 from fairarm.problem.context import ContextLaw, ContextSample
 from fairarm.problem.likelihood import Likelihood, likelihood
+from fairarm.problem.pair import pair_of
 from fairarm.problem.space import CellSpace
 
 if TYPE_CHECKING:
@@ -98,9 +100,9 @@ class Tables:
     def D(self) -> FloatArray:
         """D_kj^{s,s'} and D_kj^{s',s}, (2, K, K): direction 0 is estimated from pulls with S = s', 1 from S = s."""
         L = _scaled(self.law.likelihood.log_L)
+        first, second = two_groups(L, axis=1)
         both = self.law.probability.sum(axis=1)
-        difference = L[:, 0] - L[:, 1]
-        return np.stack([exponential_divergence(both, difference, L[:, other]) for other in (1, 0)])
+        return np.stack([exponential_divergence(both, first - second, pulled) for pulled in (second, first)])
 
     @cached_property
     def outcome_weights(self) -> FloatArray | None:
@@ -114,7 +116,8 @@ class Tables:
         log_L = self.likelihood.log_L
         if self._too_many_weights:
             return None
-        return np.stack([gap_weights(log_L[:, None, to], log_L[:, None, 1 - to], log_L[:, 1 - to]) for to in (0, 1)])
+        first, second = two_groups(log_L, axis=1)
+        return np.stack([gap_weights(to[:, None], of[:, None], of) for to, of in ((first, second), (second, first))])
 
     @property
     def _too_many_weights(self) -> bool:
@@ -133,7 +136,7 @@ class Tables:
         present, absent = (0, 1) if direction == 0 else (1, 0)
         mass = self.law.probability.sum(axis=1)[k]
         lost: BoolArray = (mass > 0) & np.isneginf(L[k, absent]) & ~np.isneginf(L[k, present])
-        groups, arm = self.problem.groups, self.problem.arm_names[k]
+        groups, arm = pair_of(self.problem), self.problem.arm_names[k]
         where = f" ({self._describe(int(np.argmax(lost)))})" if self.space is not None and lost.any() else ""
         return (
             f"The groups do not overlap under arm '{arm}': '{groups[present]}' reaches states{where} that "

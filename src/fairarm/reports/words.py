@@ -13,6 +13,7 @@ from fairarm.core.statistics import RESOLVED
 from fairarm.experiments import Evaluation, Identification, Inspection
 from fairarm.experiments.evaluate import ArmEvaluation
 from fairarm.problem.outcome import Outcome
+from fairarm.problem.pair import pair_of
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Pulls
 
@@ -79,7 +80,7 @@ def unit_of(outcome: Outcome) -> str:
 
 def gap_unit_of(problem: Problem) -> str:
     """What a gap is: gap woman - man, in click (from 0 to 1)."""
-    return f"gap {' - '.join(problem.groups)}, in {unit_of(problem.outcome)}"
+    return f"gap {' - '.join(pair_of(problem))}, in {unit_of(problem.outcome)}"
 
 
 def between(low: float | None, high: float | None, digits: str = ".4f") -> str:
@@ -147,7 +148,7 @@ def unmarked(parts: Iterable[str | Marked]) -> str:
 
 def question(problem: Problem) -> tuple[str | Marked, ...]:
     """What a problem asks, with its three nodes marked."""
-    s, other = problem.groups
+    s, other = pair_of(problem)
     beside = wide_tolerance(problem)
     return (
         "Choose how ", Marked(problem.decision), " is decided so that ", Marked(problem.outcome.node),
@@ -272,8 +273,8 @@ def _toward(found: Evaluation, arm: ArmEvaluation) -> str:
     """The group whose outcome is proved to be the lower one: the whole certified interval lies beyond one end."""
     low, high, tolerance = arm.gap.certified_low, arm.gap.certified_high, found.problem.gap_tolerance
     if low is not None and low >= tolerance:
-        return f" (toward {found.problem.groups[1]})"
-    return f" (toward {found.problem.groups[0]})" if high is not None and high <= -tolerance else ""
+        return f" (toward {pair_of(found.problem)[1]})"
+    return f" (toward {pair_of(found.problem)[0]})" if high is not None and high <= -tolerance else ""
 
 
 def left_to_learn(found: Evaluation) -> str | None:

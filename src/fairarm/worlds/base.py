@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from fairarm.core.answer import Code
+from fairarm.core.fairness import best_fair, gap_of, is_fair
 from fairarm.core.types import BoolArray, FloatArray
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, Request
@@ -24,24 +25,21 @@ class Truth:
 
     @property
     def gaps(self) -> FloatArray:
-        return self.group_outcomes[:, 0] - self.group_outcomes[:, 1]
+        return gap_of(self.group_outcomes)
 
     @property
     def fair(self) -> BoolArray:
-        return np.abs(self.gaps) < self.tolerance
+        return is_fair(self.gaps, self.tolerance)
 
     @property
     def best_fair_arm(self) -> int | None:
         """The position of the fair arm with the highest outcome; None where no arm is fair."""
-        if not self.fair.any():
-            return None
-        return int(np.argmax(np.where(self.fair, self.outcomes, -np.inf)))
+        return None if self.answer == Code.NONE else self.answer
 
     @property
     def answer(self) -> int:
         """The right answer: the position of the best fair arm, or NONE."""
-        best = self.best_fair_arm
-        return int(Code.NONE) if best is None else best
+        return int(best_fair(self.outcomes, self.fair))
 
 
 class World(Protocol):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairarm.core.fairness import gap_of
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.problem.problem import Problem
 
@@ -28,7 +29,7 @@ class CellWorlds:
         theta = self.outcome_law @ self.problem.outcome.scaled_values
         means = np.einsum("ktx,ntx->nkt" if self.law.ndim == 3 else "nktx,ntx->nkt", self.law, theta)
         outcomes = means @ self.shares if self.shares.ndim == 1 else (means * self.shares[:, None]).sum(axis=2)
-        return np.asarray(outcomes), np.asarray(means[..., 0] - means[..., 1])
+        return np.asarray(outcomes), gap_of(means)
 
     def draw(self, counts: IntArray, rng: np.random.Generator) -> IntArray:
         """Counts of (S, x, y) for pulls (N, R, K): (N, R, K, G, X · states of Y)."""

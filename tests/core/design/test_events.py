@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog, minimize, nnls
 
+from fairarm.core.answer import Code
 from fairarm.core.design.events import (
-    NO_ARM,
     Alternatives,
     Laws,
     affordable_mix,
     alternatives,
-    best_fair_arm,
     evidence_gradient,
     plan_pulls,
 )
+from fairarm.core.fairness import best_fair_arm
 
 # ---- the best mix within a cost ----
 
@@ -93,14 +93,14 @@ def loop_events(outcomes: np.ndarray, gaps: np.ndarray, tolerance: float) -> tup
     """The answer, and for each arm what must be gained in outcome and in gap, in which direction."""
     K = len(outcomes)
     fair = [k for k in range(K) if abs(gaps[k]) < tolerance]
-    best = max(fair, key=lambda k: outcomes[k]) if fair else NO_ARM
+    best = max(fair, key=lambda k: outcomes[k]) if fair else Code.NONE
     needs = []
     for k in range(K):
         away = 1.0 if gaps[k] >= 0 else -1.0
         if k == best:
             needs.append({"outcome": -math.inf, "gap": tolerance - abs(gaps[k]), "sign": away})
         else:
-            outcome = -math.inf if best == NO_ARM else outcomes[best] - outcomes[k]
+            outcome = -math.inf if best == Code.NONE else outcomes[best] - outcomes[k]
             needs.append({"outcome": outcome, "gap": abs(gaps[k]) - tolerance, "sign": -away})
     return best, needs
 
@@ -119,12 +119,12 @@ def test_events_against_loops(tolerance: float) -> None:
         for k, need in enumerate(needs):
             for name, value in need.items():
                 assert getattr(found, name)[n, d, k] == value, (n, d, k, name)
-    assert set(found.best[0].tolist()) == {NO_ARM}
+    assert set(found.best[0].tolist()) == {Code.NONE}
 
 
 def test_a_gap_of_exactly_the_tolerance_is_not_fair() -> None:
     assert best_fair_arm(np.array([1.0, 0.5]), np.array([0.25, -0.2]), 0.25) == 1
-    assert best_fair_arm(np.array([1.0]), np.array([-0.25]), 0.25) == NO_ARM
+    assert best_fair_arm(np.array([1.0]), np.array([-0.25]), 0.25) == Code.NONE
 
 
 # ---- the evidence ----
@@ -148,7 +148,7 @@ def least_distance(rows: np.ndarray, needs: np.ndarray, counts: np.ndarray, nois
 
 def rows_of(units: np.ndarray, best: int, k: int, sign: float) -> np.ndarray:
     """a_1 = w_k − w_b and a_2 = sign · d_k of one replicate's units (R, K, C)."""
-    natural = units[0, k] - (units[0, best] if best != NO_ARM else 0.0)
+    natural = units[0, k] - (units[0, best] if best != Code.NONE else 0.0)
     return np.stack([natural, sign * (units[1, k] - units[2, k])])
 
 

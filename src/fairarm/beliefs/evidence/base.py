@@ -15,6 +15,7 @@ from fairarm.core.proof.log_intervals import GroupCells
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import DataError
 from fairarm.problem.likelihood import Likelihood
+from fairarm.problem.pair import pair_of
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch
 from fairarm.problem.shared_cells import SharedCells
@@ -117,6 +118,7 @@ class Evidence(ABC):
 
     def gap_terms(self, direction: int) -> Iterator[Terms]:
         """Weights g_kj: direction 0 is ζ^{s,s'} from pulls forced to s', 1 is ζ^{s',s} from pulls forced to s."""
+        pair_of(self.problem)
         for seen in self.observations((2 - direction,)).blocks(len(self.problem.arms)):
             yield Terms(self._gap_weight(seen, direction), seen.arm, seen.outcome_sum)
 

@@ -12,6 +12,7 @@ from fairarm.beliefs.evidence import Evidence
 from fairarm.beliefs.robust.fit import Fit, Work, fit_lines
 from fairarm.beliefs.robust.layout import DESIGN_POINTS, Layout, few_contexts
 from fairarm.core.design.events import Laws
+from fairarm.core.fairness import draw_shares, gap_of
 from fairarm.core.posterior.doubly_robust import PRIOR_SD
 from fairarm.core.posterior.prior import NOISE_FLOOR
 from fairarm.core.posterior.regression import FOLDS
@@ -59,7 +60,7 @@ class RobustBeliefs:
     @property
     def gaps(self) -> FloatArray:
         """ζ̂_k, (N, K)."""
-        return self.means[..., 0] - self.means[..., 1]
+        return gap_of(self.means)
 
     def standard_errors(self) -> tuple[FloatArray, FloatArray]:
         """Of outcomes and gaps, (N, K) each, with what is unknown and what P(S) adds."""
@@ -67,9 +68,9 @@ class RobustBeliefs:
         for fit in self.fits:
             roots = np.concatenate([fit.sampled, fit.unknown]).reshape(-1, *fit.means.shape)
             of_shares = 0.0 if self._known_shares else fit.shares.prod() / (fit.lines.natural.sum() + 2.0)
-            between = (fit.means[:, 0] - fit.means[:, 1]) ** 2 * of_shares
+            between = gap_of(fit.means) ** 2 * of_shares
             outcome.append(np.sqrt(((roots @ fit.shares) ** 2).sum(axis=0) + between))
-            gap.append(np.sqrt(((roots[..., 0] - roots[..., 1]) ** 2).sum(axis=0)))
+            gap.append(np.sqrt((gap_of(roots) ** 2).sum(axis=0)))
         return np.stack(outcome), np.stack(gap)
 
     @property
@@ -89,14 +90,13 @@ class RobustBeliefs:
             moved += rng.standard_normal((draws, len(fit.unknown))) @ fit.unknown
             means = np.clip(fit.means + moved.reshape(draws, *fit.means.shape), 0.0, 1.0)
             outcomes.append((means * self._draw_shares(fit, rng, draws)[:, None]).sum(axis=2))
-            gaps.append(means[..., 0] - means[..., 1])
+            gaps.append(gap_of(means))
         return np.stack(outcomes), np.stack(gaps)
 
     def _draw_shares(self, fit: Fit, rng: np.random.Generator, draws: int) -> FloatArray:
         if self._known_shares:
             return np.broadcast_to(fit.shares, (draws, len(fit.shares)))
-        first = rng.beta(fit.lines.natural[0] + 0.5, fit.lines.natural[1] + 0.5, draws)
-        return np.stack([first, 1.0 - first], axis=1)
+        return draw_shares(fit.lines.natural, draws, rng)
 
     def diagnostics(self) -> Diagnostics:
         """``overlap`` is summed over points; ``unseen`` is the mass lost to clipping: where weights are so large that

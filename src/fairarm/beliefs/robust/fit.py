@@ -11,6 +11,7 @@ import numpy as np
 
 from fairarm.beliefs.lines import Columns, Lines
 from fairarm.beliefs.robust.layout import Contexts, Layout
+from fairarm.core.fairness import expected_shares, gap_of
 from fairarm.core.posterior.doubly_robust import (
     PRIOR_SD,
     ContextTerm,
@@ -85,7 +86,7 @@ def fit_lines(lines: Lines, layout: Layout, seed: int, estimated: bool) -> Fit:
 def _shares(problem: Problem, lines: Lines, estimated: bool) -> FloatArray:
     if problem.shares is not None and not estimated:
         return np.array(problem.shares)
-    return np.asarray((lines.natural + 0.5) / (lines.natural.sum() + 1.0))
+    return expected_shares(lines.natural)
 
 
 def _states(problem: Problem, name: str) -> int | None:
@@ -198,7 +199,7 @@ class Work:
             residual += clipped @ left[part]
             weight += clipped @ count
             square += clipped**2 @ count
-            differ += 0.5 * np.abs(clipped[:, 0] - clipped[:, 1]) @ count
+            differ += 0.5 * np.abs(gap_of(clipped, axis=1)) @ count
             mixed = np.einsum("kti,t->ki", full, self.shares)
             by_weight[:2] += np.stack([mixed @ count, mixed**2 @ count])
             by_weight[2] = np.maximum(by_weight[2], mixed.max(axis=1))

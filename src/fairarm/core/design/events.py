@@ -14,11 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairarm.core.answer import Code
 from fairarm.core.design.projection import project
+from fairarm.core.fairness import best_fair_arm, gap_of
 from fairarm.core.types import FloatArray, IntArray
-from fairarm.errors import DataError
-
-NO_ARM = -1
 
 STEPS = 20
 """Of Frank–Wolfe: more make the plan better by less than the noise of what it is planned for."""
@@ -34,33 +33,18 @@ class Alternatives:
     """
 
     best: IntArray
-    """(N, D); NO_ARM where no arm is fair."""
+    """(N, D); Code.NONE where no arm is fair."""
     outcome: FloatArray
     gap: FloatArray
     sign: FloatArray
     """(N, D, K): the direction in which d_k·θ must move."""
 
 
-def best_fair_arm(outcomes: FloatArray, gaps: FloatArray, tolerance: float) -> IntArray:
-    """The fair arm with the highest outcome over the last axis, NO_ARM where none is fair.
-
-    Every answer from draws passes here: one that is not finite would count as unfair, and is an error instead.
-    """
-    if not (np.all(np.isfinite(outcomes)) and np.all(np.isfinite(gaps))):
-        raise DataError(
-            "What is believed of an arm is not a finite number, so there is no answer: a weight, a probability or a count of "
-            "the rows is far outside of what can be. Look at the propensities, counts and outcomes of the rows."
-        )
-    fair = np.abs(gaps) < tolerance
-    best = np.argmax(np.where(fair, outcomes, -np.inf), axis=-1)
-    return np.where(fair.any(axis=-1), best, NO_ARM)
-
-
 def alternatives(outcomes: FloatArray, gaps: FloatArray, tolerance: float) -> Alternatives:
     """The answer in each draw, (N, D, K) outcomes and gaps, and what would overturn it."""
     best = best_fair_arm(outcomes, gaps, tolerance)
     top = np.take_along_axis(outcomes, np.maximum(best, 0)[..., None], axis=-1)
-    none = (best == NO_ARM)[..., None]
+    none = (best == Code.NONE)[..., None]
     own = np.arange(outcomes.shape[-1]) == best[..., None]
     size = np.abs(gaps)
     lower = np.where(none | own, -np.inf, top - outcomes)
@@ -82,7 +66,7 @@ class Laws:
     @property
     def difference(self) -> FloatArray:
         """d_k = p_{k,s} − p_{k,s'}."""
-        return np.asarray(self.units[:, 1] - self.units[:, 2])
+        return gap_of(self.units[:, 1:], axis=1)
 
 
 def affordable_mix(gain: FloatArray, costs: FloatArray, average: FloatArray) -> FloatArray:
@@ -132,7 +116,7 @@ class _Products:
     def of(cls, laws: Laws, events: Alternatives) -> _Products:
         w, d = laws.natural, laws.difference
         where = np.arange(len(events.best))[:, None] if len(w) > 1 else 0
-        answers = np.where((events.best == NO_ARM)[..., None], 0.0, w[where, np.maximum(events.best, 0)])
+        answers = np.where((events.best == Code.NONE)[..., None], 0.0, w[where, np.maximum(events.best, 0)])
         return cls(events, np.concatenate([w, d], axis=1), np.concatenate([w * w, w * d, d * d], axis=1), answers)
 
     def gradient(self, counts: FloatArray, noise: FloatArray) -> tuple[FloatArray, FloatArray]:

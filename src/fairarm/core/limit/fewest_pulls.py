@@ -24,6 +24,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from fairarm.core.design.projection import project
+from fairarm.core.fairness import two_groups
 from fairarm.core.limit.two_valued import BinaryMoves
 from fairarm.core.paper.allocation import require_affordable
 from fairarm.core.types import BoolArray, FloatArray, IntArray
@@ -121,7 +122,7 @@ def limit(
         theta = _probabilities(theta)
     rows = _rows(law, shares, theta, tolerance, symmetric=variance is not None)
     start, usable = _inside(unit_costs.ravel(), average)
-    units = np.concatenate([_natural(law, shares), law[:, 0], law[:, 1]])
+    units = np.concatenate([_natural(law, shares), *two_groups(law, axis=1)])
     seen = units[usable].max(axis=0) > 0
     binds = average < unit_costs.max() and average > unit_costs.min()  # otherwise the usable units settle it
     paid = unit_costs.ravel()[usable] if binds else np.zeros(usable.sum())
@@ -188,7 +189,7 @@ def _rows(law: FloatArray, shares: FloatArray, theta: FloatArray, tolerance: flo
     One side at most can bind, and the pair with the larger value is the answer for both. The best arm is unfair beyond E
     or beyond −E: two alternatives, of which the nearer is the harder where moves are as easy up as down (``symmetric``).
     """
-    w, d = _natural(law, shares), _difference(law[:, 0], law[:, 1])
+    w, d = _natural(law, shares), _difference(*two_groups(law, axis=1))
     mu, zeta = w @ theta, d @ theta
     rounding = _TIE * max(float(np.abs(theta).max()), 1e-300)
     room = tolerance - np.abs(zeta)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from fairarm.core.fairness import is_fair
 from fairarm.core.paper.schedule import log_bar, phase_count
 from fairarm.core.types import BoolArray, FloatArray
 
@@ -89,7 +90,7 @@ def no_fair_arm_bound(gaps: FloatArray, tolerance: float, pulls: int, value: flo
     ξ* = min_k ||ζ_k| − E|, n = n(T), and ``value`` = v*(B, all arms), the smallest over subsets since v* falls as R grows. 0 where
     some arm is fair: the theorem says nothing then.
     """
-    if np.any(np.abs(gaps) < tolerance):
+    if np.any(is_fair(gaps, tolerance)):
         return 0.0
     n = phase_count(pulls)
     xi = float(np.min(np.abs(np.abs(gaps) - tolerance)))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairarm.core.fairness import is_fair
 from fairarm.core.types import FloatArray, IntArray
 
 _STEP = 1e-7
@@ -64,7 +65,7 @@ def best_mixture(
     """
     needed = max(1, math.ceil((1.0 - delta) * len(gaps) - 1e-9))
     means = outcomes.mean(axis=0)
-    qualified = np.flatnonzero((np.abs(gaps) < tolerance).sum(axis=0) >= needed)
+    qualified = np.flatnonzero(is_fair(gaps, tolerance).sum(axis=0) >= needed)
     single = int(qualified[np.argmax(means[qualified])]) if len(qualified) else None
     found = _search(means, gaps, tolerance, needed, single)
     if found is None:
@@ -72,7 +73,7 @@ def best_mixture(
     describe = _Describer(outcomes, gaps, tolerance, level)
     best = describe(*found)
     centre = gaps.mean(axis=0, keepdims=True)
-    fair = np.flatnonzero(np.abs(centre[0]) < tolerance)
+    fair = np.flatnonzero(is_fair(centre[0], tolerance))
     loose = _search(means, centre, tolerance, 1, int(fair[np.argmax(means[fair])]) if len(fair) else None)
     cost = None if loose is None else _mean(means, *loose) - _mean(means, *found)
     return Mixtures(best, None if single is None else describe(single, single, 1.0), cost)
@@ -88,7 +89,7 @@ class _Describer:
     def __call__(self, i: int, j: int, weight: float) -> Mixture:
         outcome, gap = (weight * x[:, i] + (1.0 - weight) * x[:, j] for x in (self.outcomes, self.gaps))
         arms, weights = ((i,), (1.0,)) if i == j else ((i, j), (weight, 1.0 - weight))
-        fair = float(np.mean(np.abs(gap) < self.tolerance))
+        fair = float(np.mean(is_fair(gap, self.tolerance)))
         return Mixture(
             arms, weights, float(outcome.mean()), self._interval(outcome), float(gap.mean()), self._interval(gap), fair
         )
@@ -141,7 +142,7 @@ def _fair_weights(better: FloatArray, others: FloatArray, tolerance: float) -> t
         up, down = (tolerance - others) / slope, (-tolerance - others) / slope
         low, high = np.minimum(up, down), np.maximum(up, down)
         none = (high <= 0) | (low >= 1) | (high - low < 2 * _STEP)
-    none |= (slope == 0) & (np.abs(others) >= tolerance)
+    none |= (slope == 0) & ~is_fair(others, tolerance)
     return np.where(none, np.inf, low), np.where(none, -1.0, high)
 
 

@@ -17,6 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from fairarm.core.answer import Code
+from fairarm.core.fairness import gap_of, is_fair, two_groups
 from fairarm.core.proof.region import SHARE_OF_DELTA, mixture, share_interval
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import DataError
@@ -208,11 +209,12 @@ def _estimate(rule: Rule, ledger: Ledger) -> _Estimate:
     h = _context_estimate(rule, ledger)
     group = np.einsum("ktc,nc->nkt", rule.law, theta * h) / np.einsum("ktc,nc->nkt", rule.law, h)
     if rule.shares is None:
-        share = share_interval(ledger.natural[:, 0], ledger.natural[:, 1], SHARE_OF_DELTA * rule.delta)
+        share = share_interval(*two_groups(ledger.natural), SHARE_OF_DELTA * rule.delta)
     else:
         share = np.full((len(theta), 1), float(rule.shares[0]))
-    outcome = share[:, :, None] * group[:, None, :, 0] + (1 - share)[:, :, None] * group[:, None, :, 1]
-    return _Estimate(theta, h, outcome, group[..., 0] - group[..., 1], share)
+    first, second = two_groups(group)
+    outcome = share[:, :, None] * first[:, None] + (1 - share)[:, :, None] * second[:, None]
+    return _Estimate(theta, h, outcome, gap_of(group), share)
 
 
 def _context_estimate(rule: Rule, ledger: Ledger) -> FloatArray:
@@ -234,14 +236,14 @@ def _gap_bets(rule: Rule, ledger: Ledger, seen: _Estimate) -> tuple[IntArray, ..
 def _gap_claims(rule: Rule, seen: _Estimate, index: tuple[IntArray, ...]) -> Claims:
     _, kind, arm = index
     sign = np.array([1.0, -1.0, -1.0])[kind]
-    gap = rule.law[:, 0] - rule.law[:, 1]
+    gap = gap_of(rule.law, axis=1)
     level = np.where(kind == 2, -rule.tolerance, rule.tolerance)
     return Claims((sign[:, None] * gap[arm])[:, None], level[:, None], (kind == 2)[:, None])
 
 
 def _pair_bets(rule: Rule, ledger: Ledger, seen: _Estimate) -> tuple[IntArray, ...]:
     """(replicate, end, b, k) of each open claim "k is fair and μ_k ≥ μ_b" that the estimate contradicts, b a contender."""
-    fair = np.abs(seen.gap) < rule.tolerance
+    fair = is_fair(seen.gap, rule.tolerance)
     score = np.where(fair, seen.outcome.mean(axis=1), -np.inf)
     contender = fair & (np.argsort(np.argsort(-score, axis=1, kind="stable"), axis=1) < CONTENDERS)
     ahead = seen.outcome[:, :, None, :] >= seen.outcome[:, :, :, None]
@@ -253,9 +255,9 @@ def _pair_bets(rule: Rule, ledger: Ledger, seen: _Estimate) -> tuple[IntArray, .
 
 def _pair_claims(rule: Rule, seen: _Estimate, index: tuple[IntArray, ...]) -> Claims:
     replicate, end, b, k = index
-    difference, gap = rule.law[k] - rule.law[b], rule.law[:, 0] - rule.law[:, 1]
+    (first, second), gap = two_groups(rule.law[k] - rule.law[b], axis=1), gap_of(rule.law, axis=1)
     share = seen.share[replicate, end][:, None]
-    outcome = share * difference[:, 0] + (1 - share) * difference[:, 1]
+    outcome = share * first + (1 - share) * second
     level = np.broadcast_to([0.0, -rule.tolerance], (len(k), 2))
     return Claims(np.stack([outcome, -gap[k]], axis=1), level, np.broadcast_to([False, True], (len(k), 2)))
 

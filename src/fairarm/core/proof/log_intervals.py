@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairarm.core.fairness import two_groups
 from fairarm.core.proof.region import SHARE_OF_DELTA, Intervals, share_interval
 from fairarm.core.types import FloatArray, IntArray
 
@@ -96,10 +97,11 @@ def weighted_intervals(seen: CutSums, delta: float, shares: FloatArray | None, n
     """
     ends = mean_intervals(seen, bound_delta(delta, seen.sums.shape[1], shares is not None))
     if shares is None:
-        share = share_interval(natural[None, 0], natural[None, 1], SHARE_OF_DELTA * delta)[0]
+        share = share_interval(*two_groups(natural[None]), SHARE_OF_DELTA * delta)[0]
     else:
         share = np.array([shares[0]])
-    mixed = share[:, None, None] * ends[None, :, 0] + (1 - share)[:, None, None] * ends[None, :, 1]
+    first, second = two_groups(ends, axis=1)
+    mixed = share[:, None, None] * first + (1 - share)[:, None, None] * second
     outcomes = np.stack([mixed[..., 0].min(axis=0), mixed[..., 1].max(axis=0)], axis=-1)
-    gaps = np.stack([ends[:, 0, 0] - ends[:, 1, 1], ends[:, 0, 1] - ends[:, 1, 0]], axis=-1)
+    gaps = np.stack([first[:, 0] - second[:, 1], first[:, 1] - second[:, 0]], axis=-1)
     return Intervals(outcomes[None], gaps[None])

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaln, logsumexp, xlogy
 
+from fairarm.core.fairness import PRIOR_ROWS, gap_of, two_groups
 from fairarm.core.types import FloatArray
 
 NEAR = (0.005, 0.02, 0.08, 0.25, 0.5)
@@ -106,7 +107,7 @@ def share_interval(first: FloatArray, second: FloatArray, delta: float) -> Float
 
     { π : log B(a+½, b+½)/B(½, ½) − a log π − b log(1−π) < log(1/δ) } for counts a, b; ends are rounded outwards.
     """
-    level = betaln(first + 0.5, second + 0.5) - betaln(0.5, 0.5) - math.log(1 / delta)
+    level = betaln(first + PRIOR_ROWS, second + PRIOR_ROWS) - betaln(PRIOR_ROWS, PRIOR_ROWS) - math.log(1 / delta)
     centre = np.where(first + second > 0, first / np.maximum(first + second, 1.0), 0.5)
     ends = []
     for edge in (np.zeros_like(centre), np.ones_like(centre)):
@@ -160,21 +161,21 @@ def intervals(
     ``law`` p_{k,t}(c) (K, 2, C); ``shares`` P(S) (2,), or None and ``natural`` (N, 2) the group counts of natural
     rows. μ_k is linear in P(S), so over an interval of shares its extremes are at the ends.
     """
-    gap = law[:, 0] - law[:, 1]
+    of_first, of_second = two_groups(law, axis=1)
     if shares is None:
         if natural is None:
             natural = np.zeros((len(n), 2))
-        share = share_interval(natural[:, 0], natural[:, 1], SHARE_OF_DELTA * delta)
+        share = share_interval(*two_groups(natural), SHARE_OF_DELTA * delta)
         delta = (1 - SHARE_OF_DELTA) * delta
     else:
         share = np.full((1, 1), float(shares[0]))
     outcomes = []
     for end in share.T:
-        weight = end[:, None, None] * law[:, 0] + (1 - end)[:, None, None] * law[:, 1]
+        weight = end[:, None, None] * of_first + (1 - end)[:, None, None] * of_second
         outcomes.append(_both_ends(n, y, weight, delta))
     pair = np.stack(outcomes)
     widest = np.stack([pair[..., 0].min(axis=0), pair[..., 1].max(axis=0)], axis=-1)
-    return Intervals(widest, _both_ends(n, y, gap[None], delta))
+    return Intervals(widest, _both_ends(n, y, gap_of(law, axis=1)[None], delta))
 
 
 def _both_ends(n: FloatArray, y: FloatArray, weight: FloatArray, delta: float) -> FloatArray:

@@ -20,6 +20,7 @@ from fairarm.logs.table import LogTable
 from fairarm.problem.log_map import LogMap
 from fairarm.problem.mechanism import Arm, Unknown
 from fairarm.problem.outcome import Outcome
+from fairarm.problem.pair import pair_of
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import groups_of
 from fairarm.problem.variables import Variable
@@ -236,13 +237,13 @@ def _means(
     scaled = (
         cells.sums[:, 0] if cells.sums is not None else outcome.scaled_values[batch.columns[outcome.node]] * batch.count
     )
-    rows = np.array([batch.count[natural & (group == t)].sum() for t in range(2)])
-    sums = np.array([scaled[natural & (group == t)].sum() for t in range(2)])
-
+    groups = pair_of(problem)
+    rows = np.array([batch.count[natural & (group == t)].sum() for t in range(len(groups))])
+    sums = np.array([scaled[natural & (group == t)].sum() for t in range(len(groups))])
     rows, sums = np.append(rows, rows.sum()), np.append(sums, sums.sum())
     values = outcome.unscale(sums / np.maximum(rows, 1))
     means = [float(value) if count else None for value, count in zip(values, rows, strict=True)]
-    first, second = (GroupMean(g, int(n), m) for g, n, m in zip(problem.groups, rows, means, strict=False))
+    first, second = (GroupMean(g, int(n), m) for g, n, m in zip(groups, rows, means, strict=False))
     return reader, (first, second), means[-1]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fairarm.experiments.evaluate import ArmEvaluation, Estimate, Evaluation
 from fairarm.logs.findings import Finding
 from fairarm.problem.mechanism import NO_FAIR_ARM
+from fairarm.problem.pair import pair_of
 from fairarm.problem.problem import NATURAL, Problem
 from fairarm.reports.page.charts import Cover, cover_figure
 from fairarm.reports.page.forest import Line, Marks, forest
@@ -185,7 +186,7 @@ def _outcomes(found: Evaluation, arms: Sequence[ArmEvaluation]) -> Section:
 
 def _gaps(found: Evaluation, arms: Sequence[ArmEvaluation]) -> Section:
     drawn, problem = arms[:MOST_ROWS], found.problem
-    s, other = problem.groups
+    s, other = pair_of(problem)
     tolerance, sure = problem.gap_tolerance, percent(found.confidence)
     fair = sum(arm.fair_probability >= PROBABLY for arm in drawn)
     words = Words(
@@ -339,7 +340,7 @@ def _assumptions(found: Evaluation) -> Section:
 
 
 def fairness(problem: Problem) -> Section:
-    s, other = problem.groups
+    s, other = pair_of(problem)
     text = (
         f"An arm is fair here if the mean {problem.outcome.node} with everybody {s} and the mean with everybody {other} differ "
         f"by less than {problem.gap_tolerance:.6g}. More is not meant:"

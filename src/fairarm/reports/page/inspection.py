@@ -6,6 +6,7 @@ import numpy as np
 
 from fairarm.core.types import FloatArray
 from fairarm.experiments.inspect import Inspection
+from fairarm.problem.pair import pair_of
 from fairarm.problem.problem import Problem
 from fairarm.reports.page.evaluation import cut_note, fairness
 from fairarm.reports.page.forest import Line, Marks, forest
@@ -96,7 +97,7 @@ def reasons(problem: Problem, node: str) -> list[str]:
 
 def _arms(found: Inspection) -> list[Block]:
     problem, truth = found.problem, found.truth
-    s, other = problem.groups
+    s, other = pair_of(problem)
     j = problem.arm_index(problem.deployed) if problem.deployed else 0
     many = len(problem.arms) > NAMED
     digits, signed = _digits(problem)
@@ -140,7 +141,7 @@ def _truth_figures(found: Inspection) -> list[Block]:
     order = np.lexsort((-truth.outcomes, ~truth.fair))[:MOST_ROWS]
     star = "" if truth.best_fair_arm is None else "★ the best fair arm. "
     caption = [f"{star}● fair. ○ and grey: unfair.", *cut_note(len(problem.arms), "best")]
-    outcome, gap = f"mean {shown(problem.outcome.node, 20)}", f"gap {' - '.join(problem.groups)}"
+    outcome, gap = f"mean {shown(problem.outcome.node, 20)}", f"gap {' - '.join(pair_of(problem))}"
     digits, signed = _digits(problem)
 
     def figure(name: str, what: str, unit: str, numbers: FloatArray, digits: str, marks: Marks) -> Block:
@@ -163,7 +164,7 @@ def _divergences(found: Inspection) -> list[Section]:
     problem = found.problem
     if found.M is None or found.D is None:
         return []
-    s, other = problem.groups
+    s, other = pair_of(problem)
     arms = problem.arm_names[:MOST_ROWS]
     K = len(arms)
     cut = [f"The first {K} of {len(problem.arms)} arms."] if len(problem.arms) > K else []
