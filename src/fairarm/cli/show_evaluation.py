@@ -14,7 +14,7 @@ from fairarm.reports.words import (
     interval_digits,
     left_to_learn,
     no_arm,
-    not_most_probable,
+    not_named,
     plain_gap_text,
     value,
     why_gaps_differ,
@@ -91,7 +91,7 @@ def _answer(found: Evaluation) -> None:
     if found.arm is None:
         say((no_arm(found), "yellow"))
     else:
-        if why := not_most_probable(found):
+        if why := not_named(found):
             say((why, "yellow"))
         say("Best fair arm so far: ", (found.arm, "bold"), f" {chances(found)}.")
 

@@ -24,7 +24,7 @@ from fairarm.reports.words import (
     left_to_learn,
     no_arm,
     not_fair_means,
-    not_most_probable,
+    not_named,
     percent,
     plain_gap_text,
     posterior,
@@ -83,7 +83,7 @@ def _answer(found: Evaluation) -> Box:
             f"{value(arm.outcome.value, digits)} ({percent(found.confidence)} interval {between(arm.outcome.low, arm.outcome.high, digits)}) "
             f"and its gap {_estimate(arm.gap, signed)}."
         )
-        headline = " ".join(text for text in (not_most_probable(found), headline) if text)
+        headline = " ".join(text for text in (not_named(found), headline) if text)
     else:
         headline = no_arm(found)
     lines = [

@@ -1,0 +1,150 @@
+"""The answer of a log: which arm, what is proved, what is left to learn, and how it was read."""
+
+from __future__ import annotations
+
+import math
+
+from fairarm.core.statistics import RESOLVED
+from fairarm.experiments import Evaluation
+from fairarm.experiments.evaluate import ArmEvaluation
+from fairarm.problem.pair import pair_of
+from fairarm.reports.words.numbers import count, interval_digits, limits, names, percent, unit_of, value
+from fairarm.reports.words.runs import below_gate, passed_over
+
+SETTLED = 0.999
+"""With this probability of the answer nothing is left to learn about which arm it is."""
+METHODS = {
+    "cell means": "Every row informs every arm through the mean outcome of its cell.",
+    "doubly robust": "Rows were weighted to each arm, with a regression for what weights leave open.",
+    "weighted mean": "Rows were weighted to each arm.",
+}
+"""How a log was read."""
+ADJUSTED = {
+    "cell means": "from the mean outcomes of all rows alike in what the outcome depends on",
+    "doubly robust": "from rows weighted by what it would decide, and a regression",
+    "weighted mean": "from rows weighted by what it would decide",
+}
+"""How an arm's gap was made from the rows."""
+
+
+def not_named(found: Evaluation) -> str | None:
+    """Why an arm that is likelier than the answer is not the answer; None where there is none, or no answer."""
+    unheard = [arm for arm in found.arms if arm.support == "no"] if found.status == "UNDECIDED" else []
+    arm = max(unheard or found.arms, key=lambda each: each.best_probability)
+    if arm.name == found.arm or arm.best_probability <= found.probability:
+        return None
+    if arm.support == "no":
+        return (
+            f"Not the most probable answer: {arm.name} would be (probability {arm.best_probability:.3f}), but the log does not "
+            f"speak for it: what it would do was hardly tried."
+        )
+    return passed_over(arm.name, arm.best_probability, arm.fair_probability, found.min_fair_probability)
+
+
+def no_arm(found: Evaluation) -> str:
+    """The answer of a log that names no arm, and why: what the answer is comes first."""
+    why = not_named(found)
+    if found.status == "UNDECIDED":
+        text = (
+            "This log does not say which arm is best: it does not speak for one that is likelier than any it could name"
+        )
+        return f"{text} {chances(found)}." + (f" {why}" if why else "")
+    text = "By this log, no arm is likely enough to be fair"
+    if why is None:
+        return f"{text} {chances(found)}."
+    arm = max(found.arms, key=lambda each: each.best_probability)
+    below = below_gate(arm.fair_probability, found.min_fair_probability)
+    return f"{text}: {arm.name} is the likeliest answer (probability {arm.best_probability:.3f}), {below}."
+
+
+def chances(found: Evaluation) -> str:
+    """How probable the answer of a log is, and what comes next."""
+    what = " of no fair arm" if found.arm is None else ""
+    word = "passed over" if found.runner_up_probability > found.probability else "next"
+    return f"(probability{what} {found.probability:.3f}; {word} {found.runner_up}, {found.runner_up_probability:.3f})"
+
+
+def certified_text(found: Evaluation) -> str:
+    """What is proved from a log, and on what condition."""
+    if found.not_certified and found.certified_by is None:
+        return f"Nothing is certified: {'; '.join(found.not_certified)}."
+    condition = f"wrong with probability at most {1 - found.confidence:.3g} if what it rests on (below) holds."
+    if found.certified_arm is not None:
+        return f"Certified: {found.certified_arm} is the best fair arm, {condition}"
+    if found.certified_status == "NO_FAIR_ARM":
+        return f"Certified: no arm is fair, {condition}"
+    return f"Not certified at confidence {found.confidence:g} which arm is best: more than one answer is left."
+
+
+def certified_labels(found: Evaluation) -> str | None:
+    """Which arms are proved fair or unfair, and toward whom; None where nothing can be certified."""
+    if found.certified_by is None:
+        return None
+    fair = [arm.name for arm in found.arms if arm.certified_fair]
+    unfair = [arm.name + _toward(found, arm) for arm in found.arms if arm.certified_fair is False]
+    return f"Certified fair: {names(fair)}. Certified unfair: {names(unfair)}."
+
+
+def _toward(found: Evaluation, arm: ArmEvaluation) -> str:
+    """The group whose outcome is proved to be the lower one: the whole certified interval lies beyond one end."""
+    low, high, tolerance = arm.gap.certified_low, arm.gap.certified_high, found.problem.gap_tolerance
+    if low is not None and low >= tolerance:
+        return f" (toward {pair_of(found.problem)[1]})"
+    return f" (toward {pair_of(found.problem)[0]})" if high is not None and high <= -tolerance else ""
+
+
+def left_to_learn(found: Evaluation) -> str | None:
+    """What more rows could still tell, by the posterior and for a proof; None where the answer itself is open."""
+    if found.certified_status != "UNDECIDED" and found.certified_arm == found.arm:
+        return "Nothing is left to learn about which arm is best: it is certified."
+    if found.status == "UNDECIDED" or (found.probability < SETTLED and found.next_pulls):
+        return None
+    settled = "By the posterior, nothing is left to learn about which arm is best."
+    if found.certified_by is None:
+        return f"{settled} For a certified answer, more rows are not enough: what stands against it (above) must be put right."
+    return f"{settled} A certified answer needs more rows, as its intervals hold whatever the truth and are wider."
+
+
+def plain_gap_text(found: Evaluation) -> str | None:
+    """The log as it is, its plain gap with an interval; None where a group has no natural rows."""
+    if found.plain_gap is None:
+        return None
+    first, second = found.observed
+    outcome, ends = found.problem.outcome, found.plain_gap_interval
+    digits, signed = interval_digits(outcome, [ends]), interval_digits(outcome, [ends], signed=True)
+    means = ", ".join(f"{g.group} {value(g.mean, digits)} ({count(g.rows, 'row')})" for g in (first, second))
+    interval = (
+        f"{percent(found.confidence)} interval {limits(ends, signed)}" if ends is not None else _no_interval(found)
+    )
+    return f"In the log as it is: {means}. Plain gap {first.group} - {second.group}: {value(found.plain_gap, signed)} ({interval})."
+
+
+def _no_interval(found: Evaluation) -> str:
+    if min(group.rows for group in found.observed) < 2:
+        return "no interval: a group has fewer than two rows"
+    least = math.sqrt(RESOLVED) * found.problem.outcome.width
+    return (
+        f"its interval is not known: {unit_of(found.problem.outcome)} varies by less than about {least:.2g}, if at all, which is "
+        f"too little to measure in so wide a range. Declare a narrower one"
+    )
+
+
+def why_gaps_differ(found: Evaluation) -> str:
+    """Why the plain gap is no arm's gap."""
+    return (
+        f"The plain gap is what {_makers(found)} did in these rows, chance included. An arm's gap is what to expect if that arm "
+        f"decided for everybody, {ADJUSTED[found.method]}; so the two differ, also for an arm that made the rows."
+    )
+
+
+def _makers(found: Evaluation) -> str:
+    made = [arm.name for arm in found.arms if arm.rows]
+    if not made:
+        return "the rule that made the log, which need not be an arm,"
+    if len(made) > 1:
+        return f"the {len(made)} arms that made the log together ({names(made, 4)})"
+    return (
+        f"the deployed arm, {made[0]},"
+        if made[0] == found.problem.deployed
+        else f"the arm that made the log, {made[0]},"
+    )
