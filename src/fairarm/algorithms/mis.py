@@ -62,6 +62,7 @@ def balanced_means(evidence: Evidence) -> FloatArray:
     outcome = sum_by_group(seen.outcome_sum, seen.at, points)
     ratio = np.divide(outcome, mixture, out=np.zeros_like(mixture), where=mixture > 0)
     reached = ((mixture > 0) @ (L > 0).T) & (total > 0)
+    # (A16)
     return np.where(reached, ratio @ L.T, np.nan).reshape(-1, K, G)
 
 

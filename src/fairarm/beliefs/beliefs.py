@@ -42,6 +42,7 @@ def unseen_mass(problem: Problem, by_group: FloatArray, shares: FloatArray, rows
     ``shares`` and ``rows`` of the groups are (N, G). A group without a row has hardly a share where that is estimated, and
     yet every gap rests on it: there the group's own mass counts, all of it where what the group does is not declared.
     """
+    # what such an arm does in a group was to be learned from the group's own rows: without any, nothing is known of it
     alone = by_group.copy()
     alone[:, list(undeclared(problem))] = 1.0
     empty = (rows == 0) & (rows.sum(axis=1, keepdims=True) > 0)
@@ -76,6 +77,7 @@ def with_unknown_share(
     """The basis with P(S) as one more unknown: natural rows (N, G) tell it, whatever their arm, and μ_k moves by ζ_k with it."""
     first, _ = two_groups(expected_shares(natural))
     total = natural.sum(axis=1) + 2 * PRIOR_ROWS
+    # one more cell, whose θ is P(S): every natural row lands in it too, μ_k has the slope ζ_k in it, and no gap depends on it
     told = np.zeros((*units.shape[:3], 1))
     told[:, 0] = 1.0
     return DesignBasis(

@@ -100,6 +100,7 @@ class CellBeliefs:
     @cached_property
     def context_weights(self) -> FloatArray:
         """h or its estimate, (N or 1, Z)."""
+        # (P7), with the prior's rows on both sides
         return np.asarray(self._context_rows / self._exposure) if self.known_law is None else self.known_law[None]
 
     # ---- the interface ----
@@ -116,10 +117,12 @@ class CellBeliefs:
         if self.cells.fitted:
             return np.stack([self._fitted_means(n, drawn, rng) for n, drawn in enumerate(theta)])
         if self.known_law is not None:
+            # (P1), a matrix product over all draws; weights of a known law sum to 1 by themselves
             means = theta @ self.law.reshape(K * G, -1).T
         else:
             weight = self._drawn_contexts(rng, theta.shape[1])[:, :, self.cells.context]
             L = self.cells.likelihood.reshape(K * G, points).T
+            # a drawn h need not give every arm and group a mass of 1: means are divided by it, and ½ where there is none
             total = weight @ L
             means = np.divide(
                 (weight * theta[:, :, self.cells.cell]) @ L, total, out=np.full(total.shape, 0.5), where=total > 0
@@ -139,6 +142,7 @@ class CellBeliefs:
             h = np.broadcast_to(self.known_law, (len(theta), cells.contexts))
         else:
             of_points = np.einsum("jt,djti->di", self._made[replicate], L)
+            # rows were met by the mechanisms as drawn, so the exposure that they are held against is drawn with them
             exposure = sum_by_group(of_points, cells.context, cells.contexts)
             rows = rng.standard_gamma(self._context_rows[replicate], exposure.shape)
             h = np.divide(rows, exposure, out=np.zeros_like(rows), where=exposure > 0)
@@ -186,6 +190,7 @@ class CellBeliefs:
 
     def diagnostics(self) -> Diagnostics:
         """From the balance heuristic's weights w_k(c) / q(c), q the law of the cells under all pulls made."""
+        # weights are only for people to look at: nothing is estimated with them here
         natural, law, made = self._units[:, 0], self.law, self.seen.by_arm
         total = np.maximum(made.sum(axis=(1, 2)), 1)
         mixture = np.einsum(

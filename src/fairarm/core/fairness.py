@@ -34,7 +34,7 @@ def two_groups(values: NDArray[Any], axis: int = -1) -> tuple[NDArray[Any], NDAr
 def gap_of(means: FloatArray, axis: int = -1) -> FloatArray:
     """ζ = μ(s) − μ(s'), or the same difference of laws, over the axis of the two groups."""
     first, second = two_groups(means, axis)
-    return np.asarray(first - second)
+    return np.asarray(first - second)  # (A1)
 
 
 def both_directions(gap: FloatArray) -> FloatArray:
@@ -44,7 +44,7 @@ def both_directions(gap: FloatArray) -> FloatArray:
 
 def is_fair(gaps: FloatArray, tolerance: float) -> BoolArray:
     """|ζ| < E, strictly: an arm on the tolerance is unfair, and so is one whose gap is not known (nan)."""
-    return np.asarray(np.abs(gaps) < tolerance)
+    return np.asarray(np.abs(gaps) < tolerance)  # (A2)
 
 
 def best_fair(outcomes: FloatArray, fair: BoolArray) -> IntArray:
@@ -75,5 +75,6 @@ def expected_shares(natural: IntArray | FloatArray) -> FloatArray:
 def draw_shares(natural: IntArray | FloatArray, draws: int, rng: np.random.Generator) -> FloatArray:
     """P(S) ~ Beta(n_s + ½, n_s' + ½) given natural rows by group, (..., 2) -> (..., draws, 2)."""
     first, second = two_groups(natural + PRIOR_ROWS)
+    # (P6); the second share is 1 less the first, not a draw of its own, so that the two sum to 1 exactly
     share = rng.beta(first[..., None], second[..., None], (*first.shape, draws))
     return np.stack([share, 1.0 - share], axis=-1)

@@ -37,7 +37,7 @@ class Likelihood:
         """(K, G, I)."""
         if isinstance(self.children, str):
             raise ProblemError(self.children)
-        return self.arms + self.children
+        return self.arms + self.children  # (A3)
 
     @property
     def known_children(self) -> FloatArray | None:

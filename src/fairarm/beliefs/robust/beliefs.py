@@ -67,6 +67,7 @@ class RobustBeliefs:
         outcome, gap = [], []
         for fit in self.fits:
             roots = np.concatenate([fit.sampled, fit.unknown]).reshape(-1, *fit.means.shape)
+            # μ_k = Σ_t P(t) μ_kt: a Beta's variance times the squared gap is what not knowing P(S) adds
             of_shares = 0.0 if self._known_shares else fit.shares.prod() / (fit.lines.natural.sum() + 2.0)
             between = gap_of(fit.means) ** 2 * of_shares
             outcome.append(np.sqrt(((roots @ fit.shares) ** 2).sum(axis=0) + between))
@@ -146,6 +147,7 @@ def _design(fit: Fit) -> tuple[FloatArray, FloatArray, FloatArray]:
     p, v = p[:, :, kept], v[kept]
     total = p.sum(axis=2, keepdims=True)
     p = np.divide(p, total, out=np.zeros_like(p), where=total > 0)
+    # the expected rows of the pulls made, not those that came: points are no cells, and rows fall between them
     counts = np.tensordot(fit.lines.made, p, axes=2) + 1.0 / p.shape[2]
     units = np.concatenate([np.einsum("ktc,t->kc", p, fit.shares)[None], np.moveaxis(p, 1, 0)])
     return counts, np.maximum(v, NOISE_FLOOR), units

@@ -67,6 +67,7 @@ class Fit:
 
 def fit_lines(lines: Lines, layout: Layout, seed: int, estimated: bool) -> Fit:
     rng = np.random.default_rng([seed, 0xD0])
+    # a line that stands for many rows has some in every fold, as if they had come one by one
     folds = rng.multinomial(lines.count, np.full(FOLDS, 1.0 / FOLDS))
     contexts = Contexts.of(layout, lines, folds, rng)
     shares = _shares(layout.problem, lines, estimated)
@@ -163,6 +164,8 @@ class Work:
         term = ContextTerm(points.integral, points.mass, points.law)
         self._add_contexts(spread, term)
         scale = self._prior_scale()
+        # where V cannot be summed out the points are the rows themselves, which cannot show what they miss: the weights do, by
+        # how much less than 1 they are on average, beyond what chance explains
         if self.contexts.rows is not None and self.layout.nodes is None:
             N = self.lines.rows
             error = np.sqrt(np.maximum(rows.square - rows.weight**2 / N, 0.0)) / N
@@ -171,7 +174,7 @@ class Work:
         else:
             by_region = points.lost / term.total[:, :, None]
             lost, unknown = by_region.sum(axis=2), unknown_by_region(by_region, self.layout.own_cells, scale)
-        means = term.mean + rows.residual / self.lines.rows
+        means = term.mean + rows.residual / self.lines.rows  # (P9)
         root = spread.root() * math.sqrt(1.0 + FEW_ROWS / self.lines.rows)
         return Fit(
             means, root, unknown, self.lines, self.layout, self.contexts, self.regression,
@@ -188,6 +191,7 @@ class Work:
     def _row_sums(self, columns: Columns) -> _RowSums:
         lines, (K, G) = self.lines, self.shape
         fitted = self.regression.predict(columns)
+        # Y − m̂ of each line's rows, every row by the fit that did not see it
         left = (self.folds * (lines.outcome[:, None] - fitted.T)).sum(axis=1)
         residual, weight, square, differ = np.zeros((K, G)), np.zeros((K, G)), np.zeros((K, G)), np.zeros(K)
         by_weight = np.zeros((3, K))
@@ -199,6 +203,7 @@ class Work:
             residual += clipped @ left[part]
             weight += clipped @ count
             square += clipped**2 @ count
+            # how far apart the two groups' laws are under an arm: what is unknown of both is shared as far as they are alike
             differ += 0.5 * np.abs(gap_of(clipped, axis=1)) @ count
             mixed = np.einsum("kti,t->ki", full, self.shares)
             by_weight[:2] += np.stack([mixed @ count, mixed**2 @ count])
@@ -211,6 +216,7 @@ class Work:
         log_L = lines.arms[:, :, part]
         if not self.layout.by_group and lines.children is not None:
             log_L = log_L + lines.children[:, part]
+        # ratios alone count: each row in units of the likeliest arm that was pulled, so that the mixture cannot underflow
         seen = np.where(lines.made[:, :, None] > 0, log_L, -np.inf)
         peak = seen.max(axis=0) if self.layout.by_group else seen.max(axis=(0, 1))
         density = np.exp(np.minimum(log_L - np.where(np.isfinite(peak), peak, 0.0), LARGEST_LOG))
@@ -227,6 +233,7 @@ class Work:
         out = _PointSums(
             np.zeros((K, G, Z)), np.zeros((K, G, Z)), np.zeros((laws, Z)), np.zeros((K, G, REGIONS)), np.zeros(K)
         )
+        # means need every context, a variance does not: where points are too many every stride-th stands for its neighbours
         stride = -(-K * G * Z * self.layout.points // VARIANCE_VALUES)
         share = self.contexts.law.sum(axis=1, keepdims=True) / self.contexts.law[:, ::stride].sum(axis=1, keepdims=True)
         size = max(1, BLOCK // (K * G * self.layout.points))
@@ -234,6 +241,7 @@ class Work:
             density = self.layout.density(columns, length)
             out.mass[:, :, part] = density.sum(axis=3)
             exposure = self.exposure(out.mass[:, :, part])
+            # (P7)
             out.law[:, part] = self.contexts.law[:, part] / np.where(exposure > 0, exposure, 1.0)
             out.integral[:, :, part] = (density * self._predicted(columns, length, part)).sum(axis=3)
             some = slice(-part.start % stride, None, stride)
@@ -272,6 +280,7 @@ class Work:
         else:
             out.overlap += np.minimum((np.where(q > 0, full, 0.0) * shares).sum(axis=1), 1.0).reshape(K, -1) @ q.ravel()
         noise = self.variance(columns, density.shape[2])
+        # the variance as it is on average over rows, not Σ of squared residuals: with few rows those miss the large weights
         scale = np.broadcast_to(np.sqrt(q * noise / self.lines.rows), (G, *density.shape[2:]))
         vectors = (clipped * scale).reshape(K * G, -1)
         if not self.layout.by_group:

@@ -47,8 +47,10 @@ def alternatives(outcomes: FloatArray, gaps: FloatArray, tolerance: float) -> Al
     none = (best == Code.NONE)[..., None]
     own = np.arange(outcomes.shape[-1]) == best[..., None]
     size = np.abs(gaps)
+    # where none is fair an arm only has to become fair; the answer itself only has to become unfair: no row on outcomes
     lower = np.where(none | own, -np.inf, top - outcomes)
     outside = np.where(own, tolerance - size, size - tolerance)
+    # an unfair arm must come in from its side of the tolerance, a fair answer leaves by the nearer one, which is its own
     toward = np.where(gaps >= 0, -1.0, 1.0)
     return Alternatives(best, lower, outside, np.where(own, -toward, toward))
 
@@ -82,6 +84,7 @@ def affordable_mix(gain: FloatArray, costs: FloatArray, average: FloatArray) -> 
     low = np.argmax(np.where(costs <= average[:, None], usable, -np.inf), axis=1)
     high = np.argmax(usable, axis=1)
     high = np.where(cost[high] <= average, low, high)
+    # low is affordable and high is not: the line through them is raised to whatever lies above it, until it is the hull
     for _ in range(len(costs)):
         width = cost[high] - cost[low]
         slope = np.where(width > 0, (gain[rows, high] - gain[rows, low]) / np.where(width > 0, width, 1.0), 0.0)
@@ -122,16 +125,18 @@ class _Products:
     def gradient(self, counts: FloatArray, noise: FloatArray) -> tuple[FloatArray, FloatArray]:
         """See `evidence_gradient`."""
         events, wb, K = self.events, self.answers, self.events.gap.shape[2]
-        spread = noise / counts
+        spread = noise / counts  # v_c / n_c: the variance of θ_c, the metric in which moves are measured
+        # G_ij = Σ_c a_i a_j v/n with a_1 = w_k − w_b and a_2 = ± d_k, multiplied out: no array of (draws, arms, cells) is made
         ww, wd, dd = np.split(_times(self.squares, spread), 3, axis=1)
         scaled = wb * spread[:, None]
-        across = scaled @ self.rows.transpose(0, 2, 1)
+        across = scaled @ self.rows.transpose(0, 2, 1)  # w_b against every w_k, then every d_k
         own = (scaled * wb).sum(axis=2)[:, :, None]
         G11 = np.maximum(ww[:, None] - 2.0 * across[..., :K] + own, 0.0)  # nearly equal numbers may end just below 0
         G12 = events.sign * (wd[:, None] - across[..., K:])
         value, lam1, lam2 = project(G11, G12, dd[:, None], events.outcome, events.gap)
         possible = np.isfinite(value)  # an event that no truth allows needs no pulls
         lam1, lam2 = np.where(possible, lam1, 0.0), np.where(possible, lam2 * events.sign, 0.0)
+        # d/dn of (P5): the events' own gradients ½ δ²/v, weighted by how much each still matters
         weight = _softmin(value)
         first, both = weight * lam1**2, weight * lam1 * lam2
         # Σ_e weight (lam1 (w_k − w_b) + lam2 d_k)², multiplied out
@@ -139,6 +144,7 @@ class _Products:
         total = _combined(along, self.squares)
         against = np.concatenate([first, both], axis=2) @ self.rows
         total += (wb * (wb * first.sum(axis=2)[..., None] - 2.0 * against)).sum(axis=1)
+        # δ_c = (v_c/n_c)(…)_c, so ½ δ_c²/v_c = ½ (…)² (v/n)² / v; rounding may leave a sum of squares below 0
         return value, 0.5 * np.maximum(total, 0.0) * spread**2 / noise
 
 
@@ -155,7 +161,7 @@ def _combined(weights: FloatArray, matrix: FloatArray) -> FloatArray:
 def _softmin(value: FloatArray) -> FloatArray:
     """exp(−value) over its sum in each replicate; 0 where all are infinite."""
     flat = value.reshape(len(value), -1)
-    nearest = flat.min(axis=1, keepdims=True)
+    nearest = flat.min(axis=1, keepdims=True)  # evidence runs into the thousands: exp of differences alone
     weight = np.exp(np.where(np.isfinite(nearest), nearest, 0.0) - flat)
     return np.asarray((weight / np.maximum(weight.sum(axis=1, keepdims=True), 1e-300)).reshape(value.shape))
 
@@ -188,10 +194,12 @@ def plan_pulls(
     products, flat = _Products.of(laws, events), costs.ravel()
     x = np.zeros((len(counts), len(flat)))
     expected = np.zeros_like(counts)
+    # Frank–Wolfe for (P5): each step moves toward the mix of units that gains most by the gradient. Every iterate is a plan
+    # within the cost, and the cells' expected rows move along with it, so that they need not be summed over units again
     for step in range(steps):
         _, gradient = products.gradient(counts + pulls[:, None] * expected, noise)
         vertex = affordable_mix(_times(units, gradient), flat, average)
-        move = 2.0 / (step + 2.0)
+        move = 2.0 / (step + 2.0)  # the first step is whole: the start, no pulls at all, is not a plan
         x = (1.0 - move) * x + move * vertex
         expected = (1.0 - move) * expected + move * _combined(vertex, units)
     return np.asarray((x * pulls[:, None]).reshape(len(counts), *costs.shape))

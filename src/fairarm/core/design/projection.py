@@ -35,17 +35,20 @@ def project(
     (1 − ρ² < 1e-12): the stricter one alone.
     """
     G11, G12, G22, g1, g2 = np.broadcast_arrays(*(np.asarray(x, dtype=np.float64) for x in (G11, G12, G22, g1, g2)))
+    # rows are measured in their own lengths: products of raw entries of G would over- and underflow long before Γ does
     length1, length2 = _length(G11), _length(G22)
     stuck1, stuck2 = (G11 == 0) & (g1 > 0), (G22 == 0) & (g2 > 0)
     h1, h2 = _in_lengths(g1, length1), _in_lengths(g2, length2)
     rho = np.clip(_divide(_divide(G12, length1), length2), -1.0, 1.0)
-    det = (1.0 - rho) * (1.0 + rho)
+    det = (1.0 - rho) * (1.0 + rho)  # not 1 − ρ²: that cancels where the rows are nearly collinear
     collinear = det < _COLLINEAR
     both = ~collinear & (h1 > rho * h2) & (h2 > rho * h1)
     det = np.where(both, det, 1.0)
+    # both bind: G λ = g solved for both; else the row that asks for more binds alone, and meets the other on its way
     l1 = np.where(both, (h1 - rho * h2) / det, np.where(h1 >= h2, h1, 0.0).clip(0.0))
     l2 = np.where(both, (h2 - rho * h1) / det, np.where(h2 > h1, h2, 0.0).clip(0.0))
-    value = 0.5 * (l1 * h1 + l2 * h2)  # λ·g = λᵀGλ at the optimum
+    value = 0.5 * (l1 * h1 + l2 * h2)  # (P4): λ·g = λᵀGλ at the optimum
+    # opposite rows ask for a·δ ≥ h1 and a·δ ≤ −h2: impossible where h1 > −h2
     exclude = collinear & (rho < 0) & (h1 + h2 > _COLLINEAR * (np.abs(h1) + np.abs(h2)))
     nowhere = exclude | stuck1 | stuck2
     lam1 = np.where(exclude | stuck1, np.inf, np.where(nowhere, 0.0, _divide(l1, length1)))

@@ -34,6 +34,7 @@ def round_pulls(
     extra = np.where(usable, costs - cheapest, 0.0)
     room = np.inf if budget is None else (budget - cheapest) * length * (1 + _ROUNDING) + _SLACK
     whole = math.floor(length + _SLACK)
+    # pulls made cannot be unmade: a unit that an earlier phase rounded up stays above its own floor, and others pay for it
     pulls = np.maximum(given, np.floor(target + _SLACK).astype(np.int64))
     _take_back(pulls, given, target, extra, room, whole)
     default = int(np.argmin(np.where(usable, extra, np.inf)))
@@ -47,6 +48,7 @@ def _take_back(
 ) -> None:
     """Undo floors that earlier hand-outs left no room for (mostly one a unit), in place: smallest remainder first."""
     while (crowded := pulls.sum() > whole) or np.sum(pulls * extra) > room:
+        # too many pulls: take any back; only too dear: taking back a cheapest pull would not help
         removable = (pulls > given) if crowded else (pulls > given) & (extra > 0)
         weight = removable.astype(np.float64) if crowded else np.where(removable, extra, 0.0)
         excess = float(pulls.sum() - whole if crowded else np.sum(pulls * extra) - room)
@@ -55,7 +57,7 @@ def _take_back(
             pulls -= many
             if many.any():
                 continue
-        remainder = np.where(removable, target - pulls, np.inf)
+        remainder = np.where(removable, target - pulls, np.inf)  # ties: the last unit, as hand-outs go to the first
         last = remainder.size - 1 - int(np.argmin(remainder.ravel()[::-1]))
         pulls.flat[last] -= 1
 

@@ -132,6 +132,7 @@ def limit(
     else:
         rows = _seen_only(rows, seen, variance > 0)
         units, moves = units[:, seen], _NormalMoves(rows, variance[seen])
+    # (P10), a game: we choose the shares, the opponent the alternative
     game = _Game(moves, units[usable], paid, average if binds else 0.0)
     found = game.solve(start[usable], precision)
     nu = np.zeros(len(units))
@@ -192,6 +193,8 @@ def _rows(law: FloatArray, shares: FloatArray, theta: FloatArray, tolerance: flo
     w, d = _natural(law, shares), _difference(*two_groups(law, axis=1))
     mu, zeta = w @ theta, d @ theta
     rounding = _TIE * max(float(np.abs(theta).max()), 1e-300)
+    # room > 0: fair, by how much; < 0: unfair. What rounding alone put off the edge is put back on it: T* = inf there, and a
+    # T* of 1e20 would say the same in a way that nobody understands
     room = tolerance - np.abs(zeta)
     room[np.abs(room) <= max(rounding, _TIE * abs(tolerance))] = 0.0
     K, side = len(law), np.where(zeta < 0, -1.0, 1.0)
@@ -201,6 +204,7 @@ def _rows(law: FloatArray, shares: FloatArray, theta: FloatArray, tolerance: flo
         g = np.column_stack([-room, np.zeros(K)])
         return _Rows(None, np.stack([-side[:, None] * d, nothing], axis=1), g, np.arange(K), np.arange(K), tuple(kinds))
     best = int(np.argmax(np.where(room > 0, mu, -np.inf)))
+    # a pair of rows per alternative, the second one empty (0·δ ≥ 0) where one is enough: all have one shape, solved together
     a: list[FloatArray] = []
     g_list, first, arms, kinds = [], [], [], []
     for sign, far in ((side[best], room[best]), (-side[best], tolerance + abs(zeta[best])))[: 1 if symmetric else 2]:
@@ -213,7 +217,7 @@ def _rows(law: FloatArray, shares: FloatArray, theta: FloatArray, tolerance: flo
         if k == best:
             continue
         lead = float(mu[best] - mu[k])
-        lead = 0.0 if abs(lead) <= rounding else lead
+        lead = 0.0 if abs(lead) <= rounding else lead  # a tie up to rounding is a tie
         kind: Kind = "overtakes" if room[k] > 0 else "overtakes and becomes fair" if lead > 0 else "becomes fair"
         first.append(len(a))
         arms.append(k)
@@ -233,7 +237,7 @@ def _seen_only(rows: _Rows, seen: BoolArray, uncertain: BoolArray) -> _Rows:
     exactly opposite directions, a_2 = −f a_1 there: then what is left is their sum, (a_2 + f a_1)·δ ≥ g_2 + f g_1.
     """
     a, g = rows.a.copy(), rows.g.copy()
-    hidden = ~seen & uncertain
+    hidden = ~seen & uncertain  # cells that no usable pull meets, and whose mean could be another
     for i in np.flatnonzero(np.any(rows.a[:, :, hidden] != 0, axis=(1, 2))):
         u, v = rows.a[i][:, hidden]
         size = float(np.sqrt((u @ u) * (v @ v)))
@@ -260,12 +264,14 @@ class _NormalMoves:
         self.products = [rows.a[:, i] * rows.a[:, j] for i, j in ((0, 0), (0, 1), (1, 1))]
 
     def evaluate(self, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+        # (P11): with q pulls' worth of rows in each cell the nearest truth of each alternative is that of (P4)
         spread = self.variance / q
         G11, G12, G22 = (x @ spread for x in self.products)
         value, lam1, lam2 = project(G11, G12, G22, self.g[:, 0], self.g[:, 1])
         values = np.maximum.reduceat(value, self.first)
         size = np.diff(np.append(self.first, len(value)))
         pair = self.first + ((size == 2) & (value[self.first] < values))
+        # an alternative that cannot happen has no move: it is never a cut
         lam1, lam2 = (np.where(np.isfinite(x[pair]), x[pair], 0.0)[:, None] for x in (lam1, lam2))
         move = (lam1 * self.a[pair, 0] + lam2 * self.a[pair, 1]) / q
         return values, 0.5 * move**2 * self.variance
@@ -328,6 +334,7 @@ class _Game:
         weights /= weights.sum()
         if not 0 < lower < np.inf:  # the truth is on the edge, or no other answer can be reached
             return _Found(nu, values, weights, lower, lower)
+        # only moves that are nearly the hardest are kept as cuts: the others would not bind, and the programme grows with them
         owners = np.flatnonzero(values <= _NEAR * lower)
         pool = cuts[owners]
         for _ in range(_ROUNDS):
@@ -336,6 +343,7 @@ class _Game:
                 upper, weights = bound * lower, np.bincount(owners, y, minlength=len(values))
             if upper <= lower * (1 + precision):
                 break
+            # a little toward the start, which pulls everything: at a vertex some cells are never met, and values there are 0
             target = target + _INSIDE * (start - target)
             point = _within(nu + 0.5 * (target - nu), self.costs, self.budget)
             found, cuts = self.evaluate(point)
@@ -360,6 +368,7 @@ class _Game:
         if answer.status != 0:
             raise ArithmeticError(f"The programme of {n} cuts was not solved: {answer.message}")
         y, price = np.clip(answer.x[:n], 0.0, None), max(float(answer.x[-1]), 0.0)
+        # the bound is computed from y and the price as they are, so that the solver's tolerance cannot make it too low
         y = y / y.sum()
         nu = np.clip(-np.asarray(answer.ineqlin.marginals), 0.0, None)
         return nu / nu.sum(), y, float(np.max(y @ cuts - price * self.costs)) + price * self.budget

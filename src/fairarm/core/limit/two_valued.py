@@ -37,6 +37,7 @@ class BinaryMoves:
     """
 
     def __init__(self, a: FloatArray, g: FloatArray, first: IntArray, theta: FloatArray, seen: BoolArray) -> None:
+        # rows in units of their largest coefficient, so that one precision serves all of them
         size = np.abs(a).max(axis=2)
         size = np.where(size > 0, size, 1.0)
         self.a, self.first, self.theta = a / size[:, :, None], first, theta
@@ -48,7 +49,9 @@ class BinaryMoves:
         last = first + self.count - 1
         self.all_a = np.concatenate([self.a[first], self.a[last, 1:]], axis=1)  # (A, 3, C)
         self.all_g = np.concatenate([self.g[first], self.g[last, 1:]], axis=1)
-        self.free = np.all(self.all_g <= 0, axis=1)
+        self.free = np.all(
+            self.all_g <= 0, axis=1
+        )  # the truth itself meets the rows: it is on the edge, at a value of 0
         self.inner = np.zeros((len(first), len(theta)))
         """(A, C): moves that meet all rows with room to spare; NaN where there are none."""
         for i in np.flatnonzero(~self.free):
@@ -67,6 +70,7 @@ class BinaryMoves:
         if not len(open_):
             return values, rates
         pairs = np.repeat(self.possible & ~self.free, self.count)
+        # from smooth to sharp: where θ is 0 or 1 the dual has kinks, on which Newton's method stalls unless it is led there
         floors = _FLOOR[-1:] if self.searched else _FLOOR
         self.searched = True
         for floor in floors:
@@ -74,6 +78,7 @@ class BinaryMoves:
         bound = np.full(len(self.a), -np.inf)
         bound[pairs] = self._proved(pairs, q)
         values[open_] = np.maximum(np.maximum.reduceat(bound, self.first), 0.0)[open_]
+        # of the two sides of a band the one with the larger value is the answer; its multipliers make the move
         pair = (self.first + ((self.count == 2) & (bound[self.first] < values)))[open_]
         rates[open_] = self._move(open_, pair, q)
         return values, rates
@@ -86,6 +91,7 @@ class BinaryMoves:
         lam, where = found.copy(), np.arange(len(found))
         x, rest, move, value = cells.at(lam, a, g)
         for _ in range(_STEPS):
+            # the dual's gradient is what the rows still lack; its Hessian is −Σ a aᵀ / (q kl''), 2 × 2 for each pair
             gradient = g - np.einsum("nic,nc->ni", a, move)
             step = _newton(np.einsum("hnc,nc->hn", products, cells.spread(x, rest)), gradient, lam)
             gain = np.einsum("ni,ni->n", step, gradient)
@@ -133,6 +139,7 @@ class BinaryMoves:
         change = np.clip(spread * np.einsum("ni,nic->nc", step, own), -0.99 * x, 0.99 * rest)
         x, rest, move = x + change, rest - change, move + change
         a, g, inner = self.all_a[alternatives], self.all_g[alternatives], self.inner[alternatives]
+        # the least part of the way to the inner move that meets every row, band included
         lacking = np.maximum(g - np.einsum("nic,nc->ni", a, move), 0.0)
         spare = np.einsum("nic,nc->ni", a, inner) - g
         part = np.max(lacking / np.where(lacking > 0, lacking + spare, 1.0), axis=1)[:, None]
@@ -172,7 +179,7 @@ class _Cells:
         move = off + self.shift
         cost = self.q * np.where(unseen, 0.0, divergence(self.centre, x, rest, off))
         value = np.einsum("ni,ni->n", lam, g) + (cost - slope * move).sum(axis=1)
-        return x, rest, move, value
+        return x, rest, move, value  # value: the second line of the module's docstring, kl of (P10)
 
 
 def divergence(theta: FloatArray, x: FloatArray, rest: FloatArray, move: FloatArray) -> FloatArray:
@@ -197,6 +204,7 @@ def _newton(H: FloatArray, gradient: FloatArray, lam: FloatArray) -> FloatArray:
     """H⁻¹ gradient (n, 2) of H = (H_11, H_12, H_22); a multiplier at 0 that would fall is held there."""
     H12, diagonal = H[1], np.where(H[::2] > 0, H[::2] * (1 + 1e-13), 1.0)
     alone = gradient.T / diagonal
+    # collinear rows: the determinant is rounding; a least value keeps the step finite, and the line search does the rest
     det = diagonal[0] * diagonal[1] - H12**2
     det = np.where(det > 0, det, 1e-13 * diagonal[0] * diagonal[1])
     both = (diagonal[::-1] * gradient.T - H12 * gradient.T[::-1]) / det

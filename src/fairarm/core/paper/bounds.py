@@ -32,7 +32,7 @@ def fair_from_phase(tolerance: float, best_gap: float, printed: bool = False) ->
 
     ``printed``: with 5 in place of 6, as in the paper, where the lemma's exponent is not proved.
     """
-    return _floor_log((5.0 if printed else 6.0) / (tolerance - abs(best_gap))) + 1
+    return _floor_log((5.0 if printed else 6.0) / (tolerance - abs(best_gap))) + 1  # (A17)
 
 
 def rejection_phases(
@@ -52,9 +52,10 @@ def rejection_phases(
             continue
         delta = float(outcomes[best] - outcomes[k])
         excess = abs(float(gaps[k])) - tolerance
+        # (A18); SO_k waits for l_0, since nothing is rejected as worse before * is in F
         worse = max(_ceil_log(10.0 / delta), l_0) if delta > 0 else np.inf
         unfair = _floor_log(6.0 / excess) + 1 if excess > 0 else np.inf
-        rho[k] = min(worse, unfair)
+        rho[k] = min(worse, unfair)  # (A19)
     return rho
 
 
@@ -76,9 +77,11 @@ def error_bound(outcomes: FloatArray, gaps: FloatArray, tolerance: float, best: 
     logs = [fair_from_phase(tolerance, float(gaps[best]))]
     logs += [math.log2(20.0 / float(delta[worse].min()))] if worse.any() else []
     logs += [math.log2(12.0 / float(excess[unfair].min()))] if unfair.any() else []
+    # v* of the arms still there when k should go: R*(k)
     values = {k: value(rho >= rho[k]) for k in range(K) if k != best}
     if min(values.values()) <= 0:
         return 1.0
+    # (A20): H̄, and the bound with it
     hardness = max(rho[k] ** 3 * 2.0 ** (2 * rho[k]) / v**2 for k, v in values.items())
     exponent = -pulls / (8.0 * hardness * log_bar(phase_count(pulls)))
     return float(min(1.0, 8.0 * K * K * max(logs) * math.exp(exponent)))
@@ -94,5 +97,6 @@ def no_fair_arm_bound(gaps: FloatArray, tolerance: float, pulls: int, value: flo
         return 0.0
     n = phase_count(pulls)
     xi = float(np.min(np.abs(np.abs(gaps) - tolerance)))
+    # (A21)
     exponent = -(xi**2) * pulls * value**2 / (32.0 * n**3 * log_bar(n))
     return float(np.clip(1.0 - 4.0 * len(gaps) * n * math.exp(exponent), 0.0, 1.0))

@@ -27,6 +27,7 @@ def exponential_divergence(law: FloatArray, numerator: FloatArray, denominator: 
     M_kj        = log E_k exp(r_kj):                 law = arm k with natural S,      numerator L[k, t], denominator L[j, t]
     D_kj^{s,s'} = log(E_{k,s} + E_{k,s'}) exp|g_kj|:  law = p_{k,s} + p_{k,s'},        numerator L[k, s] − L[k, s'], denominator L[j, s']
     """
+    # (A6) and (A7): a cell outside of the law's support must not count, whatever its ratio
     numerator = np.where(law > 0, np.abs(numerator), 0.0)
     zero: BoolArray = denominator <= 0
     with np.errstate(divide="ignore", over="ignore"):
@@ -45,6 +46,7 @@ def exponential_divergence(law: FloatArray, numerator: FloatArray, denominator: 
 
 def _log_weighted_exp(law: FloatArray, exponent: FloatArray) -> FloatArray:
     """log Σ_c law[k, c] exp(exponent[k, j, c]); overwrites ``exponent``."""
+    # the shift costs a pass over K × J × C numbers: it is made only where exp would overflow without it
     peak = exponent.max(axis=2)
     shift = np.zeros_like(peak) if peak.max() <= _EXP_SAFE else peak
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -57,6 +59,7 @@ def _log_weighted_exp(law: FloatArray, exponent: FloatArray) -> FloatArray:
 
 def no_overlap(law: FloatArray, numerator: FloatArray, denominator: FloatArray) -> BoolArray:
     """(K, J): some cell with law_k > 0 has a numerator that is not 0 over a denominator that is."""
+    # "some cell where both hold" as a product of matrices: no array of K × J × C, and float32 is quick and exact in its sign
     needs = ((law > 0) & (numerator != 0)).astype(np.float32)
     lacks = (denominator <= 0).astype(np.float32)
     return np.asarray(needs @ lacks.T > 0)

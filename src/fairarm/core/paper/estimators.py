@@ -26,7 +26,7 @@ def outcome_weights(log_L_own: FloatArray, log_L_pulled: FloatArray) -> FloatArr
     divergence, which is +inf there).
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        ratio = np.exp(log_L_own - log_L_pulled)
+        ratio = np.exp(log_L_own - log_L_pulled)  # (A4)
     if np.isneginf(log_L_pulled).any():
         ratio = np.where(np.isneginf(log_L_pulled), 0.0, ratio)
     return np.asarray(ratio)
@@ -40,7 +40,7 @@ def gap_weights(log_L_to: FloatArray, log_L_from: FloatArray, log_L_pulled: Floa
     """
     to, given = outcome_weights(log_L_to, log_L_pulled), outcome_weights(log_L_from, log_L_pulled)
     with np.errstate(invalid="ignore"):
-        weight = to - given
+        weight = to - given  # (A5)
     beyond = np.isnan(weight)
     if beyond.any():  # both ratios are past 1e308: only their order is known
         order = np.where(log_L_to > log_L_from, np.inf, -np.inf)
@@ -78,9 +78,10 @@ def dropped_mean(
     total = np.zeros((*pulls.shape[:-1], len(divergence)))
     for block in blocks:
         pair = divergence[:, block.arm]
-        kept = np.abs(block.weight) <= drop_threshold(pair, phase, base)
+        kept = np.abs(block.weight) <= drop_threshold(pair, phase, base)  # the indicator of (A11) and (A12)
         if np.isinf(pair).any():  # pairs without overlap are skipped
             kept &= np.isfinite(pair)
         total += block.outcome_sum @ (np.where(kept, block.weight, 0.0) / pair).T
+    # Z_k of (A11), O_k of (A12): every pull counts, also one whose weight was dropped: it counts as 0
     size = pulls @ (1.0 / divergence).T
     return np.divide(total, size, out=np.full_like(total, np.nan), where=size > 0)

@@ -32,12 +32,12 @@ def outcome_radius(phase: int) -> float:
 
 def safely_fair(gaps: FloatArray, phase: int, tolerance: float) -> BoolArray:
     """F: |ζ̂| + 3/2^l < E in both directions. ``gaps`` (..., 2, K) -> (..., K)."""
-    return np.asarray(np.all(np.abs(gaps) + gap_radius(phase) < tolerance, axis=-2))
+    return np.asarray(np.all(np.abs(gaps) + gap_radius(phase) < tolerance, axis=-2))  # (A13)
 
 
 def surely_unfair(gaps: FloatArray, phase: int, tolerance: float) -> BoolArray:
     """|ζ̂| − 3/2^l > E in either direction. ``gaps`` (..., 2, K) -> (..., K)."""
-    return np.asarray(np.any(np.abs(gaps) - gap_radius(phase) > tolerance, axis=-2))
+    return np.asarray(np.any(np.abs(gaps) - gap_radius(phase) > tolerance, axis=-2))  # (A15)
 
 
 def highest(outcomes: FloatArray, candidates: BoolArray) -> FloatArray:
@@ -47,4 +47,4 @@ def highest(outcomes: FloatArray, candidates: BoolArray) -> FloatArray:
 
 def surely_worse(outcomes: FloatArray, candidates: BoolArray, phase: int) -> BoolArray:
     """Ŷ_H > Ŷ_k + 5/2^l, with Ŷ_H over the candidates. (..., K) -> (..., K)."""
-    return highest(outcomes, candidates)[..., None] > outcomes + outcome_radius(phase)
+    return highest(outcomes, candidates)[..., None] > outcomes + outcome_radius(phase)  # (A14)

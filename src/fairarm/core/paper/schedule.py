@@ -22,6 +22,7 @@ def phase_count(pulls: int, reading: PhaseReading = "log2") -> int:
     if pulls < 1:
         raise BudgetError(f"A run needs at least 1 pull; got {pulls}. Give a larger number of pulls.")
     root = 10.0 * math.sqrt(pulls)
+    # (A8)
     return math.ceil(math.log2(root) if reading == "log2" else math.log(2) * math.log(root))
 
 
@@ -32,4 +33,5 @@ def log_bar(n: int) -> float:
 
 def phase_lengths(pulls: int, phases: int) -> FloatArray:
     """τ(l) = T / (l · loḡ(n)) for l = 1 … n, shape (n,); Σ τ(l) = T, not rounded."""
+    # (A9)
     return np.asarray(pulls / (np.arange(1, phases + 1) * log_bar(phases)), dtype=np.float64)

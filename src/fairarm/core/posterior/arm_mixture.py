@@ -74,6 +74,7 @@ def best_mixture(
     best = describe(*found)
     centre = gaps.mean(axis=0, keepdims=True)
     fair = np.flatnonzero(is_fair(centre[0], tolerance))
+    # the same search on one draw, the mean: the rule that looks at mean gaps alone
     loose = _search(means, centre, tolerance, 1, int(fair[np.argmax(means[fair])]) if len(fair) else None)
     cost = None if loose is None else _mean(means, *loose) - _mean(means, *found)
     return Mixtures(best, None if single is None else describe(single, single, 1.0), cost)
@@ -116,7 +117,7 @@ def _search(
     if tolerance <= 0:
         return None
     order = np.argsort(-means, kind="stable")
-    by_arm = np.ascontiguousarray(gaps.T[order])  # (K, D)
+    by_arm = np.ascontiguousarray(gaps.T[order])  # (K, D): one arm's draws lie together, which is how they are read
     rows = max(1, _BLOCK // len(gaps))
     for i in range(len(order) - 1):
         mean = float(means[order[i]])

@@ -46,6 +46,7 @@ def clip_levels(rows: IntArray, by_group: bool) -> FloatArray:
     total = float(rows.sum())
     if not by_group:
         return np.full(len(rows), max(CLIP_SHARE * total, LEAST_CLIP))
+    # N/n_t times the level of a sample of n_t rows: weights of a group that is rare are larger by that factor
     seen = np.maximum(rows, 1)
     return np.asarray(np.maximum(CLIP_SHARE * seen, LEAST_CLIP) * max(total, 1.0) / seen)
 
@@ -64,7 +65,7 @@ def mixture(density: FloatArray, made: IntArray, by_group: bool) -> FloatArray:
 def clipped_weights(density: FloatArray, mixed: FloatArray, levels: FloatArray) -> tuple[FloatArray, FloatArray]:
     """w = L / mixture, and min(w, τ), both (K, G, …); 0/0 is 0, a positive L over 0 is +inf before clipping."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        weights = np.where(density > 0, density / mixed, 0.0)
+        weights = np.where(density > 0, density / mixed, 0.0)  # (P8)
     top = levels.reshape((-1,) + (1,) * (density.ndim - 2))
     return weights, np.minimum(weights, top)
 
@@ -97,11 +98,13 @@ class Spread:
         if self.width <= EXACT_WIDTH:
             self._total += vectors.T @ vectors
             return
+        # the first rows have a bucket each: with few of them the sketch is exact
         whole = min(max(SKETCH - self._added, 0), len(vectors))
         self._total[self._added : self._added + whole] = vectors[:whole]
         rest = vectors[whole:]
         if len(rest):
             bucket = self._rng.integers(SKETCH, size=len(rest))
+            # signs make the cross products of rows in one bucket cancel on average, so that Σ a aᵀ is unbiased
             sign = self._rng.choice([-1.0, 1.0], size=len(rest))
             self._total += csr_array((sign, (bucket, np.arange(len(rest)))), shape=(SKETCH, len(rest))) @ rest
         self._added += whole
@@ -111,6 +114,7 @@ class Spread:
         if self.width > EXACT_WIDTH:
             return self._total[: self._added]
         values, directions = np.linalg.eigh(self._total)
+        # directions without variance would cost a draw each, and rounding makes some of them negative
         kept = values > max(float(values[-1]), 0.0) * 1e-14
         return np.asarray((directions[:, kept] * np.sqrt(values[kept])).T)
 
@@ -136,7 +140,7 @@ class ContextTerm:
     @property
     def mean(self) -> FloatArray:
         """μ1, (K, G)."""
-        return np.asarray((self.integral * self.law).sum(axis=2) / self.total)
+        return np.asarray((self.integral * self.law).sum(axis=2) / self.total)  # the first term of (P9)
 
     def influence(self, exposure: FloatArray, rows: IntArray, g: int) -> FloatArray:
         """What a row of group g in each context moves N·μ1 by, (Z, K·G), where h(z) = (n_z/N) / exposure is estimated.
@@ -144,6 +148,7 @@ class ContextTerm:
         ``rows`` (G, Z). Given its group a row's context is one draw, so values are centred over the rows of the group.
         With a law by group only that group's rows move its mean, unless it has none and borrows all.
         """
+        # the derivative of a ratio: (a − μ1 e) / total, by how much one more row in z raises h(z)
         raw = (self.integral - self.mean[:, :, None] * self.mass) / np.where(exposure > 0, exposure, 1.0)
         raw = raw / self.total[:, :, None]
         if len(self.law) > 1 and rows.sum(axis=1).all():
@@ -162,6 +167,7 @@ def unknown_apart(lost: FloatArray, differ: FloatArray, scale: float) -> FloatAr
     arm[np.arange(K), np.arange(K)] = lost
     k, t = np.indices((K, G))
     each[k, t, k, t] = lost * differ[:, None]
+    # the variance of a region's own deviation, half of it common to the arm's groups, so that gaps are less uncertain than means
     half = REGION_SD / math.sqrt(2.0)
     parts = [LEVEL_SD * lost.reshape(1, -1), half * arm.reshape(K, -1), half * each.reshape(K * G, -1)]
     return np.concatenate(parts) * PRIOR_SD * scale

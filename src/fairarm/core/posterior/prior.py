@@ -71,6 +71,7 @@ def _mixed(weights: FloatArray, means: FloatArray, variances: FloatArray) -> tup
 
 
 def _prior_rows(noise: FloatArray, variance: FloatArray, rows: IntArray) -> FloatArray:
+    # rows n with v / (n_c + n) the variance at hand: what the design takes for rows already there
     return np.asarray(np.maximum(noise / np.maximum(variance, np.finfo(float).tiny) - rows, STRENGTHS[0]))
 
 
@@ -96,13 +97,14 @@ class StatesPosterior:
     @classmethod
     def of(cls, counts: IntArray, values: FloatArray) -> StatesPosterior:
         alpha = _two_state_grid() if len(values) == 2 else _pooled_grid(counts)
-        # log of Π_c Γ(A)/Γ(A + n_c) Π_o Γ(α_o + n_co)/Γ(α_o); a cell without rows adds 0
+        # (P2); a cell without rows adds 0
         rows, total = counts.sum(axis=2), alpha.sum(axis=2)
         shape = counts[:, None] + alpha[:, :, None]
         log_evidence = (gammaln(shape) - gammaln(alpha)[:, :, None]).sum(axis=(2, 3))
         log_evidence += (gammaln(total)[:, :, None] - gammaln(rows[:, None] + total[:, :, None])).sum(axis=2)
         weights = _grid_weights(log_evidence)
         size = shape.sum(axis=3)
+        # moments of Y in a cell under the Dirichlet's mean; θ itself varies by within/(size + 1), the rest is noise of rows
         first, second = shape @ values / size, shape @ values**2 / size
         within = np.maximum(second - first**2, 0.0)
         mean, variance = _mixed(weights, first, within / (size + 1.0))
@@ -114,6 +116,7 @@ class StatesPosterior:
         if len(self.values) == 2:
             first = rng.beta(shape[..., 1], shape[..., 0])
             return np.asarray(self.values[0] + (self.values[1] - self.values[0]) * first)
+        # a Dirichlet draw is gammas over their sum; shapes of 0.01 underflow to 0 in all states at once, hence the least number
         gamma = np.maximum(rng.standard_gamma(shape), np.finfo(float).tiny)
         return np.asarray(gamma @ self.values / gamma.sum(axis=3))
 
@@ -136,6 +139,7 @@ def _two_state_grid() -> FloatArray:
 
 def _pooled_grid(counts: IntArray) -> FloatArray:
     """s times the mean over seen cells of their proportions, smoothed by one row spread evenly, (N, H, O)."""
+    # proportions of cells, not of rows: one cell that was pulled often must not speak for how cells are spread
     rows = counts.sum(axis=2, keepdims=True)
     own = np.divide(counts, rows, out=np.zeros(counts.shape), where=rows > 0).sum(axis=1)
     base = (own + 1.0 / counts.shape[2]) / (1.0 + (rows[..., 0] > 0).sum(axis=1))[:, None]
@@ -171,12 +175,14 @@ class RealPosterior:
         averages = np.divide(sums, rows, out=np.full(sums.shape, 0.5), where=seen)
         within = np.maximum(squares - averages * sums, 0.0)
         freedom = np.maximum(rows - 1, 0)
+        # one row of a uniform outcome, so that cells with one row each do not look free of noise
         pooled = (within.sum(axis=1) + UNIFORM_VARIANCE) / (freedom.sum(axis=1) + 1.0)
         variance = (VARIANCE_ROWS * pooled[:, None] + within) / (VARIANCE_ROWS + freedom)
         variance = np.maximum(variance, NOISE_FLOOR)
         prior = np.maximum(pooled, NOISE_FLOOR)[:, None] / STRENGTHS
-        # ȳ_c ~ N(common, v_c / n_c + prior); the common mean is integrated out (one row at ½ keeps it proper)
+        # (P3): ȳ_c ~ N(common, v_c / n_c + prior); the common mean is integrated out (one row at ½ keeps it proper)
         precision = (rows / variance)[:, None]
+        # 1 / (v_c/n_c + prior), written so that n_c = 0 gives 0: a cell without rows says nothing
         marginal = precision / (1.0 + precision * prior[:, :, None])
         total = marginal.sum(axis=2) + 1.0
         common = (np.einsum("nhc,nc->nh", marginal, averages) + 0.5) / total
@@ -185,6 +191,7 @@ class RealPosterior:
         weights = _grid_weights(0.5 * (log_marginal - np.log(total) - misfit))
         posterior = 1.0 / (precision + 1.0 / prior[:, :, None])
         means = posterior * (precision * averages[:, None] + (common / prior)[:, :, None])
+        # θ_c given the common mean, and what not knowing that mean adds
         spread = posterior + (posterior / prior[:, :, None]) ** 2 / total[:, :, None]
         mean, uncertainty = _mixed(weights, means, spread)
         strength = _prior_rows(variance, uncertainty, rows)
@@ -198,6 +205,7 @@ class RealPosterior:
         common = self.common[pick] + np.sqrt(self.common_variance[pick]) * rng.standard_normal(at.shape)
         prior = self.prior_variance[pick][:, :, None]
         freedom = VARIANCE_ROWS + np.maximum(self.rows - 1, 0)
+        # a variance from few rows is itself uncertain: draws with it fixed would be too narrow
         variance = (self.variance * freedom)[:, None] / rng.chisquare(freedom[:, None], (*at.shape, freedom.shape[1]))
         precision = self.rows[:, None] / variance
         posterior = 1.0 / (precision + 1.0 / prior)

@@ -52,6 +52,7 @@ class _Smooth:
         low, high = float(values.min()), float(values.max())
         if not low < high:
             return None
+        # quantiles of rows, not of lines: a line may stand for many
         order = np.argsort(values, kind="stable")
         reached = np.cumsum(count[order])
         at = np.searchsorted(reached, np.arange(1, intervals) / intervals * reached[-1])
@@ -59,11 +60,14 @@ class _Smooth:
         inner = inner[(inner > low) & (inner < high)]
         knots = np.concatenate([np.full(4, low), inner, np.full(4, high)])
         size = len(knots) - 4
+        # Matérn 3/2 over the coefficients' positions, turned to its principal directions: one ridge penalty for all of them is
+        # then the prior, and the wide, smooth directions come first, which are the ones that pairs use
         apart = np.sqrt(3.0) * np.abs(np.subtract.outer(np.arange(size), np.arange(size))) / (size - 1) / LENGTH_SCALE
         scale, directions = np.linalg.eigh((1.0 + apart) * np.exp(-apart))
         return cls(knots, (directions * np.sqrt(np.maximum(scale, 0.0)))[:, ::-1])
 
     def apply(self, values: FloatArray) -> FloatArray:
+        # constant beyond the knots: a cubic would run off where an arm goes and no row has been
         inside = np.clip(values, self.knots[0], self.knots[-1])
         return np.asarray(BSpline.design_matrix(inside, self.knots, 3) @ self.turn)
 
@@ -158,6 +162,7 @@ class Basis:
             if sum(f.size for f in features.values()) <= MAX_FEATURES:
                 break
         others = sorted((name for name in states if name != decision), key=lambda name: features[name].lead_size)
+        # pairs with the decision first: arms differ by what they do with it; small columns first, as they leave room for more
         room = int(np.clip(count.sum() / 2, MIN_FEATURES, MAX_FEATURES)) - sum(f.size for f in features.values())
         chosen: list[tuple[str, str]] = []
         rest = [] if quick else [(a, b) for i, a in enumerate(others) for b in others[i + 1 :]]
@@ -221,6 +226,7 @@ class Regression:
         parts = self._parts(columns, nodes)
         out = np.zeros(1)
         for f, coefficients in enumerate(self.coefficients):
+            # each fit is cut to [0, 1] before they are mixed: one wild fold must not pull the others along
             out = out + shares[:, f, None] * np.clip(_surface(*parts, coefficients), 0.0, 1.0)
         return out
 
@@ -240,6 +246,7 @@ def _surface(
 ) -> FloatArray:
     """head·β_h + (tail·β_t)ᵀ + PAIR_SCALE · multiplied·Γᵀ·leadᵀ: (n, nodes)."""
     h, b = head.shape[1], tail.shape[1]
+    # the products' part as a bilinear form: (n, nodes) from (n, u) and (nodes, l), never (n · nodes, u · l)
     products = beta[h + b :].reshape(lead.shape[1], multiplied.shape[1])
     return np.asarray(
         (head @ beta[:h])[:, None] + tail @ beta[h : h + b] + PAIR_SCALE * (multiplied @ products.T) @ lead.T
@@ -266,6 +273,7 @@ def cross_fit(
     prior[0] = 1.0  # one row with outcome ½, so that no rows at all are no special case
     coefficients, penalty = _ridge(gram, moment, square, prior, 0.5)
     fitted = Regression(basis, coefficients, np.zeros(len(prior)), 1.0, penalty)
+    # squared residuals of rows that the fit had not seen, regressed in turn: the noise by where in the columns one is
     residual = (outcome[:, None] - fitted.predict(columns).T) ** 2
     total, rows = float((folds * residual).sum()), int(folds.sum())
     pooled = (total + VARIANCE_ROWS * VARIANCE_PRIOR) / (rows + VARIANCE_ROWS)
@@ -296,13 +304,15 @@ def _ridge(
     gram: FloatArray, moment: FloatArray, square: FloatArray, prior: FloatArray, centre: float
 ) -> tuple[FloatArray, float]:
     """Fits without each fold, (F, p), at the penalty with the least squared error on the folds left out."""
+    # leaving a fold out is subtracting its sums: rows are read once for all folds and penalties
     without = gram.sum(axis=0) - gram + np.diag(prior)
     right = moment.sum(axis=0) - moment + prior * centre
     penalised = np.ones(len(prior))
-    penalised[0] = 1e-9
+    penalised[0] = 1e-9  # the constant is not shrunk, but for its one prior row
     best, found, chosen = np.inf, np.zeros_like(moment), 0.0
-    for penalty in PENALTIES[::-1]:
+    for penalty in PENALTIES[::-1]:  # the strongest first, so that of equals the smoothest is kept
         beta = np.linalg.solve(without + penalty * np.diag(penalised), right[:, :, None])[:, :, 0]
+        # Σ (y − φβ)² of the left-out rows, from their sums
         error = (square - 2.0 * (beta * moment).sum(axis=1) + np.einsum("fp,fpq,fq->f", beta, gram, beta)).sum()
         if error < best:
             best, found, chosen = float(error), beta, float(penalty)

@@ -67,6 +67,7 @@ class Rule:
     def moments(self) -> FloatArray:
         """β (J, Z): an orthonormal basis of what Σ_c L[k,t](c) h(g(c)) = 1 tells about h, Σ_z β_z h_z = 0."""
         sums = (self.law - self.typical).reshape(-1, self.law.shape[-1]) @ self.member
+        # every (k, t) says Σ_z (row of sums)_z h_z = 0; most of these rows repeat each other, and a basis says as much
         _, size, rows = np.linalg.svd(sums, full_matrices=False)
         return np.asarray(rows[size > 1e-6])
 
@@ -74,7 +75,7 @@ class Rule:
     def log_threshold(self) -> float:
         """log(K/δ'), with δ' = δ, or the part of δ that the interval for P(S) leaves."""
         part = 1.0 if self.shares is not None else 1 - SHARE_OF_DELTA
-        return math.log(len(self.law) / (part * self.delta))
+        return math.log(len(self.law) / (part * self.delta))  # (C8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +139,7 @@ def settle(
     ``natural`` (N, 2): group counts of its natural rows, needed where P(S) is unknown. The batch's plan may depend on
     all earlier batches, not on this one's outcomes.
     """
+    # l of the lemma; by (C7) payoffs that are fair under the blend are fair for the batch's rows, whatever unit made each
     total = rows.sum(axis=(1, 2))
     blend = np.einsum("nkt,ktc->nc", rows, rule.law) / np.maximum(total, 1)[:, None]
     if np.any(total != n.sum(axis=-1)) or np.any((n > 0) & (blend <= 0)):
@@ -153,6 +155,7 @@ def settle(
             index = tuple(part[first : first + AT_ONCE] for part in bets)
             r = index[0]
             log_up, log_down = log_payoffs(rule, make(rule, seen, index), blend[r], seen.theta[r], seen.h[r])
+            # (C3), summed over the rows of each cell
             log_wealth[index] += np.einsum("bc,bc->b", y[r], log_up) + np.einsum("bc,bc->b", n[r] - y[r], log_down)
     return replace(
         ledger,
@@ -168,6 +171,7 @@ def settle(
 def certificate(rule: Rule, ledger: Ledger) -> Certificate:
     """What is certified by now. "k is fair and beats b" is refuted too where "k is fair" is."""
     above, below, fair = np.moveaxis(ledger.log_gap >= rule.log_threshold, 1, 0)
+    # (C9); at both ends of the interval for P(S), of which one at least is a valid bet
     beaten = (ledger.log_pair >= rule.log_threshold).all(axis=1) | fair[:, None, :]
     K = beaten.shape[-1]
     beaten[:, np.arange(K), np.arange(K)] = False
@@ -207,6 +211,7 @@ class _Estimate:
 def _estimate(rule: Rule, ledger: Ledger) -> _Estimate:
     theta = mixture(ledger.n, ledger.y).mean
     h = _context_estimate(rule, ledger)
+    # (C1) at the estimates; divided by the mass, since ĥ need not give every (k, t) a law that sums to 1
     group = np.einsum("ktc,nc->nkt", rule.law, theta * h) / np.einsum("ktc,nc->nkt", rule.law, h)
     if rule.shares is None:
         share = share_interval(*two_groups(ledger.natural), SHARE_OF_DELTA * rule.delta)
@@ -219,6 +224,7 @@ def _estimate(rule: Rule, ledger: Ledger) -> _Estimate:
 
 def _context_estimate(rule: Rule, ledger: Ledger) -> FloatArray:
     """ĥ = (n_z + ½) / (Σ_{j,t} n_{j,t} L[j,t](z) + ½ Z ω_z) by context group, given for each cell (N, C)."""
+    # (C11)
     member = rule.member
     exposure = np.einsum("nkt,ktz->nz", ledger.rows, rule.law @ member)
     prior = 0.5 * member.shape[1] * (rule.typical @ member)
@@ -235,6 +241,7 @@ def _gap_bets(rule: Rule, ledger: Ledger, seen: _Estimate) -> tuple[IntArray, ..
 
 def _gap_claims(rule: Rule, seen: _Estimate, index: tuple[IntArray, ...]) -> Claims:
     _, kind, arm = index
+    # rows of (C2): ζ_k ≥ E; −ζ_k ≥ E; and |ζ_k| ≤ E as the one row −ζ_k ≥ −E, which is two-sided
     sign = np.array([1.0, -1.0, -1.0])[kind]
     gap = gap_of(rule.law, axis=1)
     level = np.where(kind == 2, -rule.tolerance, rule.tolerance)
@@ -277,8 +284,10 @@ def log_payoffs(
     need not be trusted. ``blend`` l (B, C), ``theta`` and ``h`` (B, C) the estimates that the bet maximises growth for.
     """
     possible = rule.typical > 0
+    # (C6); a cell that no arm reaches is left out of the price below, and only must not divide by 0
     base = np.where(possible, (blend + EXPLORED * rule.typical) / (1 + EXPLORED), EXPLORED)
     bet = _best_bets(rule, claims, base, h * base * theta, h * base * (1 - theta))
+    # the left side of (C4) less the λ and κ terms, over l_z, at its largest z: what S must be divided by to keep its price
     use = np.maximum(bet.stay, bet.rise + np.einsum("bi,bic->bc", bet.multiplier, bet.slope))
     member = rule.member[:, possible @ rule.member > 0] * possible[:, None]
     budget = bet.budget[:, :, possible @ rule.member > 0]
@@ -287,7 +296,9 @@ def log_payoffs(
     own = claims.level.shape[1]
     sound = (excess > 0) & np.isfinite(excess) & (bet.multiplier[:, :own] >= 0).all(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
+        # (C5)
         log_S = np.log(np.stack([bet.rise, bet.stay]) / base) - np.log(excess)[:, None]
+    # S = 1 is a bet too: nothing is won or lost where the numbers are not sound, or where the batch cannot land
     log_S = np.where(sound[:, None] & (blend > 0), log_S, 0.0)
     return log_S[0], log_S[1]
 
@@ -318,6 +329,7 @@ def _best_bets(rule: Rule, claims: Claims, base: FloatArray, up: FloatArray, dow
     B, own, C = claims.slope.shape
     moments = rule.moments
     J = len(moments)
+    # κ is one more kind of multiplier: rows with no slope in the cells, whose budget β may be used with either sign
     slope = np.concatenate([claims.slope, np.zeros((B, J, C))], axis=1)
     level = claims.level[:, :, None] * (rule.typical @ rule.member)
     budget = np.concatenate([level, np.broadcast_to(moments, (B, *moments.shape))], axis=1)
@@ -325,13 +337,14 @@ def _best_bets(rule: Rule, claims: Claims, base: FloatArray, up: FloatArray, dow
     two_sided = np.concatenate([claims.two_sided, np.zeros((B, J), dtype=bool)], axis=1)
     signed = np.arange(own + J) < own
     bets, where = all_bets.take(np.ones(B, dtype=bool)), np.arange(B)
-    start = (up + down) * np.log(base)
+    start = (up + down) * np.log(base)  # (C12) without a bet; precision is relative to what has been gained over it
     for _ in range(STEPS):
         gain, growth = _newton(bets, rule.member, up, down, signed, two_sided)
         going = gain > PRECISION * (growth - start.sum(axis=1)) + 1e-12
         all_bets.put(where, bets)
         if not going.any():
             break
+        # most claims need few steps and some need many: those that are done leave
         bets, where, up, down = bets.take(going), where[going], up[going], down[going]
         two_sided, start = two_sided[going], start[going]
     return all_bets
@@ -345,19 +358,25 @@ def _newton(
     τ is eliminated first (its Hessian is diagonal), then the multiplier ρ_z of each context group; what is left is a
     system in λ and κ. A row at λ_i = 0 that would go negative is held there; a two-sided row at 0 may turn around.
     """
+    # Growth (C12) as a function of τ, λ, κ alone, since r = τ − λ·a: its gradient in τ is u/r + v/τ, its curvature in τ_c
+    # is −1/D_c, and cells interact only through λ, κ and the budget of their context group.
     a, beta, lam = bets.slope, bets.budget, bets.multiplier
     g_rise, g_stay = up / bets.rise, down / bets.stay
     curve = g_rise / bets.rise
     D = 1 / (curve + g_stay / bets.stay)
     D_z = D @ member
+    # ρ_z prices the budget: with λ and κ still, τ moves by D e, which sums to 0 over each group, so (C4) stays an equality
     rho = (D * (g_rise + g_stay)) @ member / D_z
     e = g_rise + g_stay - rho @ member.T
+    # what is left for λ once τ has followed: the slope of growth along each row
     pull = np.einsum("bic,bc->bi", a, curve * D * e - g_rise)
+    # |ζ| ≤ E is either of two rows, of which one can bind: at λ = 0 the row that growth asks for is taken
     turn = two_sided & (lam == 0) & (pull < 0)
     if turn.any():
         a[turn] *= -1
         pull = np.where(turn, -pull, pull)
     gradient = pull + np.einsum("biz,bz->bi", beta, rho)
+    # the Schur complement: −Hessian of growth in (λ, κ) after τ and ρ have been eliminated, I + J rows instead of C cells
     M = a * curve[:, None, :]
     shift = ((M * D[:, None, :]) @ member - beta) / D_z[:, None, :]
     F = M - shift @ member.T
@@ -366,8 +385,10 @@ def _newton(
     d_stay = D * (e + np.einsum("bi,bic->bc", step, F))
     d_rise = d_stay - np.einsum("bi,bic->bc", step, a)
     gain = np.einsum("bc,bc->b", g_rise, d_rise) + np.einsum("bc,bc->b", g_stay, d_stay)
+    # log has a wall at 0: at most 0.95 of the way to it; and a multiplier stops at 0 exactly, where its row lets go
     size = np.minimum(1.0, 0.95 * np.minimum(_room(bets.stay, d_stay), _room(bets.rise, d_rise)))
     size = np.minimum(size, _room(np.where(signed & (lam > 0), lam, np.inf), step))
+    # halve until growth rises by a part of what the slope promises: Newton's step may overshoot far from the maximum
     before = _growth(bets.rise, bets.stay, up, down)
     for _ in range(STEPS):
         rise, stay = bets.rise + size[:, None] * d_rise, bets.stay + size[:, None] * d_stay
@@ -377,6 +398,7 @@ def _newton(
             break
         size = np.where(short, size / 2, size)
     bets.rise, bets.stay, moved = rise, stay, lam + size[:, None] * step
+    # rounding must not leave λ a hair above 0, or below it, where the bet would not be sound
     bets.multiplier = np.where(signed & (moved < 1e-14 * np.abs(lam)), 0.0, moved)
     return gain, growth
 
@@ -385,7 +407,8 @@ def _free_step(H: FloatArray, gradient: FloatArray, free: BoolArray, at_zero: Bo
     """H⁻¹ gradient over the free rows, 0 for the others; a row at zero that would go negative is held too."""
     while True:
         A = np.where(free[:, :, None] & free[:, None, :], H, 0.0)
-        diagonal = np.einsum("bii->bi", A)
+        diagonal = np.einsum("bii->bi", A)  # a view: what is added to it is added to A
+        # rows that repeat each other leave H singular; a hair of ridge picks one of the equally good steps
         diagonal += np.where(free, 1e-12 * (1 + diagonal), 1.0)
         step: FloatArray = np.linalg.solve(A, np.where(free, gradient, 0.0)[..., None])[..., 0]
         wrong = at_zero & free & (step < 0)

@@ -49,6 +49,7 @@ def bound_delta(delta: float, arms: int, shares_known: bool) -> float:
 
 def cut_level(rows: FloatArray, delta: float) -> FloatArray:
     """τ, by the number of rows and the error of one bound."""
+    # (C17); a level that looked at the weights of the rows would not be independent of them, and the bound would fail
     return np.asarray(np.maximum(np.sqrt(rows / math.log(2 / delta)) / CLIP, 1.0))
 
 
@@ -77,6 +78,7 @@ def lower_mean(
     n = np.maximum(rows, 2.0)
     log_term = math.log(2 / delta)
     variance = np.maximum(square - total**2 / n, 0.0) / (n - 1)
+    # (C16)
     bound = total / n - np.sqrt(2 * variance * log_term / n) - 7 * largest * log_term / (3 * (n - 1))
     return np.where(rows >= 2, np.maximum(bound, 0.0), 0.0)
 
@@ -85,6 +87,7 @@ def mean_intervals(seen: CutSums, delta: float) -> FloatArray:
     """Intervals for every μ_{k,t}, (K, G, 2), each end wrong with probability at most δ."""
     c, cy, cc, ccy, ccyy = seen.sums
     low = lower_mean(seen.rows, cy, ccyy, seen.largest, delta)
+    # c (1 − Y): its sums follow from those of c and cY, so rows are read once
     high = 1.0 - lower_mean(seen.rows, c - cy, cc - 2 * ccy + ccyy, seen.largest, delta)
     return np.stack([np.minimum(low, 1.0), np.maximum(high, 0.0)], axis=-1)
 

@@ -47,9 +47,11 @@ def mixture(n: FloatArray, y: FloatArray) -> Mixed:
     for near in NEAR:
         for strength in STRENGTH:
             alpha, beta = near * strength, (1 - near) * strength
+            # (C13): a cell near 0 or near 1, by a coin; logs, since the product over cells is far below the least number
             low, high = betaln(y + alpha, n - y + beta), betaln(y + beta, n - y + alpha)
             either = np.logaddexp(low, high)
             log_weight.append((either - betaln(alpha, beta) - math.log(2)).sum(axis=-1))
+            # the mean of the two Beta posteriors, by how well each explains the cell's rows
             mean.append((y + beta + np.exp(low - either) * (alpha - beta)) / (n + strength))
     total = np.asarray(logsumexp(log_weight, axis=0))
     weight = np.exp(np.asarray(log_weight) - total)
@@ -87,16 +89,19 @@ def highest_in_region(n: FloatArray, y: FloatArray, weight: FloatArray, delta: f
     ``weight`` f (N or 1, F, C); returns (N, F). The best λ puts the maximiser on the region's border: found by
     halving on a log scale. A λ that is not the best gives a wider interval, not a wrong one.
     """
+    # (C14): ℓ(θ) above this level
     level = (mixture(n, y).log_evidence - math.log(1 / delta))[:, None]
     up, down = y[:, None, :], (n - y)[:, None, :]
     size = np.abs(weight).max(axis=-1)
     size = np.where(size > 1e-200, size, 1.0)  # of weight 0 is the gap of an arm that treats the groups alike
+    # λ spans twelve orders and more, in units of the weights: on a log scale every halving halves the ratio
     low, high = np.log(1e-6 / size) + 0 * level, np.log(1e6 * (1 + n.sum(axis=-1))[:, None] / size)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         theta, rest = tilted(up, down, np.exp(middle)[..., None] * weight)
         inside = (xlogy(up, theta) + xlogy(down, rest)).sum(axis=-1) >= level
         low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+    # (C15) at the λ found; θ ≤ 1 bounds it too, and better where there are hardly any rows
     scale = np.exp(low)
     bound = (tilted_maximum(up, down, scale[..., None] * weight) - level) / scale
     return np.asarray(np.minimum(bound, np.maximum(weight, 0).sum(axis=-1)))
@@ -107,11 +112,15 @@ def share_interval(first: FloatArray, second: FloatArray, delta: float) -> Float
 
     { π : log B(a+½, b+½)/B(½, ½) − a log π − b log(1−π) < log(1/δ) } for counts a, b; ends are rounded outwards.
     """
+    # (C10)
     level = betaln(first + PRIOR_ROWS, second + PRIOR_ROWS) - betaln(PRIOR_ROWS, PRIOR_ROWS) - math.log(1 / delta)
     centre = np.where(first + second > 0, first / np.maximum(first + second, 1.0), 0.5)
     ends = []
     for edge in (np.zeros_like(centre), np.ones_like(centre)):
-        outer, inner = edge, centre
+        outer, inner = (
+            edge,
+            centre,
+        )  # the outer one of the two is reported: rounding makes the interval wider, never narrower
         for _ in range(HALVINGS):
             middle = (outer + inner) / 2
             inside = xlogy(first, middle) + xlogy(second, 1 - middle) > level
