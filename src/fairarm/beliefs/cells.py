@@ -38,6 +38,7 @@ class CellBeliefs:
 
     @classmethod
     def of(cls, evidence: Evidence, estimated: bool = False) -> CellBeliefs:
+        """From all rows so far; ``estimated``: P(S) and the law of contexts from the rows, even where declared."""
         cells = evidence.problem.shared_cells
         return cls(evidence.problem, cells, evidence.summary(cells), estimated)
 
@@ -62,6 +63,7 @@ class CellBeliefs:
 
     @property
     def known_shares(self) -> FloatArray | None:
+        """P(S), (G,); None where it is to be estimated."""
         return None if self.estimated or self.problem.shares is None else np.array(self.problem.shares)
 
     @property
@@ -106,6 +108,7 @@ class CellBeliefs:
     # ---- the interface ----
 
     def draw(self, rng: np.random.Generator, draws: int) -> tuple[FloatArray, FloatArray]:
+        """θ, then the laws that are not known: all arms of a draw share both, so that they can be compared."""
         theta = self.posterior.draw(rng, draws)
         means = self._group_means(theta, rng)
         shares = self._drawn_shares(rng, draws)
@@ -181,6 +184,7 @@ class CellBeliefs:
         return np.stack([natural, *forced], axis=1)
 
     def design(self) -> DesignBasis:
+        """Cells as they are, with the prior's rows; P(S) as one more unknown where it is estimated."""
         counts, noise, units = self.seen.rows + self.posterior.strength, self.posterior.noise, self._units
         if self.known_shares is not None:
             return DesignBasis(counts, noise, Laws(units))

@@ -34,6 +34,7 @@ class Lines:
 
     @property
     def rows(self) -> int:
+        """All rows that the lines stand for."""
         return int(self.made.sum())
 
 

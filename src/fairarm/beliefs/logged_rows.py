@@ -70,6 +70,7 @@ class LoggedBeliefs:
 
     @property
     def shares(self) -> FloatArray:
+        """P(S) as declared, else by natural rows, (G,)."""
         if self.problem.shares is not None:
             return np.array(self.problem.shares)
         return expected_shares(self.natural)
@@ -96,6 +97,7 @@ class LoggedBeliefs:
         return (share * first + (1.0 - share) * second)[None], (first - second)[None]
 
     def diagnostics(self) -> Diagnostics:
+        """Of the weights, summed while the log was read."""
         return self.seen
 
     def design(self) -> None:
@@ -143,6 +145,7 @@ class Sample:
 
     @cached_property
     def repeated(self) -> BoolArray:
+        """Rows that came more than once: both halves of the sample may hold them."""
         return np.asarray(self.count > 1)
 
     def half_of(self, prints: NDArray[np.uint64]) -> FloatArray:

@@ -51,6 +51,7 @@ def asks_for_proof(options: dict[str, Any]) -> bool:
 
 
 def pull_counts(text: str) -> list[int]:
+    """The numbers of pulls of a list with commas; each may be written as 1e4."""
     return [whole_number(part, "--pulls") for part in text.split(",")]
 
 

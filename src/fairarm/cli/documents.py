@@ -58,6 +58,7 @@ def _best(problem: Problem, truth: Truth | None) -> str | None:
 
 
 def inspection(found: Inspection) -> dict[str, Any]:
+    """What `fairarm inspect --json` prints."""
     problem = found.problem
     s, other = pair_of(problem)
     return {
@@ -113,6 +114,7 @@ def _limit(problem: Problem, limit: Limit | None) -> dict[str, Any] | None:
 
 
 def identification(problem: Problem, found: Identification) -> dict[str, Any]:
+    """What `fairarm identify --json` prints: the answer, every arm, every phase."""
     return {
         "problem": problem.name,
         "algorithm": found.algorithm,
@@ -143,6 +145,7 @@ def identification(problem: Problem, found: Identification) -> dict[str, Any]:
 
 
 def simulation(found: Simulation) -> dict[str, Any]:
+    """What `fairarm simulate --json` prints: one entry per algorithm and number of pulls."""
     return {
         "problem": found.problem,
         "seed": found.seed,
@@ -153,6 +156,7 @@ def simulation(found: Simulation) -> dict[str, Any]:
 
 
 def experiment_plan(found: ExperimentPlan) -> dict[str, Any]:
+    """What `fairarm plan --json` prints; the cheapest and the quickest option are positions in the list of options."""
     chosen = {"cheapest": found.cheapest, "quickest": found.quickest}
     named = {name: None if option is None else found.options.index(option) for name, option in chosen.items()}
     document: dict[str, Any] = _plain(asdict(found))
@@ -160,6 +164,7 @@ def experiment_plan(found: ExperimentPlan) -> dict[str, Any]:
 
 
 def evaluation(found: Evaluation) -> dict[str, Any]:
+    """What `fairarm evaluate --json` prints."""
     document = {key: getattr(found, key) for key in EVALUATION_KEYS}
     document |= {
         "problem": found.problem.name,

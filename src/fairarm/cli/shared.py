@@ -110,6 +110,7 @@ def check_plot(path: Path | None) -> None:
 
 
 def save_plot(draw: Callable[[T, Path], None], found: T, path: Path | None) -> None:
+    """Draw to the file that ``--plot`` names, if any, and say so on the error stream."""
     if path is not None:
         draw(found, path)
         note(f"saved {path}")
@@ -124,6 +125,7 @@ def check_report(path: Path | None) -> None:
 
 
 def write_report(found: Any, path: Path | None, problem: Problem | None = None) -> None:
+    """Write the page that ``--report`` names, if any, and say so on the error stream."""
     if path is not None:
         from fairarm.reports.page import report
 

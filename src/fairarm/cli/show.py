@@ -40,6 +40,7 @@ MOST_ARMS = 40
 
 
 def problems(listed: dict[str, str]) -> None:
+    """The bundled problems, and how to give them parameters."""
     table(
         [TableColumn("problem", "name"), TableColumn("what it is", "text")],
         [((name, "bold"), text) for name, text in listed.items()],
@@ -56,6 +57,7 @@ def problems(listed: dict[str, str]) -> None:
 
 
 def inspection(found: Inspection) -> None:
+    """What is known before the first pull, from the question down to the limit."""
     problem, truth = found.problem, found.truth
     say((problem.name, "bold"), f"  {problem.description}")
     say(*_styled(question(problem), "bold"))
@@ -123,6 +125,7 @@ def _arm_table(found: Inspection) -> None:
 
 
 def more_arms(arms: int) -> None:
+    """A line for the arms that a table left out, where it did."""
     if arms > MOST_ARMS:
         say(f"… and {arms - MOST_ARMS} more arms; --json has all.")
 
@@ -134,6 +137,7 @@ class Storyteller:
         self.problem = problem
 
     def phase(self, story: PhaseStory) -> None:
+        """A phase as it ends: what was pulled, and what it changed."""
         say(
             (f"Phase {story.phase}", "bold"),
             f": {count(story.pulls, 'pull')}, cost {story.cost:.6g}: {plan_text(story.plan)}",
@@ -150,6 +154,7 @@ class Storyteller:
         )
 
     def end(self, found: Identification) -> None:
+        """The table of all arms, then the answer, how sure it is, and the best mixture."""
         verdict = found.verdict
         if verdict.leader:
             _believed_table(self.problem, verdict)
@@ -235,6 +240,7 @@ def _sureness(verdict: Verdict, log_rows: int) -> Iterator[str]:
 
 
 def simulation(found: Simulation) -> None:
+    """A line per algorithm and number of pulls: how often it was wrong, and what it used."""
     best = found.best_fair_arm
     truth = "no arm is fair" if best is None else f"the best fair arm is {best}"
     say((found.problem, "bold"), f": {truth}. Share of runs with a wrong answer:")
@@ -255,6 +261,7 @@ def simulation(found: Simulation) -> None:
 
 
 def experiment_plan(found: ExperimentPlan) -> None:
+    """A line per average cost allowed: the pulls needed, their cost, and which they are."""
     source = f"from a prior (mean {found.prior_mean:g}, strength {found.prior_strength:g})" if not found.log_rows else (
         f"from what the log's {count(found.log_rows, 'row')} say, which every experiment starts from"
     )  # fmt: skip

@@ -22,6 +22,7 @@ from fairarm.reports.words import (
 
 
 def evaluation(found: Evaluation) -> None:
+    """What a log says: findings first, then every arm, the answer, and what it rests on."""
     say(
         (found.problem.name, "bold"),
         f": {found.used:,} of {found.rows:,} rows of {found.log} used. {METHODS[found.method]}",

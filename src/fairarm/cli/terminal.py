@@ -85,6 +85,7 @@ class TableColumn:
 
 
 def numbers(*heads: str, group: int = 0) -> list[TableColumn]:
+    """Columns of numbers under these heads, all of one ``group``."""
     return [TableColumn(head, group=group) for head in heads]
 
 

@@ -29,6 +29,7 @@ class Engine:
         """Columns that cannot be used, and why."""
 
     def columns(self) -> tuple[str, ...]:
+        """The names of the table's columns, without reading a row."""
         return tuple(nw.from_native(self.native).lazy().collect_schema().names())
 
     def lazy(self, columns: Sequence[str]) -> Frame:
@@ -50,9 +51,11 @@ class Arrow(Engine):
     """A pyarrow table: cut first, then transformed."""
 
     def lazy(self, columns: Sequence[str]) -> Frame:
+        """The columns as a view; a table in memory has nothing to put off."""
         return self._part(columns, 0, len(self.native))
 
     def stream(self, columns: Sequence[str], transform: Transform, rows: int) -> Iterator[pa.Table]:
+        """Slices of the table, each transformed by itself."""
         for start in range(0, len(self.native), rows):
             yield self.collect(transform(self._part(columns, start, rows)))
 
@@ -100,6 +103,7 @@ class DuckDB(Engine):
         self.again = again
 
     def stream(self, columns: Sequence[str], transform: Transform, rows: int) -> Iterator[pa.Table]:
+        """Batches as the query brings them forth, on a connection of its own where there is one."""
         import pyarrow as pa
 
         frame = self if self.again is None else DuckDB(self.again())
@@ -125,6 +129,7 @@ class Polars(Engine):
     """A Polars frame, eager or lazy; the lazy one streams."""
 
     def stream(self, columns: Sequence[str], transform: Transform, rows: int) -> Iterator[pa.Table]:
+        """Batches in whatever order they come, which lets polars read several parts at once."""
         frame = transform(self.lazy(columns)).to_native()
         for part in frame.collect_batches(chunk_size=rows, maintain_order=False):
             yield from _pieces(part.to_arrow(), rows)
@@ -134,6 +139,7 @@ class Dask(Engine):
     """A Dask frame, read one partition after another."""
 
     def stream(self, columns: Sequence[str], transform: Transform, rows: int) -> Iterator[pa.Table]:
+        """Partition by partition: no more than one is in memory."""
         import pyarrow as pa
 
         frame = transform(self.lazy(columns)).to_native()
@@ -146,6 +152,7 @@ class Spark(Engine):
     """A Spark frame; its rows come one partition after another."""
 
     def lazy(self, columns: Sequence[str]) -> Frame:
+        """As the others, but a name with a dot is refused: Spark takes the dot for a field of a structure."""
         if dotted := [name for name in columns if "." in name]:
             text = (
                 f"Column '{dotted[0]}': Spark takes a dot for a field of a structure. Rename the column in the frame."
@@ -154,6 +161,7 @@ class Spark(Engine):
         return super().lazy(columns)
 
     def stream(self, columns: Sequence[str], transform: Transform, rows: int) -> Iterator[pa.Table]:
+        """Rows as the driver receives them, gathered into parts."""
         import pyarrow as pa
         from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -170,6 +178,7 @@ class Ibis(Engine):
     """An Ibis table: a query in the database where it lives."""
 
     def stream(self, columns: Sequence[str], transform: Transform, rows: int) -> Iterator[pa.Table]:
+        """Batches from the database, by whichever way its driver does not read everything first."""
         import pyarrow as pa
 
         frame = transform(self.lazy(columns)).to_native()

@@ -64,10 +64,12 @@ def kind(dtype: Any) -> str:
 
 
 def is_text(dtype: Any) -> bool:
+    """Whether a column holds words: strings, or categories of them."""
     return isinstance(dtype, nw.String | nw.Categorical | nw.Enum)
 
 
 def is_time(dtype: Any) -> bool:
+    """Whether a column holds dates or moments."""
     return isinstance(dtype, nw.Datetime | nw.Date)
 
 
@@ -91,6 +93,7 @@ def trimmed(column: str) -> nw.Expr:
 
 
 def between(value: nw.Expr, low: float, high: float) -> nw.Expr:
+    """Within a range, both ends included; missing values are not."""
     return (value >= low) & (value <= high)
 
 

@@ -60,6 +60,7 @@ class Files:
 
     @property
     def packed(self) -> bool:
+        """Whether any of the files is compressed, so that its size says little about its rows."""
         return any(path.lower().endswith(".gz") for path in self.paths)
 
     @cached_property

@@ -37,6 +37,7 @@ class Tally:
     examples: list[str] = field(default_factory=list)
 
     def add(self, rows: int, examples: Iterable[str]) -> None:
+        """Count rows, and keep the first few different examples."""
         self.rows += rows
         for example in examples:
             if len(self.examples) < EXAMPLES and example not in self.examples:

@@ -76,6 +76,7 @@ class Dropped:
 
     @property
     def text(self) -> str:
+        """Which rows, by column and value, and how many; a value that never came is said to be none."""
         return f"{self.column} = {self.value or '(missing)'}: {self.rows} row{'' if self.rows == 1 else 's'}{'' if self.rows else ' (no such row)'}"
 
 

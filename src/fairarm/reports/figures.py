@@ -108,6 +108,7 @@ def error_curves(found: Simulation, path: Path) -> None:
 
 
 def draw_errors(axes: Any, found: Simulation) -> None:
+    """Error against pulls, a line with its 95 % band for each algorithm."""
     for name in dict.fromkeys(point.algorithm for point in found.results):
         points = sorted((p for p in found.results if p.algorithm == name), key=lambda p: p.pulls)
         _banded(axes, points, name, COLOURS.get(name, "black"), MARKERS.get(name, "x"))

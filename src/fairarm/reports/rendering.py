@@ -9,6 +9,7 @@ from fairarm.errors import printable
 
 
 def render(template: str, **values: Any) -> str:
+    """A template with its values: all is escaped but what is marked as safe, and a missing name is an error."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(

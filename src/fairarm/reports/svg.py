@@ -145,6 +145,7 @@ def seen(words: str) -> str:
 
 
 def colour(name: str) -> str:
+    """A colour of the page's own, which follows light and dark; else as given."""
     return f"var(--{name})" if name in NAMES else name
 
 
@@ -181,6 +182,7 @@ class Drawing:
     def line(
         self, start: Point, end: Point, stroke: str, width: float = 1.0, dashes: str = "", id: str | None = None
     ) -> None:
+        """A straight line; ``id`` is unique within the drawing."""
         (x1, y1), (x2, y2) = start, end
         ends = f'x1="{number(x1)}" y1="{number(y1)}" x2="{number(x2)}" y2="{number(y2)}"'
         self._parts.append(f"<line{self._named(id)} {ends}{_style(None, stroke, width, dashes)}/>")
@@ -188,9 +190,11 @@ class Drawing:
     def polyline(
         self, points: Sequence[Point], stroke: str, width: float = 1.5, dashes: str = "", id: str | None = None
     ) -> None:
+        """An open line through all points."""
         self._parts.append(f'<path{self._named(id)} d="{_path(points)}"{_style("none", stroke, width, dashes)}/>')
 
     def area(self, points: Sequence[Point], fill: str, opacity: float = 1.0, id: str | None = None) -> None:
+        """A closed shape, filled."""
         self._parts.append(f'<path{self._named(id)} d="{_path(points)}Z"{_style(fill, opacity=opacity)}/>')
 
     def rectangle(
@@ -202,6 +206,7 @@ class Drawing:
         width: float = 1.0,
         id: str | None = None,
     ) -> None:
+        """From its upper left ``corner``."""
         place = f'x="{number(corner[0])}" y="{number(corner[1])}" width="{number(size[0])}" height="{number(size[1])}"'
         self._parts.append(f"<rect{self._named(id)} {place}{_style(fill, stroke, width)}/>")
 

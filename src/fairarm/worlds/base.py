@@ -25,10 +25,12 @@ class Truth:
 
     @property
     def gaps(self) -> FloatArray:
+        """ζ_k, (K,)."""
         return gap_of(self.group_outcomes)
 
     @property
     def fair(self) -> BoolArray:
+        """Which arms are fair, (K,): a gap strictly below the tolerance."""
         return is_fair(self.gaps, self.tolerance)
 
     @property
@@ -46,8 +48,14 @@ class World(Protocol):
     """Something that can be pulled. ``truth`` is None where it is not known."""
 
     @property
-    def problem(self) -> Problem: ...
+    def problem(self) -> Problem:
+        """The problem whose arms can be pulled here."""
+        ...
 
-    def pull(self, plan: Request, rng: np.random.Generator) -> Batch: ...
+    def pull(self, plan: Request, rng: np.random.Generator) -> Batch:
+        """Make the pulls that are asked for, and hand back their rows."""
+        ...
 
-    def truth(self) -> Truth | None: ...
+    def truth(self) -> Truth | None:
+        """What only the world may know: every arm's exact outcome and gap."""
+        ...

@@ -28,6 +28,7 @@ class FunctionWorld:
     known_truth: Truth | None = None
 
     def pull(self, plan: Request, rng: np.random.Generator) -> Batch:
+        """Ask the function for each unit's rows, and check them as rows from outside are checked."""
         columns: dict[str, list[Any]] = {name: [] for name in ("arm", "regime", *self.problem.observed)}
         for pulls in plan:
             rows = ask(
@@ -50,4 +51,5 @@ class FunctionWorld:
         return batch(self.problem, {name: np.concatenate(parts) for name, parts in columns.items()})
 
     def truth(self) -> Truth | None:
+        """The truth that it was made with; None where none was given."""
         return self.known_truth

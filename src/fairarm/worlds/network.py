@@ -80,6 +80,7 @@ class NetworkWorld:
         return np.array(values)[self.problem.row_space.codes()[self.problem.outcome.node]]
 
     def truth(self) -> Truth:
+        """By exact inference, in the outcome's own units."""
         means = self.law @ self.outcome_values
         return Truth(means @ self.shares, means, self.problem.gap_tolerance)
 
@@ -101,6 +102,7 @@ class NetworkWorld:
         return regime, arm, group, rng.multinomial(by_group[..., regime, arm, group], self.law[arm, group])
 
     def pull(self, plan: Request, rng: np.random.Generator) -> Batch:
+        """Counts by cell, drawn at once: rows that are equal come as one line with a count."""
         regime, arm, group, drawn = self._draw_units(plan.counts, rng)
         unit, cell = np.nonzero(drawn)
         columns: dict[str, Any] = dict(self.problem.row_space.codes(cell))

@@ -34,6 +34,7 @@ class CellEvidence(RunEvidence, CountedEvidence):
 
     @classmethod
     def empty(cls, problem: Problem, n: int = 1) -> CellEvidence:
+        """Before any pull, of ``n`` replicates."""
         shape = (n, len(problem.regimes), len(problem.arms), len(problem.groups), problem.row_space.count)
         return cls(problem, np.zeros(shape, dtype=np.int64))
 
@@ -47,19 +48,24 @@ class CellEvidence(RunEvidence, CountedEvidence):
 
     @property
     def replicates(self) -> int:
+        """n, the leading axis of the counts."""
         return len(self.counts)
 
     def plus(self, later: CellEvidence) -> CellEvidence:
+        """Both together: counts add up."""
         return CellEvidence(self.problem, self.counts + later.counts)
 
     def since(self, earlier: CellEvidence) -> CellEvidence:
+        """What came after ``earlier``, which is part of this."""
         return CellEvidence(self.problem, self.counts - earlier.counts)
 
     @property
     def multiplicities(self) -> IntArray:
+        """The counts themselves: each cell stands for so many rows."""
         return self.counts
 
     def recounted(self, multiplicities: IntArray) -> CellEvidence:
+        """The same cells with other counts."""
         return CellEvidence(self.problem, multiplicities)
 
     def to_json(self) -> Any:
@@ -69,6 +75,7 @@ class CellEvidence(RunEvidence, CountedEvidence):
 
     @classmethod
     def from_json(cls, problem: Problem, document: Any) -> CellEvidence:
+        """As `to_json` wrote it; a ValueError where it does not fit the problem."""
         made = cls.empty(problem)
         cells, counts = (whole_numbers(document[part]) for part in ("cells", "counts"))
         if len(cells) != len(counts) or np.any(cells >= made.counts[0].size) or np.any(np.diff(cells) <= 0):
@@ -80,9 +87,11 @@ class CellEvidence(RunEvidence, CountedEvidence):
 
     @property
     def likelihood(self) -> Likelihood:
+        """Of the problem's cells, computed once for all runs."""
         return self.problem.tables.likelihood
 
     def pulls(self) -> IntArray:
+        """Rows of every unit, (n, R, K): each pull brought one."""
         return np.asarray(self.counts.sum(axis=(3, 4)))
 
     def observations(self, regimes: tuple[int, ...]) -> Observations:
@@ -110,9 +119,11 @@ class CellEvidence(RunEvidence, CountedEvidence):
         return super()._gap_weight(seen, direction) if kept is None else kept[direction][:, seen.arm, seen.at]
 
     def of_replicates(self, which: BoolArray) -> CellEvidence:
+        """Some of the replicates; all of them without a copy."""
         return self if which.all() else CellEvidence(self.problem, self.counts[which])
 
     def summary(self, cells: SharedCells) -> Summary:
+        """By shared cell, with the states' counts: regime and arm play no part in what a cell says of θ."""
         N, values = len(self.counts), self.problem.outcome.scaled_values
         seen = self.counts.sum(axis=(1, 2)).reshape(N, -1, len(values))  # by group and cell, then the outcome's state
         states = np.stack(
@@ -130,6 +141,7 @@ class CellEvidence(RunEvidence, CountedEvidence):
         )
 
     def by_group(self) -> GroupCells:
+        """Of one replicate, by group and cell."""
         values = self.problem.outcome.scaled_values
         seen = self.counts[0].sum(axis=(0, 1))
         states = seen.reshape(len(seen), -1, len(values)).astype(np.float64)
@@ -137,9 +149,11 @@ class CellEvidence(RunEvidence, CountedEvidence):
         return GroupCells(states.sum(axis=2), states @ values, states @ values**2, made)
 
     def natural_squares(self) -> FloatArray:
+        """Σ Y'² of the natural rows by group, (G,)."""
         return np.asarray(self.counts[0, 0].sum(axis=0) @ self.problem.row_outcomes**2)
 
     def lines(self, replicate: int = 0) -> Lines:
+        """One line per state of S, cell and outcome that has a row."""
         problem, counts = self.problem, self.counts[replicate]
         by_code = np.zeros(counts.shape[2:], dtype=np.int64)  # (states of S, O): the order of the groups plays no part
         by_code[list(problem.group_codes)] = counts.sum(axis=(0, 1))
@@ -152,6 +166,7 @@ class CellEvidence(RunEvidence, CountedEvidence):
         return Lines(group, columns, outcome, by_code[code, row], found.arms, found.known_children, made, natural)
 
     def group_sums(self, regimes: tuple[int, ...]) -> tuple[IntArray, FloatArray]:
+        """Sums over cells; the outcome's value is part of the cell."""
         chosen = self._counts_in(regimes)
         return chosen.sum(axis=-1), chosen @ self.problem.row_outcomes
 

@@ -29,6 +29,7 @@ class RowEvidence(RunEvidence):
 
     @classmethod
     def empty(cls, problem: Problem) -> RowEvidence:
+        """Before any pull: columns of the right type without a row."""
         none = np.zeros(0, dtype=np.int64)
         columns = {name: _typed_column(problem, name, []) for name in problem.observed}
         return cls(problem, Batch(none, none, columns, none), likelihood(problem, columns, 0))
@@ -47,16 +48,20 @@ class RowEvidence(RunEvidence):
         return RowEvidence(self.problem, joined, self.rows.joined(fresh))
 
     def plus(self, later: RowEvidence) -> RowEvidence:
+        """These rows, then the later ones."""
         return self.add(later.batch)
 
     @property
     def multiplicities(self) -> IntArray:
+        """How many rows each line stands for, (I,)."""
         return self.batch.count
 
     def recounted(self, multiplicities: IntArray) -> RowEvidence:
+        """The same lines with other counts; their likelihoods are kept."""
         return RowEvidence(self.problem, replace(self.batch, count=multiplicities), self.rows)
 
     def since(self, earlier: RowEvidence) -> RowEvidence:
+        """The lines that were added after ``earlier``."""
         return self._only(np.arange(earlier.batch.size, self.batch.size))
 
     def _only(self, rows: IntArray) -> RowEvidence:
@@ -70,6 +75,7 @@ class RowEvidence(RunEvidence):
 
     @classmethod
     def from_json(cls, problem: Problem, document: Any) -> RowEvidence:
+        """As `to_json` wrote it, checked as rows from outside are."""
         arm, regime, count = (whole_numbers(document[name]) for name in ("arm", "regime", "count"))
         columns = {name: _typed_column(problem, name, values) for name, values in document["columns"].items()}
         batch = Batch(arm, regime, columns, count)
@@ -78,22 +84,27 @@ class RowEvidence(RunEvidence):
 
     @property
     def likelihood(self) -> Likelihood:
+        """Of each line, computed when it was added."""
         return self.rows
 
     def pulls(self) -> IntArray:
+        """Lines counted by unit, (1, R, K)."""
         out = np.zeros((1, len(self.problem.regimes), len(self.problem.arms)), dtype=np.int64)
         np.add.at(out[0], (self.batch.regime, self.batch.arm), self.batch.count)
         return out
 
     def observations(self, regimes: tuple[int, ...]) -> Observations:
+        """One per line, which points at its own likelihood."""
         rows = np.flatnonzero(np.isin(self.batch.regime, regimes))
         sums = (scaled_outcomes(self.problem, self.batch) * self.batch.count)[None, rows]
         return Observations(self.batch.arm[rows], groups_of(self.problem, self.batch)[rows], rows, sums)
 
     def of_replicates(self, which: BoolArray) -> RowEvidence:
+        """Itself: there is one replicate."""
         return self
 
     def summary(self, cells: SharedCells) -> Summary:
+        """Lines by shared cell; without counts of states, as the outcome may be real."""
         problem, batch = self.problem, self.batch
         group, outcome = groups_of(problem, batch), scaled_outcomes(problem, batch)
         x = CellSpace.of(problem.cell_columns, problem.variables).number(batch.columns)
@@ -113,6 +124,7 @@ class RowEvidence(RunEvidence):
         return made
 
     def lines(self, replicate: int = 0) -> Lines:
+        """Equal lines merged, in an order that depends on their content alone."""
         problem, batch = self.problem, self.batch
         group = groups_of(problem, batch)
         natural = np.zeros(len(problem.groups), dtype=np.int64)
@@ -129,6 +141,7 @@ class RowEvidence(RunEvidence):
         return Lines(group[first], columns, outcome, count, found.arms, found.known_children, made, natural)
 
     def group_sums(self, regimes: tuple[int, ...]) -> tuple[IntArray, FloatArray]:
+        """Lines counted and summed by the arm and group that made them."""
         seen = self.observations(regimes)
         shape = (1, len(self.problem.arms), len(self.problem.groups))
         rows, sums = np.zeros(shape, dtype=np.int64), np.zeros(shape)

@@ -45,21 +45,26 @@ class SumEvidence(CountedEvidence):
 
     @cached_property
     def likelihood(self) -> Likelihood:
+        """Of the cells without the outcome, which is real."""
         space = CellSpace.of(self.problem.cell_columns, self.problem.variables)
         return likelihood(self.problem, space.codes(), space.count)
 
     def pulls(self) -> IntArray:
+        """Rows of every unit, (1, R, K)."""
         return np.asarray(self.counts.sum(axis=(2, 3)))[None]
 
     def observations(self, regimes: tuple[int, ...]) -> Observations:
+        """One per arm, group and cell that has a row, with its sum of outcomes."""
         arm, group, cell = np.nonzero(self.counts[list(regimes)].any(axis=0))
         sums = self.sums[list(regimes)].sum(axis=0)[arm, group, cell]
         return Observations(arm, group, cell, sums[None])
 
     def of_replicates(self, which: BoolArray) -> SumEvidence:
+        """Itself: a log is one replicate."""
         return self
 
     def summary(self, cells: SharedCells) -> Summary:
+        """By shared cell: rows, sums and squares, and no states."""
         at = cells.cell_of.ravel()
         rows, sums, squares = (
             sum_by_group(part.sum(axis=(0, 1)).reshape(1, -1), at, cells.cells)
@@ -77,15 +82,19 @@ class SumEvidence(CountedEvidence):
         )
 
     def group_sums(self, regimes: tuple[int, ...]) -> tuple[IntArray, FloatArray]:
+        """Sums over cells."""
         rows, sums = (part[list(regimes)].sum(axis=(0, 3))[None] for part in (self.counts, self.sums))
         return rows, sums
 
     def by_group(self) -> GroupCells:
+        """Over regimes and arms."""
         rows, sums, squares = (part.sum(axis=(0, 1)) for part in (self.counts, self.sums, self.squares))
         return GroupCells(rows.astype(np.float64), sums, squares, self.counts.sum(axis=(0, 3)))
 
     def natural_squares(self) -> FloatArray:
+        """Σ Y'² of the natural rows by group, (G,)."""
         return np.asarray(self.squares[0].sum(axis=(0, 2)))
 
     def lines(self, replicate: int = 0) -> Lines:
+        """Not available: what a regression would need was summed away."""
         raise TypeError("Sums by cell hold no rows.")

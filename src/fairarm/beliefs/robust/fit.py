@@ -66,6 +66,7 @@ class Fit:
 
 
 def fit_lines(lines: Lines, layout: Layout, seed: int, estimated: bool) -> Fit:
+    """The estimate from the rows of one replicate; before any row, what is believed without one."""
     rng = np.random.default_rng([seed, 0xD0])
     # a line that stands for many rows has some in every fold, as if they had come one by one
     folds = rng.multinomial(lines.count, np.full(FOLDS, 1.0 / FOLDS))
@@ -151,13 +152,16 @@ class Work:
 
     @property
     def shape(self) -> tuple[int, int]:
+        """(K, G)."""
         return len(self.layout.problem.arms), len(self.layout.problem.groups)
 
     @cached_property
     def levels(self) -> FloatArray:
+        """τ of each group, (G,)."""
         return clip_levels(self.lines.made.sum(axis=0), self.layout.by_group)
 
     def fit(self, columns: Columns) -> Fit:
+        """Both terms of the estimate, its error by sampling, and what no row has spoken of."""
         rows = self._row_sums(columns)
         spread = Spread(math.prod(self.shape), self.seed)
         points = self._point_sums(spread)

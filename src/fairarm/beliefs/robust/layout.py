@@ -76,6 +76,7 @@ class Layout:
 
     @property
     def points(self) -> int:
+        """P: points of each context."""
         return len(self.grid_volume) * len(self.node_volume)
 
     @classmethod
@@ -220,6 +221,7 @@ class Contexts:
 
     @classmethod
     def of(cls, layout: Layout, lines: Lines, folds: IntArray, rng: np.random.Generator) -> Contexts:
+        """The contexts of a known law, or those that rows were seen in, with the folds that may predict each."""
         everyone = (folds.sum(axis=0, keepdims=True) + 1.0 / FOLDS) / (lines.rows + 1.0)
         if layout.law is not None:
             columns = layout.known_contexts()
@@ -239,6 +241,7 @@ class Contexts:
         return cls(columns, len(first), law, rows, by_fold / np.maximum(by_fold.sum(axis=1, keepdims=True), 1))
 
     def blocks(self, size: int) -> Iterator[tuple[slice, Columns, int]]:
+        """Some contexts at a time: where they are, their columns, and how many."""
         for start in range(0, self.length, size):
             part = slice(start, min(start + size, self.length))
             yield part, {name: values[part] for name, values in self.columns.items()}, part.stop - part.start

@@ -63,6 +63,7 @@ class Laws:
 
     @property
     def natural(self) -> FloatArray:
+        """w_k: the law of a natural pull's cell, (N or 1, K, C)."""
         return self.units[:, 0]
 
     @property

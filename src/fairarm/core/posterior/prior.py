@@ -96,6 +96,7 @@ class StatesPosterior:
 
     @classmethod
     def of(cls, counts: IntArray, values: FloatArray) -> StatesPosterior:
+        """From the counts of each state in each cell, (N, C, O), and the states' values, (O,)."""
         alpha = _two_state_grid() if len(values) == 2 else _pooled_grid(counts)
         # (P2); a cell without rows adds 0
         rows, total = counts.sum(axis=2), alpha.sum(axis=2)
@@ -112,6 +113,7 @@ class StatesPosterior:
         return cls(counts, values, alpha, weights, mean, noise, _prior_rows(noise, variance, rows))
 
     def draw(self, rng: np.random.Generator, draws: int) -> FloatArray:
+        """θ from the posterior, (N, draws, C): a point of the grid is drawn first, then every cell given it."""
         shape = self._drawn_shape(rng, draws)
         if len(self.values) == 2:
             first = rng.beta(shape[..., 1], shape[..., 0])
@@ -171,6 +173,7 @@ class RealPosterior:
 
     @classmethod
     def of(cls, rows: IntArray, sums: FloatArray, squares: FloatArray) -> RealPosterior:
+        """From rows, Σ Y' and Σ Y'² of each cell, (N, C) each."""
         seen = rows > 0
         averages = np.divide(sums, rows, out=np.full(sums.shape, 0.5), where=seen)
         within = np.maximum(squares - averages * sums, 0.0)
@@ -200,6 +203,7 @@ class RealPosterior:
         )
 
     def draw(self, rng: np.random.Generator, draws: int) -> FloatArray:
+        """θ from the posterior, (N, draws, C), with the common mean and the cells' variances drawn too."""
         at = _choose(self.weights, rng, draws)
         pick = (np.arange(len(at))[:, None], at)
         common = self.common[pick] + np.sqrt(self.common_variance[pick]) * rng.standard_normal(at.shape)

@@ -180,11 +180,13 @@ def problem_of(choice: Choice, names: Mapping[str, str], tolerance: float) -> Pr
 
 
 def edges(S: str, V: str, Y: str, inputs: list[str]) -> list[tuple[str, str]]:
+    """The graph of a draft: S acts on everything, the inputs on decision and outcome, the decision on the outcome."""
     into = [edge for x in inputs for edge in ((x, V), (x, Y))]
     return [*((S, x) for x in (*inputs, V, Y)), *into, (V, Y)]
 
 
 def arm_names(choice: Choice) -> list[str]:
+    """The arms that the log names, or the one that made all of it."""
     made = choice.node("arm")
     return list(made.rows) if isinstance(made, States) else ["deployed"]
 
@@ -197,6 +199,7 @@ def _outcome(node: str, choice: Choice) -> Outcome:
 
 
 def log_map(choice: Choice, names: Mapping[str, str]) -> LogMap:
+    """Where the log keeps each node, how it spells the states, and which values are left out."""
     keys = {**names, **{name: role for name, role in choice.role.items() if role in ("arm", "regime")}}
     made = {keys[name]: each for name, each in choice.nodes.items()}
     count = choice.column("count")

@@ -75,6 +75,7 @@ class Column:
 
     @property
     def filled(self) -> int:
+        """Rows that have a value."""
         return self.rows - self.missing
 
 
@@ -103,6 +104,7 @@ class Numbers:
 
     @property
     def drop(self) -> dict[str, int]:
+        """Nothing: a range leaves no value out, where states may."""
         return {}
 
 
@@ -222,6 +224,7 @@ def as_numbers(column: Column) -> Numbers | str:
 
 
 def has_count_name(name: str) -> bool:
+    """Whether a column is called as one that says how often a line occurred."""
     return name.lower().strip() in COUNT
 
 

@@ -111,16 +111,20 @@ class Choice:
 
     @property
     def inputs(self) -> list[str]:
+        """The columns that the decision was made from, in the log's order."""
         return [name for name, role in self.role.items() if role == "input"]
 
     def take(self, name: str, role: str, why: str) -> None:
+        """Give a column its role, and the reason that is shown for it."""
         self.role[name], self.why[name] = role, why
 
     def node(self, role: str) -> States | Numbers | None:
+        """What the column of this role is read as; None where no column has it."""
         name = self.column(role)
         return None if name is None else self.nodes.get(name)
 
     def free(self) -> list[str]:
+        """Columns that have no role yet."""
         return [name for name in self.columns if name not in self.role]
 
 
@@ -191,6 +195,7 @@ def _take_special(found: Choice) -> None:
 
 
 def is_index(column: Column) -> bool:
+    """Whether a column is an index that a data frame was saved with."""
     return column.name.startswith(INDEX) and column.kind == "integer"
 
 

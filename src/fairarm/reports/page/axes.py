@@ -27,20 +27,25 @@ class Area:
 
     @property
     def right(self) -> float:
+        """The edge opposite ``left``."""
         return self.left + self.width
 
     @property
     def bottom(self) -> float:
+        """The edge opposite ``top``; y runs downwards."""
         return self.top + self.height
 
 
 @dataclass(frozen=True)
 class Ticks:
+    """Where an axis is marked, and with what words."""
+
     at: Sequence[float]
     texts: Sequence[str]
 
     @property
     def widest(self) -> float:
+        """Of the words, as drawn: the room that they need beside the axis."""
         return max((text_width(text, TICK_SIZE) for text in self.texts), default=0.0)
 
 
@@ -54,9 +59,11 @@ class Panel:
     y: Scale
 
     def place(self, x: float, y: float) -> Point:
+        """Where a value of both axes is on the drawing."""
         return self.x(x), self.y(y)
 
     def frame(self, id: str | None = None) -> None:
+        """The thin line around the panel."""
         self.drawing.rectangle(
             (self.box.left, self.box.top), (self.box.width, self.box.height), "none", "line", 0.8, id
         )

@@ -47,6 +47,7 @@ SUPPORT = {
 
 
 def evaluation_page(found: Evaluation, version: str) -> Page:
+    """The page of what a log says."""
     problem, arms = found.problem, by_probability(found)
     return Page(
         title=f"{problem.name}: what the log says",
@@ -100,10 +101,12 @@ def _answered(found: Evaluation) -> ArmEvaluation | None:
 
 
 def outcome_digits(found: Evaluation) -> str:
+    """How many digits outcomes are shown with, by the width of their intervals."""
     return interval_digits(found.problem.outcome, [(arm.outcome.low, arm.outcome.high) for arm in found.arms])
 
 
 def gap_digits(found: Evaluation) -> str:
+    """The same for gaps, which have a sign."""
     return interval_digits(found.problem.outcome, [(arm.gap.low, arm.gap.high) for arm in found.arms], signed=True)
 
 
@@ -139,6 +142,7 @@ def _card(finding: Finding) -> Card:
 
 
 def cut_note(arms: int, which: str = "most probable") -> list[str]:
+    """A line that says so, where a picture leaves arms out."""
     return [f"The picture shows the {MOST_ROWS} {which} of {arms} arms; the table has all."] if arms > MOST_ROWS else []
 
 
@@ -321,6 +325,7 @@ def _next(found: Evaluation) -> Section:
 
 
 def regime_words(problem: Problem, regime: str) -> str:
+    """A regime as something that is done to people."""
     if regime == NATURAL:
         return "natural: people as they come"
     return f"{regime}: people recruited because {problem.sensitive} is {regime}"
@@ -340,6 +345,7 @@ def _assumptions(found: Evaluation) -> Section:
 
 
 def fairness(problem: Problem) -> Section:
+    """What fair means here, and what it does not."""
     s, other = pair_of(problem)
     text = (
         f"An arm is fair here if the mean {problem.outcome.node} with everybody {s} and the mean with everybody {other} differ "

@@ -33,6 +33,7 @@ class Line:
 
     @property
     def colour(self) -> str:
+        """By what the line says: the answer, an unfair arm, or any other."""
         return "good" if self.row.best else "faint" if self.unfair else "mark"
 
 
@@ -48,6 +49,7 @@ class Marks:
 
 
 def forest(words: Words, lines: Sequence[Line], marks: Marks | None = None) -> Figure:
+    """Intervals one below the other, on one axis, with the band of what is fair."""
     marks = marks or Marks()
     limits = window(lines, marks)
 

@@ -36,6 +36,7 @@ from fairarm.reports.words import (
 
 
 def identification_page(found: Identification, problem: Problem | None, version: str) -> Page:
+    """The page of one run."""
     verdict = found.verdict
     arms = by_probability(verdict)
     outcome, gap = _measures(found, problem)
@@ -154,6 +155,7 @@ class Measure:
     xlabel: str
 
     def cells(self, report: ArmReport) -> tuple[str, str]:
+        """The mean and its interval, as the table shows them."""
         low, high = self.interval(report) or (None, None)
         return value(self.mean(report), self.digits), between(low, high, self.digits)
 

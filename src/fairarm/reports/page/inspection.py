@@ -29,6 +29,7 @@ from fairarm.reports.words import (
 
 
 def inspection_page(found: Inspection, version: str) -> Page:
+    """The page of what is known before the first pull."""
     problem = found.problem
     return Page(
         title=f"{problem.name}: before the first pull",

@@ -28,6 +28,8 @@ class Text:
 
 @dataclass(frozen=True)
 class Items:
+    """A list of points."""
+
     words: Sequence[str]
     kind: ClassVar[str] = "items"
 
@@ -132,12 +134,16 @@ class Box:
 
 @dataclass(frozen=True)
 class Section:
+    """A heading and what stands under it."""
+
     title: str
     blocks: Sequence[Block]
 
 
 @dataclass(frozen=True)
 class Page:
+    """All of a report: its heading, the boxes with the answer, and the sections."""
+
     title: str
     about: Sequence[str]
     boxes: Sequence[Box]

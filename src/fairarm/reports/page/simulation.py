@@ -16,6 +16,7 @@ MEANINGS = (
 
 
 def simulation_page(found: Simulation, problem: Problem | None, version: str) -> Page:
+    """The page of many runs: error against pulls, and the numbers behind it."""
     best = found.best_fair_arm
     truth = "no arm is fair" if best is None else f"the best fair arm is {best}"
     return Page(

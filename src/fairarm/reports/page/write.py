@@ -41,6 +41,7 @@ def check_report_path(path: Path) -> None:
 
 
 def page_text(result: object, problem: Problem | None = None) -> str:
+    """The page of a result as one HTML text that needs nothing from elsewhere."""
     from markupsafe import Markup
 
     return render("page.html.j2", page=page_of(result, problem), drawn=Markup)

@@ -19,6 +19,8 @@ SRIS = "Sen et al. 2017, whose algorithm the second stage is"
 
 
 def hepar2(m: Material) -> list[Statement]:
+    """What the paper says of HEPAR-II, to be judged by the runs."""
+
     def partial(_: str) -> Judged:
         found = {(i.observed, i.nodes, i.arcs) for i in m.of("hepar2")}
         observed, nodes, arcs = min(found)
@@ -102,6 +104,7 @@ def programme_note(m: Material) -> str:
 
 
 def theorems(m: Material) -> list[Statement]:
+    """What the two theorems say, to be judged by the bounds and the runs."""
     return [
         Statement(THEOREM_1, "Where a fair arm exists, CSR-V1's error is at most the bound.", _bounded(m, SYNTHETIC)),
         Statement(THEOREM_1, "Its error falls to zero as the pulls grow.", _vanishes(m)),
@@ -190,6 +193,7 @@ def baseline_note(m: Material) -> str:
 
 
 def sris(m: Material) -> list[Statement]:
+    """What SRIS's own paper says of its experiments, to be judged by runs in its setting."""
     return [
         Statement(SRIS, "SRIS-V2's error is below 0.05 at about 100 pulls.", _below(m, "sris-v2", 100, 0.05)),
         Statement(SRIS, "SRIS-V1's error is below 0.25 at about 225 pulls.", _below(m, "sris-v1", 225, 0.25)),

@@ -92,6 +92,7 @@ def claims_text(sections: list[ClaimSection], seed: int, version: str, quick: bo
 
 
 def summary_lines(sections: list[ClaimSection]) -> list[str]:
+    """Every claim with its place in the paper and the verdict, as lines of Markdown."""
     rows = [(str(c.number), c.says, c.place, f"**{c.verdict}**") for section in sections for c in section.claims]
     return _table_lines(("#", "the paper says", "where", "verdict"), rows)
 

@@ -87,6 +87,7 @@ class Material:
         object.__setattr__(self, "by_setting", grouped)
 
     def of(self, setting: str) -> list[Instance]:
+        """The instances of a setting; an error that the judge takes as "not measured" where there are none."""
         if setting not in self.by_setting:
             raise NotMeasuredError(setting)
         return self.by_setting[setting]
@@ -96,6 +97,7 @@ class Material:
         return {name: self.results.under(reading, experiment, setting, name) for name in FOUR}
 
     def bound(self, setting: str) -> BoundCurve:
+        """The theorem's bound over pulls in a setting, where it was computed."""
         for curve in self.bounds:
             if curve.setting == setting:
                 return curve

@@ -17,6 +17,8 @@ LEVELS = {"high-m-high-d": 0.85, "low-m-high-d": 0.75, "high-m-low-d": 0.75}
 
 
 def none(m: Material) -> list[Statement]:
+    """What the paper says of the setting without a constraint."""
+
     def pays(_: str) -> Judged:
         curves = {n: m.results.curve("synthetic", "none", n) for n in ("csr-v1", "csr-v2", "sris-v1", "sris-v2")}
         pairs = (("sris-v1", "csr-v1"), ("sris-v2", "csr-v2"))
@@ -49,6 +51,8 @@ def none(m: Material) -> list[Statement]:
 
 
 def loose(m: Material) -> list[Statement]:
+    """What the paper says of the setting with a loose tolerance."""
+
     def best(_: str) -> Judged:
         return best_of(m.four("synthetic", "loose"), "csr-v2")
 
@@ -64,6 +68,8 @@ def loose(m: Material) -> list[Statement]:
 
 
 def tight(m: Material) -> list[Statement]:
+    """What the paper says of the setting with a tight tolerance."""
+
     def size(_: str) -> Judged:
         gaps = [i.outcome_gap or 0.0 for i in m.of("tight")]
         found = _fair_arms(m, "tight", 9)(DEFAULT_READING)
@@ -98,6 +104,7 @@ def tight(m: Material) -> list[Statement]:
 
 
 def ablation(m: Material) -> list[Statement]:
+    """What the paper says of the settings that differ in M and D."""
     both, low_m, low_d = LEVELS
 
     def high(_: str) -> Judged:
@@ -130,6 +137,7 @@ def ablation(m: Material) -> list[Statement]:
 
 
 def joined(parts: Iterable[str]) -> str:
+    """Parts as one sentence."""
     text = "; ".join(parts) + "."
     return text[0].upper() + text[1:]
 
@@ -141,6 +149,7 @@ def ends(curves: dict[str, Curve], pulls: int | None = None) -> list[str]:
 
 
 def means(curves: dict[str, Curve]) -> list[str]:
+    """Each algorithm's error, averaged over the numbers of pulls."""
     return ["averaged over T: " + ", ".join(f"{NAMES[name]} {rules.mean(c):.3f}" for name, c in curves.items())]
 
 

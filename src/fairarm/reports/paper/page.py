@@ -38,6 +38,7 @@ class RunFacts:
 
     @property
     def command(self) -> str:
+        """What to type to get the same results."""
         return f"fairarm paper{' --quick' if self.quick else ''} --seed {self.seed}"
 
 
@@ -49,6 +50,7 @@ def write_page(
 
 
 def page_text(facts: RunFacts, sections: Sequence[ClaimSection], instances: Sequence[Instance], figures: Path) -> str:
+    """The page of the paper's experiments as one HTML text, figures within."""
     from markupsafe import Markup
 
     drawn = {path.stem: Markup(inline(path)) for path in sorted(figures.glob("*.svg"))}

@@ -74,10 +74,12 @@ class Count:
 
     @property
     def share(self) -> float:
+        """Errors of all runs."""
         return self.errors / self.runs
 
     @property
     def limits(self) -> tuple[float, float]:
+        """Wilson's 95 % limits of the share."""
         return wilson_interval(self.errors, self.runs)
 
 
@@ -96,6 +98,7 @@ class Results:
         self.evidence = sorted(evidence, key=lambda e: e.point.pulls)
 
     def curve(self, experiment: str, setting: str, algorithm: str, reading: str = DEFAULT_READING) -> Curve:
+        """Errors by number of pulls; a `NotMeasuredError` where no point of it was run."""
         key = (experiment, setting, algorithm, reading)
         found = {e.point.pulls: Count(e.errors, e.runs) for e in self.points(*key)}
         if not found:
@@ -105,6 +108,7 @@ class Results:
     def points(
         self, experiment: str, setting: str, algorithm: str, reading: str = DEFAULT_READING
     ) -> tuple[FinishedPoint, ...]:
+        """Every finished point of one algorithm in one setting."""
         key = (experiment, setting, algorithm, reading)
         return tuple(
             e for e in self.evidence if (e.point.experiment, e.point.setting, e.point.algorithm, e.point.reading) == key
@@ -135,6 +139,7 @@ def z_statistic(a: Count, b: Count) -> float:
 
 
 def significantly_lower(a: Count, b: Count) -> bool:
+    """Whether ``a`` errs less often than ``b``, by the two-sided test at 5 %."""
     return z_statistic(a, b) < -CRITICAL
 
 
@@ -157,15 +162,18 @@ def mean(curve: Curve) -> float:
 
 
 def better(a: Curve, b: Curve) -> bool:
+    """Significantly lower at a quarter of the shared numbers of pulls, and not the other way round."""
     quarter = len(shared(a, b)) / 4
     return len(wins(a, b)) >= max(1.0, quarter) and len(wins(b, a)) < max(1.0, quarter)
 
 
 def much_better(a: Curve, b: Curve) -> bool:
+    """Better, and lower by ``MUCH`` on average over pulls."""
     return better(a, b) and mean(b) - mean(a) >= MUCH
 
 
 def best(curves: Mapping[str, Curve], name: str) -> bool:
+    """The lowest error on average over pulls, and at more than half of them not significantly above any other."""
     mine = curves[name]
     others = [curve for other, curve in curves.items() if other != name]
     unbeaten = [T for T in mine if not any(T in o and significantly_lower(o[T], mine[T]) for o in others)]
@@ -187,10 +195,12 @@ def overlapping(a: Curve, b: Curve) -> list[int]:
 
 
 def similar(a: Curve, b: Curve) -> bool:
+    """Limits that overlap at more than half of the shared numbers of pulls."""
     return 2 * len(overlapping(a, b)) > len(shared(a, b))
 
 
 def falls(curve: Curve) -> bool:
+    """The error ends significantly lower than it began, and never rises significantly in between."""
     counts = list(curve.values())
     rises = any(significantly_lower(a, b) for a, b in pairwise(counts))
     return significantly_lower(counts[-1], counts[0]) and not rises
@@ -203,6 +213,7 @@ def falls_until(curve: Curve) -> int:
 
 
 def last(curve: Curve) -> Count:
+    """The count at the most pulls."""
     return curve[max(curve)]
 
 
@@ -231,6 +242,7 @@ NAMES = {
 
 
 def count_text(count: Count) -> str:
+    """A share of errors with its 95 % limits."""
     low, high = count.limits
     return f"{count.share:.3f} ({low:.3f}–{high:.3f})"
 
@@ -242,6 +254,7 @@ def curve_text(name: str, curve: Curve) -> str:
 
 
 def duel_text(a: str, b: str, curves: Mapping[str, Curve]) -> str:
+    """At how many numbers of pulls each of two algorithms is significantly lower."""
     one, two = curves[a], curves[b]
     total = len(shared(one, two))
     return (

@@ -26,6 +26,7 @@ def write_results(evidence: Sequence[FinishedPoint], folder: Path) -> None:
 
 
 def write_instances(instances: Sequence[Instance], folder: Path) -> None:
+    """One row per instance, to ``instances.csv`` in the folder."""
     write_csv([instance.row() for instance in instances], folder / "instances.csv")
 
 

@@ -61,10 +61,12 @@ def gap_unit_of(problem: Problem) -> str:
 
 
 def between(low: float | None, high: float | None, digits: str = ".4f") -> str:
+    """An interval in words: "low to high"."""
     return f"{value(low, digits)} to {value(high, digits)}"
 
 
 def limits(ends: tuple[float, float] | None, digits: str = ".4f") -> str:
+    """The same of a pair, unknown at both ends where there is none."""
     low, high = ends or (None, None)
     return between(low, high, digits)
 
@@ -85,15 +87,18 @@ def percent(share: float) -> str:
 
 
 def names(given: Sequence[str], most: int = 8) -> str:
+    """The first few of a list, and how many more there are."""
     shown = ", ".join(given[:most])
     return (shown or "none") + (f" and {len(given) - most} more" if len(given) > most else "")
 
 
 def count(number: int, noun: str) -> str:
+    """A number with its noun, in the plural but for 1."""
     return f"{number} {noun}" + ("" if number == 1 else "s")
 
 
 def plan_text(plan: Sequence[Pulls], most: int = 4) -> str:
+    """The largest units of a plan, and how many others there are."""
     largest = sorted(plan, key=lambda p: -p.count)
     shown = ", ".join(f"{p.count} x {p.arm} ({p.regime})" for p in largest[:most])
     return shown + (f" and {count(len(plan) - most, 'other unit')}" if len(plan) > most else "") if plan else "nothing"

@@ -36,6 +36,7 @@ def wide_tolerance(problem: Problem) -> str | None:
 
 
 def limit_text(problem: Problem, limit: Limit, what: str) -> str:
+    """The limit in a sentence: T*, the pulls that it means at 0.05, and what is hardest to exclude."""
     if limit.pulls == 0 or not limit.alternatives:
         return f"Limit, {what}: no pull is needed, as no truth would give another answer (T* = 0)."
     if not limit.binding or not math.isfinite(limit.pulls):

@@ -60,6 +60,7 @@ def sureness(verdict: Verdict) -> Iterator[str]:
 
 
 def posterior(leader: str, probability: float, runner_up: str, next_probability: float) -> str:
+    """How probable the answer is, and what comes next; "passed over" where that is more probable."""
     word = "passed over" if next_probability > probability else "next"
     return f"Posterior probability of {leader}: {probability:.3f}; {word}, {runner_up}: {next_probability:.3f}."
 
@@ -88,6 +89,7 @@ def passed_over(name: str, probability: float, fair_probability: float, gate: fl
 
 
 def below_gate(fair_probability: float, gate: float) -> str:
+    """Why a more probable arm was not named."""
     return (
         f"but it is fair only with probability {fair_probability:.3f}, and an arm is named only from {gate:g} on "
         f"(--min-fair-probability)"
