@@ -52,8 +52,8 @@ def line(problem: str, algorithm: str, pulls: int) -> Line:
             while not run.finished:
                 run.tell(scenario.world.pull(run.ask(), rng), id=str(run.phase))
             wrong.append(run.state.answer[0] != truth.answer)
-            outcomes.append(run.state.outcomes[0] - truth.outcomes)
-            gaps.append(run.state.gaps[0, 0] - truth.gaps)
+            outcomes.append(run.info.outcomes[0] - truth.outcomes)
+            gaps.append(run.info.gaps[0, 0] - truth.gaps)
     return Line(problem, algorithm, pulls, float(np.mean(wrong)), _rms(outcomes), _rms(gaps))
 
 

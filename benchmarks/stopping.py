@@ -50,7 +50,7 @@ def line(setting: str, limited: bool, stop: str) -> Line:
         world = NetworkWorld(problem, scenario.world.network)
         needed = find_limit(problem, world, pulls=MOST_PULLS).pulls_needed(1 - CONFIDENCE)
         procedure = make_procedure("pool", problem, MOST_PULLS, confidence=CONFIDENCE, stop=stop)
-        state, _, made = replicate(procedure, world, RUNS, np.random.default_rng(seed), seed)
+        state, _, _, made = replicate(procedure, world, RUNS, np.random.default_rng(seed), seed)
         late = state.answer == Code.UNDECIDED
         wrong += int(((state.answer != world.truth().answer) & ~late).sum())
         undecided += int(late.sum())

@@ -301,8 +301,8 @@ def test_a_whole_run_estimates_like_the_loops(name: str, options: dict[str, str]
         for k in range(s.K):
             outcome = oracle.dropped_outcome(s.case, used, k, phase, s.M, regimes, unit)
             gaps = [oracle.dropped_gap(s.case, used, k, d, phase, s.D, unit) for d in (0, 1)]
-            assert oracle.worst(run.state.outcomes[0, k], outcome, floor=1e-13) <= EXACT
-            assert oracle.worst(run.state.gaps[0, :, k], gaps, floor=1e-13) <= EXACT
+            assert oracle.worst(run.info.outcomes[0, k], outcome, floor=1e-13) <= EXACT
+            assert oracle.worst(run.info.gaps[0, :, k], gaps, floor=1e-13) <= EXACT
     assert phase == 7  # ⌈log2(10 √150)⌉
     assert "clip_base" in options or sum(row.count for row in pooled) == 150
 

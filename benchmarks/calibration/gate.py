@@ -18,15 +18,14 @@ from scipy.special import xlogy
 from scipy.stats import binom
 
 from benchmarks.calibration.strata import Stratum, strata
-from fairarm.algorithms.certificates import Certified
+from fairarm.algorithms.certificates import Bets, Certified
 from fairarm.algorithms.pool import Pool, PoolOptions
-from fairarm.algorithms.state import State
 from fairarm.core.answer import Code
 from fairarm.core.proof.bets import Ledger, Rule, certificate, open_ledger, settle
 from fairarm.core.proof.region import intervals, mixture, share_interval
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.experiments.limit import find_limit
-from fairarm.experiments.simulate import replicate
+from fairarm.experiments.simulate import Replicates, replicate
 
 DELTA = 0.05
 SIGNIFICANCE = 1e-4
@@ -99,10 +98,12 @@ def stopped_runs(name: str, stop: Stop, chunk: int, runs: int, seed: int, cap: i
     asked = PoolOptions(confidence=1 - DELTA, stop=stop)
     pool = Pool(stratum.problem, min(cap or stratum.cap, stratum.cap), asked, growth=stratum.growth)
     rng = np.random.default_rng(seed_of(seed, name, stop, chunk))
-    state, _, pulls = replicate(pool, stratum.world, runs, rng, int(rng.integers(1 << 62)))
-    refuted, mislabelled = refuted_truths(stratum, state) if stop == "certified" else (np.zeros(0, dtype=np.int64), 0)
-    right, undecided = judged(stratum, state.answer)
-    return Runs(right, undecided, pulls, claimed_probability(state), refuted, mislabelled)
+    ran = replicate(pool, stratum.world, runs, rng, int(rng.integers(1 << 62)))
+    refuted, mislabelled = (
+        refuted_truths(stratum, ran.state.memory) if stop == "certified" else (np.zeros(0, dtype=np.int64), 0)
+    )
+    right, undecided = judged(stratum, ran.state.answer)
+    return Runs(right, undecided, ran.pulls, claimed_probability(ran), refuted, mislabelled)
 
 
 def judged(stratum: Stratum, answers: IntArray) -> tuple[BoolArray, BoolArray]:
@@ -110,11 +111,12 @@ def judged(stratum: Stratum, answers: IntArray) -> tuple[BoolArray, BoolArray]:
     return np.isin(answers, list(stratum.right)), np.asarray(answers == Code.UNDECIDED)
 
 
-def claimed_probability(state: State) -> FloatArray:
+def claimed_probability(ran: Replicates) -> FloatArray:
     """That the answer is right, by the posterior; nan where there is none."""
-    best = np.take_along_axis(state.standing.best, np.maximum(state.answer, 0)[:, None], axis=1)[:, 0]
-    claimed = np.where(state.answer == Code.NONE, state.standing.none, best)
-    return np.where(state.answer == Code.UNDECIDED, np.nan, claimed)
+    answer, standing = ran.state.answer, ran.info.standing
+    if standing is None:
+        raise TypeError("these runs have no beliefs")
+    return np.where(answer == Code.UNDECIDED, np.nan, standing.probability(np.maximum(answer, int(Code.NONE))))
 
 
 @dataclass(frozen=True)
@@ -135,14 +137,14 @@ def true_claims(outcomes: FloatArray, gaps: FloatArray, tolerance: float) -> Tru
     return TrueClaims(about_gaps, pairs & ~np.eye(len(gaps), dtype=bool), np.abs(gaps) < tolerance - slack)
 
 
-def refuted_truths(stratum: Stratum, state: State) -> tuple[IntArray, int]:
+def refuted_truths(stratum: Stratum, bets: Bets) -> tuple[IntArray, int]:
     """Runs in which each true claim was refuted, and runs with a wrong label. What is refuted stays so to the end."""
     rule = Certified.of(stratum.problem, DELTA, estimated=False).rule
     truth, problem = stratum.world.truth(), stratum.problem
     width = problem.outcome.width
     claims = true_claims(truth.outcomes / width, truth.gaps / width, problem.scaled_tolerance)
-    gone = state.log_gap >= rule.log_threshold
-    pair_gone = (state.log_pair >= rule.log_threshold).all(axis=1)
+    gone = bets.wealth_gap >= rule.log_threshold
+    pair_gone = (bets.wealth_pair >= rule.log_threshold).all(axis=1)
     refuted = np.concatenate([(gone & claims.gaps).sum(axis=0).ravel(), (pair_gone & claims.pairs).sum(axis=0).ravel()])
     as_fair, as_unfair = gone[:, 0] & gone[:, 1], gone[:, 2]
     wrong = np.where(claims.fair, as_unfair, as_fair).any(axis=1)
@@ -173,8 +175,8 @@ def fixed_runs(name: str, pulls: int, chunk: int, runs: int, seed: int) -> Claim
     """One chunk of runs of Pool with a fixed number of pulls."""
     stratum = stratum_named(name)
     rng = np.random.default_rng(seed_of(seed, name, "fixed", pulls, chunk))
-    state, _, _ = replicate(Pool(stratum.problem, pulls), stratum.world, runs, rng, int(rng.integers(1 << 62)))
-    return Claimed(claimed_probability(state), judged(stratum, state.answer)[0])
+    ran = replicate(Pool(stratum.problem, pulls), stratum.world, runs, rng, int(rng.integers(1 << 62)))
+    return Claimed(claimed_probability(ran), judged(stratum, ran.state.answer)[0])
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from fairarm import load_problem
 from fairarm.algorithms import Status, algorithm, make_procedure
 from fairarm.algorithms.mis import BalanceHeuristic, balanced_means, group_shares
-from fairarm.algorithms.procedure import verdict
+from fairarm.algorithms.procedure import Guarantee
 from fairarm.algorithms.pull_by_pull import Purse, next_batch
-from fairarm.algorithms.state import Guarantee
 from fairarm.algorithms.tf_lucb import Bounds, TopFeasible, leader_and_challenger, own_bounds, radius
 from fairarm.algorithms.top_two import TRIES, top_two
+from fairarm.algorithms.verdict import verdict
 from fairarm.beliefs.evidence import CellEvidence, RowEvidence
 from fairarm.core.answer import Code
 from fairarm.errors import BudgetError, OptionError
@@ -117,9 +117,9 @@ def test_expected_counts_give_the_truth(seed: int, S_to_Y: bool) -> None:
     outcome = world.problem.outcome
     np.testing.assert_allclose(outcome.unscale(means), truth.group_outcomes, rtol=0, atol=1e-12)
     procedure = make_procedure("mis", world.problem, 100)
-    state = procedure.step(procedure.start(1), evidence, evidence, 0)
-    np.testing.assert_allclose(outcome.unscale(state.outcomes[0]), truth.outcomes, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(outcome.width * state.gaps[0], [truth.gaps, -truth.gaps], rtol=0, atol=1e-12)
+    _, shown = procedure.step(procedure.start(1), evidence, evidence, 0)
+    np.testing.assert_allclose(outcome.unscale(shown.outcomes[0]), truth.outcomes, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(outcome.width * shown.gaps[0], [truth.gaps, -truth.gaps], rtol=0, atol=1e-12)
 
 
 def test_rows_one_by_one_and_counted_are_the_same() -> None:
@@ -184,29 +184,29 @@ def test_mis_pulls_as_csr_does_over_all_arms_and_rejects_nobody() -> None:
     while not rival.finished:  # csr without rows rejects nobody either
         np.testing.assert_array_equal(state.plan, rival.plan)
         evidence = drawn(world, [[200, 200, 200]] * 3, n=3)
-        state, rival = mis.step(state, evidence, evidence, 0), csr.step(rival, empty, empty, 0)
-        assert state.alive.all() and not state.rejected.any()
+        (state, shown), (rival, _) = mis.step(state, evidence, evidence, 0), csr.step(rival, empty, empty, 0)
+        assert state.memory.alive.all() and not shown.rejected.any()
     assert state.finished
 
 
 def test_mis_answers_the_best_estimate_below_the_tolerance() -> None:
     world = random_world(3)
     procedure = BalanceHeuristic.of(world.problem, 200)
-    state, _, _ = replicate(procedure, world, 40, np.random.default_rng(0), 0)
+    state, info, _, _ = replicate(procedure, world, 40, np.random.default_rng(0), 0)
     E = world.problem.scaled_tolerance
     for i in range(40):
-        fair = [k for k in range(3) if abs(state.gaps[i, 0, k]) < E]
-        assert state.answer[i] == (max(fair, key=lambda k: state.outcomes[i, k]) if fair else Code.NONE)
+        fair = [k for k in range(3) if abs(info.gaps[i, 0, k]) < E]
+        assert state.answer[i] == (max(fair, key=lambda k: info.outcomes[i, k]) if fair else Code.NONE)
     assert len(set(state.answer.tolist())) > 1
-    np.testing.assert_array_equal(state.gaps[:, 0], -state.gaps[:, 1])
+    np.testing.assert_array_equal(info.gaps[:, 0], -info.gaps[:, 1])
 
 
 def test_mis_finds_no_fair_arm_and_the_only_arm() -> None:
     for tolerance, status in ((1e-6, Status.NO_FAIR_ARM), (4.0, Status.FOUND)):
         world = random_world(4, K=1, tolerance=tolerance)
         procedure = make_procedure("mis", world.problem, 300)
-        state, _, _ = replicate(procedure, world, 1, np.random.default_rng(0), 0)
-        assert verdict(procedure, state).status is status
+        state, info, _, _ = replicate(procedure, world, 1, np.random.default_rng(0), 0)
+        assert verdict(procedure, state, info).status is status
 
 
 # ---- the purse ----
@@ -388,7 +388,7 @@ def test_top_two_begins_as_pool_does_and_then_pulls_costly_arms_as_they_can_be_p
         evidence = CellEvidence(scenario.problem, evidence.counts + fresh.counts)
         made, cost = state.given.sum(axis=(1, 2)), (state.given * costs).sum(axis=(1, 2))
         assert (cost <= 0.1 * made + 1e-9).all()
-        state = procedure.step(state, fresh, evidence, 5)
+        state, _ = procedure.step(state, fresh, evidence, 5)
     assert (cost >= 9).all()  # of 10 costly pulls
 
 
@@ -397,8 +397,9 @@ def test_top_two_reports_its_posterior_and_keeps_the_gate() -> None:
     for gate in (0.0, 1.0):
         procedure = make_procedure("top-two", world.problem, 80, min_fair_probability=gate)
         assert procedure.options() == {"min_fair_probability": gate}
-        state, _, _ = replicate(procedure, world, 20, np.random.default_rng(0), 0)
-        belief = state.standing
+        state, info, _, _ = replicate(procedure, world, 20, np.random.default_rng(0), 0)
+        belief = info.standing
+        assert belief is not None
         np.testing.assert_allclose(belief.best.sum(axis=1) + belief.none, 1.0)
         votes = np.concatenate([belief.none[:, None], np.where(belief.fair >= gate, belief.best, -1)], axis=1)
         np.testing.assert_array_equal(state.answer, np.argmax(votes, axis=1) - 1)
@@ -474,7 +475,7 @@ def test_tf_lucb_pulls_every_regime_it_needs_equally(shares: str | None) -> None
     """Declared P(S): forced alone, the groups in turn; else all three regimes in turn. No cost, so nothing is replaced."""
     world = random_world(6, **({} if shares else {"shares": None}))
     procedure = TopFeasible(world.problem, 400)
-    state, _, _ = replicate(procedure, world, 5, np.random.default_rng(0), 0)
+    state = replicate(procedure, world, 5, np.random.default_rng(0), 0).state
     assert (np.ptp(state.given[:, 0 if shares is None else 1 :], axis=1) <= 1).all()
     assert shares is None or not state.given[:, 0].any()
 
@@ -483,7 +484,7 @@ def test_tf_lucb_estimates_each_arm_from_its_own_rows_alone() -> None:
     world = random_world(7)
     procedure = TopFeasible(world.problem, 60)
     evidence = drawn(world, [[30, 0, 5], [5, 8, 0], [5, 8, 9]])
-    state = procedure.step(procedure.start(1), evidence, evidence, 0)
+    _, shown = procedure.step(procedure.start(1), evidence, evidence, 0)
     values = world.problem.row_outcomes
     for k in range(3):
         means = []
@@ -491,14 +492,14 @@ def test_tf_lucb_estimates_each_arm_from_its_own_rows_alone() -> None:
             own = [(values[o], evidence.counts[0, r, k, t, o]) for r in range(3) for o in range(len(values))]
             means.append(sum(y * n for y, n in own) / sum(n for _, n in own))
         share = world.problem.shares or ()
-        assert state.outcomes[0, k] == pytest.approx(share[0] * means[0] + share[1] * means[1], rel=1e-12)
-        assert state.gaps[0, 0, k] == pytest.approx(means[0] - means[1], rel=1e-12)
+        assert shown.outcomes[0, k] == pytest.approx(share[0] * means[0] + share[1] * means[1], rel=1e-12)
+        assert shown.gaps[0, 0, k] == pytest.approx(means[0] - means[1], rel=1e-12)
 
 
 def test_tf_lucb_finds_the_even_coin() -> None:
     """Truth: 0.5 and fair, against 0.5625 with a gap of 0.125 > 0.1: 3 000 pulls settle the gap to ± 0.02 or so."""
     coin = load_problem("coin")
-    state, _, _ = replicate(TopFeasible(coin.problem, 6_000), coin.world, 30, np.random.default_rng(0), 0)
+    state = replicate(TopFeasible(coin.problem, 6_000), coin.world, 30, np.random.default_rng(0), 0).state
     assert np.mean(state.answer == 0) > 0.8
 
 
@@ -518,7 +519,7 @@ def test_budgets_under_any_costs(name: str, seed: int) -> None:
         budget = float(costs.min() + budget * rng.random())
     world = random_world(seed, costs=costs.tolist(), budget=budget)
     limit = world.problem.average_cost_budget(pulls)
-    state, spent, made = replicate(make_procedure(name, world.problem, pulls), world, 3, rng, seed)
+    state, _, spent, made = replicate(make_procedure(name, world.problem, pulls), world, 3, rng, seed)
     assert state.finished and (made == pulls).all()
     assert limit is None or (spent <= limit * pulls + 1e-6).all()
 
@@ -533,7 +534,7 @@ def test_a_budget_below_the_cheapest_pull(name: str) -> None:
 @pytest.mark.parametrize("pulls", [1, 2, 3, 5])
 def test_very_few_pulls(name: str, pulls: int) -> None:
     world = random_world(8)
-    state, _, made = replicate(make_procedure(name, world.problem, pulls), world, 4, np.random.default_rng(0), 0)
+    state, _, _, made = replicate(make_procedure(name, world.problem, pulls), world, 4, np.random.default_rng(0), 0)
     assert state.finished and (made == pulls).all()
 
 
@@ -541,11 +542,11 @@ def test_very_few_pulls(name: str, pulls: int) -> None:
 def test_the_same_seed_is_the_same_run(name: str) -> None:
     world = random_world(9, costs=[[0, 0, 0], [1, 1, 1], [1, 1, 1]], budget="1/sqrt(pulls)")
     procedure = make_procedure(name, world.problem, 120)
-    runs = [replicate(procedure, world, 6, np.random.default_rng(1), seed)[0] for seed in (1, 1, 2)]
-    np.testing.assert_array_equal(runs[0].given, runs[1].given)
-    np.testing.assert_array_equal(runs[0].outcomes, runs[1].outcomes)
-    np.testing.assert_array_equal(runs[0].answer, runs[1].answer)
-    assert np.array_equal(runs[0].given, runs[2].given) == (name != "top-two")  # the others draw nothing
+    runs = [replicate(procedure, world, 6, np.random.default_rng(1), seed) for seed in (1, 1, 2)]
+    np.testing.assert_array_equal(runs[0].state.given, runs[1].state.given)
+    np.testing.assert_array_equal(runs[0].info.outcomes, runs[1].info.outcomes)
+    np.testing.assert_array_equal(runs[0].state.answer, runs[1].state.answer)
+    assert np.array_equal(runs[0].state.given, runs[2].state.given) == (name != "top-two")  # the others draw nothing
 
 
 @pytest.mark.parametrize("name", ["mis", "tf-lucb"])
@@ -558,7 +559,7 @@ def test_estimates_turn_with_the_arms_and_the_groups(name: str) -> None:
 
     def closed(problem: Problem, counts: Any) -> Any:
         procedure, told = make_procedure(name, problem, 100), CellEvidence(problem, counts)
-        return procedure.step(procedure.start(1), told, told, 0)
+        return procedure.step(procedure.start(1), told, told, 0)[1]
 
     plain = closed(world.problem, evidence.counts)
     other = closed(turned.problem, evidence.counts[:, :, order])
@@ -608,7 +609,7 @@ def test_errors_fall_with_the_pulls(name: str) -> None:
     world = NetworkWorld(problem, network)
     wrong = []
     for pulls in (20, 2_000):
-        state, _, _ = replicate(make_procedure(name, problem, pulls), world, 40, np.random.default_rng(0), 0)
+        state, _, _, _ = replicate(make_procedure(name, problem, pulls), world, 40, np.random.default_rng(0), 0)
         wrong.append(np.mean(state.answer != 1))
     assert wrong[1] <= 0.05
     assert wrong[1] < wrong[0]

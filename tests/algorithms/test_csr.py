@@ -9,18 +9,22 @@ from __future__ import annotations
 import math
 import tracemalloc
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from fairarm.algorithms import DESCRIPTIONS, Status, Verdict, algorithm, make_procedure
-from fairarm.algorithms.procedure import Procedure, verdict
+from fairarm.algorithms import DESCRIPTIONS, Algorithm, Status, Verdict, algorithm, make_procedure
+from fairarm.algorithms.info import Info
+from fairarm.algorithms.procedure import Procedure
+from fairarm.algorithms.records import plain
 from fairarm.algorithms.state import State
+from fairarm.algorithms.verdict import verdict
 from fairarm.beliefs.evidence import CellEvidence
 from fairarm.core.answer import Code
+from fairarm.core.types import BoolArray
 from fairarm.errors import BudgetError, OptionError, OverlapError
 from fairarm.problem.mechanism import Arm, table
 from fairarm.problem.network import Network
@@ -291,24 +295,44 @@ def spiky_world(seed: int) -> NetworkWorld:
 
 
 @dataclass(frozen=True)
+class Moment:
+    """A run between two phases: its state and what was shown last, looked up in both."""
+
+    state: State[Any]
+    info: Info
+
+    @classmethod
+    def of(cls, run: Algorithm) -> Moment:
+        return cls(run.state, run.info)
+
+    @property
+    def alive(self) -> BoolArray:
+        return self.info.rejected == 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.info if name in {f.name for f in fields(Info)} else self.state, name)
+
+
+@dataclass(frozen=True)
 class Step:
-    before: State
+    before: State[Any]
     counts: np.ndarray
     """(n, R, K, G, O): what the phase's plan brought."""
-    after: State
+    after: Moment
 
 
 def drive(procedure: Procedure, draw: Any, n: int = 1, seed: int = 0) -> Iterator[Step]:
     """All phases of n replicates; ``draw`` makes counts from a plan."""
     state, evidence = procedure.start(n), CellEvidence.empty(procedure.problem, n)
-    stage_began = evidence
+    stage_began, info = evidence, Info.unknown(n, len(procedure.problem.arms))
     while not state.finished:
         counts = draw(state.plan)
         began, evidence = evidence, CellEvidence(procedure.problem, evidence.counts + counts)
-        after = procedure.step(state, evidence.since(began), evidence.since(stage_began), seed)
+        after, shown = procedure.step(state, evidence.since(began), evidence.since(stage_began), seed)
+        info = info.updated(state.running, shown)
         if after.stage != state.stage:
             stage_began = evidence
-        yield Step(state, counts, after)
+        yield Step(state, counts, Moment(after, info))
         state = after
 
 
@@ -333,12 +357,12 @@ def replayed(steps: list[Step], change: Any = lambda counts: counts) -> Any:
     return lambda plan: queue.pop(0)
 
 
-def last(steps: Iterator[Step] | list[Step]) -> State:
+def last(steps: Iterator[Step] | list[Step]) -> Moment:
     return list(steps)[-1].after
 
 
-def judged(name: str, world: NetworkWorld, state: State, replicate: int = 0) -> Verdict:
-    return verdict(make_procedure(name, world.problem, 1000), state, replicate)
+def judged(name: str, world: NetworkWorld, end: Moment, replicate: int = 0) -> Verdict:
+    return verdict(make_procedure(name, world.problem, 1000), end.state, end.info, replicate)
 
 
 def rows_of(problem: Problem, counts: np.ndarray) -> list[Row]:
@@ -373,7 +397,7 @@ def numbers(values: list[float | None]) -> list[float]:
 
 def check_lockstep(
     name: str, world: NetworkWorld, T: int, seed: int, reference: Reference, draw: Any = None, **options: str
-) -> State:
+) -> Moment:
     """Every phase of one run: R, F, estimates, answers, phases and the number of pulls."""
     procedure = make_procedure(name, world.problem, T, **options)
     spent, before_stage = 0, 0
@@ -387,7 +411,7 @@ def check_lockstep(
         assert spent - before_stage == math.floor(reached + 1e-9)
         reference.close(rows_of(world.problem, step.counts[0]))
         after = step.after
-        assert {int(k) for k in np.flatnonzero(after.alive[0])} == reference.R
+        assert {int(k) for k in np.flatnonzero(after.memory.alive[0])} == reference.R
         if reference.tested and reference.stages[reference.stage][2]:
             assert {int(k) for k in np.flatnonzero(after.fair[0])} == reference.F
         np.testing.assert_allclose(after.outcomes[0], numbers(reference.Y), rtol=1e-10, atol=1e-10)
@@ -455,7 +479,9 @@ def test_ask_and_tell_is_the_same_run(name: str, shape: str, outcome_pulls: str)
             np.testing.assert_array_equal(run.ask().counts, step.before.plan[0])
             run.tell(as_batch(world.problem, step.counts[0]), id=str(i))
     assert run.finished
-    assert run.state.to_json() == steps[-1].after.to_json()
+    end = steps[-1].after
+    assert run.state.to_json() == end.state.to_json()
+    assert plain(run.state.memory) == plain(end.memory) and run.info.to_json() == end.info.to_json()
 
 
 @pytest.mark.parametrize("shape", ["chain", "context", "through"])
@@ -475,7 +501,7 @@ def test_rows_kept_one_by_one_say_what_counts_say(name: str, shape: str) -> None
         columns = {**answer.columns, "Y": np.array(values)[answer.columns["Y"]]}
         kept.tell(Batch(answer.arm, answer.regime, columns, answer.count), id=str(kept.phase))
     assert kept.finished
-    check_same(counted.state, kept.state)
+    check_same(Moment.of(counted), Moment.of(kept))
 
 
 def mirrored(world: NetworkWorld) -> NetworkWorld:
@@ -525,7 +551,7 @@ def test_reading_phases_product(name: str) -> None:
     nothing = CellEvidence.empty(world.problem)
     while not state.finished:
         plans.append(int(state.plan.sum()))
-        state = procedure.step(state, nothing, nothing, 0)
+        state, _ = procedure.step(state, nothing, nothing, 0)
     assert len(plans) == stages * each
     assert sum(plans) == T
     harmonic = sum(1 / i for i in range(1, each + 1))
@@ -565,7 +591,7 @@ def test_reading_clip_base_by_hand() -> None:
     evidence = CellEvidence(world.problem, counts)
     for base, outcome in {"2": 10.0, "e": 0.0}.items():
         procedure = make_procedure("sris-v1", world.problem, 100, clip_base=base)
-        after = procedure.step(procedure.start(1), evidence, evidence, 0)
+        _, after = procedure.step(procedure.start(1), evidence, evidence, 0)
         assert after.outcomes[0, 1] == pytest.approx(outcome, rel=1e-9)
 
 
@@ -612,7 +638,7 @@ def test_reading_programme(name: str, programme: str) -> None:
         kind = name.rsplit("-", 1)[0]
         blocks = blocks_of(kind, outcome_blocks, gap_blocks)
         procedure = make_procedure(name, problem, T, programme=programme)
-        shares = procedure.start(1).shares[0]
+        shares = procedure.start(1).memory.shares[0]
         best = programme_value(blocks, problem.cost_array, budget)
         reached = min(float((entries @ shares[regime]).min()) for regime, entries in blocks)
         assert reached == pytest.approx(best, rel=1e-6)
@@ -635,7 +661,7 @@ def test_the_programme_is_solved_for_the_arms_that_are_left(name: str) -> None:
         for step in drive(make_procedure(name, p, T), world_draw(world, seed)):
             kind = name.rsplit("-", 1)[0] if step.before.stage == 0 else "sris"
             blocks = blocks_of(kind, [(0, 1 / M)], [(2, 1 / D[0]), (1, 1 / D[1])])
-            left, shares = np.flatnonzero(step.before.alive[0]), step.before.shares[0]
+            left, shares = np.flatnonzero(step.before.memory.alive[0]), step.before.memory.shares[0]
             reached = min(float((entries[left] @ shares[regime]).min()) for regime, entries in blocks)
             best = programme_value(blocks, p.cost_array, budget, left)
             assert reached == pytest.approx(best, rel=1e-6)
@@ -701,7 +727,7 @@ def test_unknown_options_are_refused() -> None:
 # ---- replicates ----
 
 
-def together_and_apart(name: str, seed: int, n: int = 6) -> Iterator[tuple[State, int, State]]:
+def together_and_apart(name: str, seed: int, n: int = 6) -> Iterator[tuple[Moment, int, Moment]]:
     """n replicates stepped together, and each one's counts told to a run of its own."""
     world = random_world("chain", seed)
     steps = list(drive(make_procedure(name, world.problem, 3000), world_draw(world, seed), n=n))
@@ -712,7 +738,7 @@ def together_and_apart(name: str, seed: int, n: int = 6) -> Iterator[tuple[State
                 np.testing.assert_array_equal(run.ask().counts, step.before.plan[i])
                 run.tell(as_batch(world.problem, step.counts[i]), id=str(j))
         assert run.finished
-        yield steps[-1].after, i, run.state
+        yield steps[-1].after, i, Moment.of(run)
 
 
 @pytest.mark.parametrize("name", SUCCESSIVE)
@@ -749,7 +775,7 @@ def test_uniform_replicates_are_separate_runs() -> None:
         run = algorithm("uniform", world.problem, pulls=300)
         run.tell(as_batch(world.problem, step.counts[i]), id="x")
         assert run.state.answer[0] == step.after.answer[i]
-        np.testing.assert_array_equal(run.state.outcomes[0], step.after.outcomes[i])
+        np.testing.assert_array_equal(run.info.outcomes[0], step.after.outcomes[i])
 
 
 def test_uniform_is_plain_means() -> None:
@@ -777,7 +803,7 @@ def test_uniform_is_plain_means() -> None:
 # ---- symmetries: the same rows under other names, so the allocation does not matter ----
 
 
-def check_same(first: State, second: State, arms: Any = slice(None), swap: bool = False) -> None:
+def check_same(first: Moment, second: Moment, arms: Any = slice(None), swap: bool = False) -> None:
     """``second`` is ``first`` with its arms at ``arms`` and the directions swapped."""
     assert first.closed[0] == second.closed[0]
     order = np.arange(first.alive.shape[1])[arms]
@@ -978,10 +1004,10 @@ def test_a_last_phase_without_pulls_is_undecided_in_v1(name: str) -> None:
     procedure = make_procedure(name, world.problem, 5)
     state, nothing = procedure.start(1), CellEvidence.empty(world.problem)
     while not state.finished:
-        state = procedure.step(state, nothing, nothing, 0)
+        state, shown = procedure.step(state, nothing, nothing, 0)
     assert state.answer[0] == UNDECIDED
-    assert state.alive.all()
-    assert np.isnan(state.outcomes).all()
+    assert state.memory.alive.all()
+    assert np.isnan(shown.outcomes).all()
 
 
 # ---- theorem 2's case ----

@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 from fairarm.algorithms import Algorithm, resume
+from fairarm.algorithms.old_formats import FORMER_NAMES
+from fairarm.algorithms.saved import PARTS
 from fairarm.errors import DataError
 from fairarm.problem.pulls import batch
 
@@ -26,6 +28,9 @@ LAST_DIGITS = 1e-9
 """Sums of products are rounded in another order on another processor, and a run carries that on."""
 
 
+FORMATS = ("schemas-2-3", "schema-4", "schema-5")
+
+
 @cache
 def kept(file: str) -> dict[str, Any]:
     content: dict[str, Any] = json.loads(gzip.decompress((GOLDEN / f"{file}.json.gz").read_bytes()))
@@ -33,10 +38,29 @@ def kept(file: str) -> dict[str, Any]:
 
 
 RUNS = [
-    pytest.param(file, i, id=f"{file}-{run['algorithm']}-{i}")
+    pytest.param(f"{form}/{file}", i, id=f"{form}-{file}-{run['algorithm']}-{i}")
+    for form in FORMATS
     for file in FILES
-    for i, run in enumerate(kept(file)["runs"])
+    for i, run in enumerate(kept(f"{form}/{file}")["runs"])
 ]
+
+
+def parts(document: dict[str, Any]) -> dict[str, Any]:
+    """State, memory and info of today's document."""
+    return {part: document[part] for part in ("state", "memory", "info")}
+
+
+def as_recorded(now: dict[str, Any], then: dict[str, Any]) -> Any:
+    """Today's three parts in the form of those recorded ``then``: up to schema 4 one flat state held them all."""
+    if then.keys() == now.keys():
+        return now
+    memory = {FORMER_NAMES.get(name, name): value for name, value in now["memory"].items()}
+    flat = now["state"] | memory | now["info"]
+    believed = flat.pop("standing")
+    flat["belief"] = believed or then["belief"]
+    assert believed or set(then["belief"]["best"][0]) == {None}
+    assert flat.keys() <= then.keys()
+    return then | flat
 
 
 def same(now: Any, then: Any, at: str = "") -> None:
@@ -66,8 +90,10 @@ def test_a_saved_run_of_an_earlier_version_ends_as_it_did_then(file: str, i: int
     first = resume(problem, json.dumps(run["saved"]))
     second = resume(problem, first.to_json())  # once through today's format
     now = json.loads(first.to_json())
-    for key in ("algorithm", "pulls", "seed", "options", "state", "evidence", "before_phase", "before_stage", "told"):
+    for key in ("algorithm", "pulls", "seed", "options", "evidence", "before_phase", "before_stage", "told"):
         assert now[key] == run["saved"][key], key
+    saved = parts(run["saved"]) if run["saved"]["schema"] >= 5 else run["saved"]["state"]
+    assert as_recorded(parts(now), saved) == saved
     assert now.get("log") == run["saved"].get("log")
     same(stand(first), run["then"])
     for part in run["parts"]:
@@ -76,18 +102,24 @@ def test_a_saved_run_of_an_earlier_version_ends_as_it_did_then(file: str, i: int
         same(stand(first), part["then"])
         assert second.to_json() == first.to_json()
     assert first.finished
-    same(first.state.to_json(), run["final_state"])
+    final = run["final"] if "final" in run else run["final_state"]
+    same(as_recorded(parts(json.loads(first.to_json())), final), final)
     assert first.pulls_made().tolist() == run["pulls_made"]
 
 
-def test_every_algorithm_and_both_formats_are_kept() -> None:
+def test_every_algorithm_is_kept_in_every_format() -> None:
     from fairarm.algorithms import DESCRIPTIONS
 
-    runs = [run for file in FILES for run in kept(file)["runs"]]
-    assert {run["algorithm"] for run in runs} >= set(DESCRIPTIONS)
-    assert {run["saved"]["schema"] for run in runs} == {2, 3}
-    assert sum(not run["parts"] for run in runs) >= 11
-    assert sum(path.stat().st_size for path in GOLDEN.glob("*.gz")) < 300_000
+    schemas = set()
+    for form in FORMATS:
+        runs = [run for file in FILES for run in kept(f"{form}/{file}")["runs"]]
+        assert {run["algorithm"] for run in runs} >= set(DESCRIPTIONS)
+        schemas |= {run["saved"]["schema"] for run in runs}
+        assert sum(not run["parts"] for run in runs) >= 11
+        assert any(run["saved"]["options"].get("confidence") for run in runs)
+        assert len({run["saved"].get("log") is None for run in runs}) == 2
+    assert schemas == set(PARTS)
+    assert sum(path.stat().st_size for path in GOLDEN.rglob("*.gz")) < 600_000
 
 
 @pytest.mark.parametrize("name", ["csr-v1", "csr-v2", "two-stage-v2", "sris-v2", "uniform"])

@@ -17,17 +17,19 @@ from scipy import stats
 
 import oracle
 from fairarm.algorithms import Algorithm, Status, algorithm, make_procedure, resume
-from fairarm.algorithms.certificates import Certified
+from fairarm.algorithms.certificates import Bets, Certified
 from fairarm.algorithms.pool import FIRST_LOOK, PHASES, Pool
-from fairarm.algorithms.procedure import verdict
-from fairarm.algorithms.state import Guarantee, State, Verdict
+from fairarm.algorithms.procedure import Guarantee
+from fairarm.algorithms.state import State
+from fairarm.algorithms.verdict import Verdict, verdict
 from fairarm.beliefs.evidence import CellEvidence
+from fairarm.beliefs.standing import Standing
 from fairarm.catalog.synthetic import synthetic
 from fairarm.core.answer import Code
 from fairarm.core.proof.bets import open_ledger, settle
 from fairarm.core.types import IntArray
 from fairarm.errors import BudgetError, OptionError
-from fairarm.experiments.simulate import replicate
+from fairarm.experiments.simulate import Replicates, replicate
 from fairarm.problem.mechanism import Arm, table
 from fairarm.problem.network import Network
 from fairarm.problem.outcome import Outcome
@@ -96,17 +98,21 @@ def run_pool(
 
 def many(
     problem: Problem, pulls: int, runs: int, theta: tuple[float, ...] = THETA, **options: Any
-) -> tuple[State, IntArray]:
-    procedure = make_procedure("pool", problem, pulls, **options)
-    state, _, made = replicate(procedure, world(problem, theta), runs, np.random.default_rng(7), 3)
-    return state, made
+) -> tuple[State[Bets], IntArray]:
+    ran = together(problem, pulls, runs, theta, **options)
+    return ran.state, ran.pulls
 
 
-def verdicts(problem: Problem, pulls: int, runs: int, **options: Any) -> list[tuple[State, int, Verdict]]:
-    """Replicates with their position and verdict."""
+def together(problem: Problem, pulls: int, runs: int, theta: tuple[float, ...] = THETA, **options: Any) -> Replicates:
     procedure = make_procedure("pool", problem, pulls, **options)
-    state, _ = many(problem, pulls, runs, **options)
-    return [(state, i, verdict(procedure, state, i)) for i in range(runs)]
+    return replicate(procedure, world(problem, theta), runs, np.random.default_rng(7), 3)
+
+
+def verdicts(problem: Problem, pulls: int, runs: int, **options: Any) -> list[tuple[Standing, Verdict]]:
+    """What each replicate believes, and its verdict."""
+    procedure, ran = make_procedure("pool", problem, pulls, **options), together(problem, pulls, runs, **options)
+    assert ran.info.standing is not None
+    return [(ran.info.standing.of(i), verdict(procedure, ran.state, ran.info, i)) for i in range(runs)]
 
 
 class Worlds:
@@ -154,7 +160,7 @@ def test_exactly_the_pulls_and_never_more_cost(costed: tuple[Problem, int], opti
             assert np.all(cost <= budget * made * (1 + 1e-9) + 1e-6)
         fresh = CellEvidence(problem, pulled.draw(state.plan, rng))
         seen = CellEvidence(problem, seen.counts + fresh.counts)
-        state = procedure.step(state, fresh, seen, 0)
+        state, _ = procedure.step(state, fresh, seen, 0)
     assert np.all(seen.pulls() == state.given)
     if options.get("confidence"):
         assert np.all(made <= pulls)
@@ -202,10 +208,11 @@ def test_a_replicate_that_goes_on_is_planned_from_its_own_beliefs() -> None:
     )
     open_ = CellEvidence(problem, world(problem, (0.5, 0.6, 0.6)).draw(one.plan, np.random.default_rng(1)))
     pair = CellEvidence(problem, np.concatenate([settled.counts, open_.counts]))
-    alone = [procedure.step(one, open_, open_, seed) for seed in range(12)]
-    beside = [procedure.step(both, pair, pair, seed) for seed in range(12)]
+    alone = [procedure.step(one, open_, open_, seed)[0] for seed in range(12)]
+    beside = [procedure.step(both, pair, pair, seed)[0] for seed in range(12)]
     assert {tuple(state.answer.tolist()) for state in beside} == {(0, Code.PENDING)}
-    ours, theirs = (np.mean(x, axis=0) for x in ([s.shares[1] for s in beside], [s.shares[0] for s in alone]))
+    plans = [s.plan[1] for s in beside], [s.plan[0] for s in alone]
+    ours, theirs = (np.mean([plan / plan.sum() for plan in found], axis=0) for found in plans)
     assert np.abs(ours - theirs).sum() < 0.2
 
 
@@ -233,8 +240,7 @@ def test_pulls_before_any_row_follow_the_prior() -> None:
     arms = {"dull": [[1.0, 0.0, 0.0], [1.0, 0.0, 0.0]], "other": [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]}
     run = algorithm("pool", chain(arms, tolerance=0.3), pulls=2)
     assert run.phase == 2
-    assert np.isfinite(run.state.shares).all()
-    assert run.state.shares[0, :, 1].sum() > 0.1
+    assert run.ask().counts[:, 1].sum() > 0
 
 
 def test_one_arm_is_answered_by_its_fairness() -> None:
@@ -283,8 +289,8 @@ def test_the_answer_is_the_most_probable_of_those_allowed(gate: float) -> None:
     """From the probabilities in the state, by a loop; tolerance at the gap of two arms, so that the gate matters."""
     found = Counter[str | None]()
     problem = chain(tolerance=abs(truth("good")[1]), shares=None)
-    for state, i, said in verdicts(problem, 40, 60, min_fair_probability=gate):
-        none, best, fair = state.standing.none[i], state.standing.best[i].tolist(), state.standing.fair[i]
+    for standing, said in verdicts(problem, 40, 60, min_fair_probability=gate):
+        none, best, fair = standing.none[0], standing.best[0].tolist(), standing.fair[0]
         votes = {"no fair arm": float(none)}
         for k, name in enumerate(ARMS):
             if fair[k] >= gate:
@@ -339,7 +345,7 @@ def test_loose_setting_needs_few_pulls() -> None:
     best = pulled.truth().best_fair_arm
     wrong = 0
     for chunk in range(4):
-        state, costs, _ = replicate(procedure, pulled, 50, np.random.default_rng([1, chunk]), chunk)
+        state, _, costs, _ = replicate(procedure, pulled, 50, np.random.default_rng([1, chunk]), chunk)
         wrong += int(np.sum(state.answer != best))
         assert np.all(costs <= math.sqrt(150) + 1e-9)
     assert wrong < 0.15 * 200
@@ -373,7 +379,7 @@ def test_each_replicate_is_planned_from_its_own_rows() -> None:
     problem = chain(tolerance=0.5)
     thetas = [THETA if i % 2 else THETA[::-1] for i in range(40)]
     procedure = make_procedure("pool", problem, 120)
-    state, _, _ = replicate(procedure, Worlds(problem, thetas), 40, np.random.default_rng(0), 0)  # type: ignore[arg-type]
+    state, _, _, _ = replicate(procedure, Worlds(problem, thetas), 40, np.random.default_rng(0), 0)  # type: ignore[arg-type]
     best = [world(problem, theta).truth().best_fair_arm for theta in thetas]
     assert set(best) == {0, 1}
     assert np.mean(state.answer == best) > 0.9
@@ -411,10 +417,10 @@ def test_probabilities_are_calibrated_on_truths_drawn_from_a_prior() -> None:
     problem = chain(tolerance=0.1)
     thetas = [tuple(rng.beta(0.5, 0.5, size=3).tolist()) for _ in range(400)]
     procedure = make_procedure("pool", problem, 25, min_fair_probability=0)
-    state, _, _ = replicate(procedure, Worlds(problem, thetas), 400, rng, 0)  # type: ignore[arg-type]
+    state, info, _, _ = replicate(procedure, Worlds(problem, thetas), 400, rng, 0)  # type: ignore[arg-type]
     best = [world(problem, theta).truth().best_fair_arm for theta in thetas]
     right = state.answer == [Code.NONE if k is None else k for k in best]
-    p = np.array([verdict(procedure, state, i).probability for i in range(400)])
+    p = np.array([verdict(procedure, state, info, i).probability for i in range(400)])
     score = (np.sum(right) - p.sum()) / math.sqrt(np.sum(p * (1 - p)))
     assert abs(score) < 4, (np.mean(right), p.mean())
     assert 0.5 < p.mean() < 0.98
@@ -438,7 +444,7 @@ def test_reasons_where_little_is_known() -> None:
     """ "good" has the higher outcome, and is fair as likely as not: no reason but that."""
     unsure = 0
     problem = chain(tolerance=abs(truth("good")[1]), shares=None)
-    for _, _, said in verdicts(problem, 30, 40, min_fair_probability=0.9):
+    for _, said in verdicts(problem, 30, 40, min_fair_probability=0.9):
         even, good = said.arms[:2]
         if said.arm == "even" and 0.2 < good.fair_probability < 0.9 and good.outcome > even.outcome:
             assert good.reason.startswith("not known well enough: ")
@@ -544,11 +550,11 @@ def test_a_certified_run_resumed_after_every_phase_is_the_same(options: dict[str
         steady.tell(batch, id=str(part))
         fickle.tell(batch, id=str(part))
         fickle = resume(problem, fickle.to_json())
-        assert np.array_equal(steady.state.log_gap, fickle.state.log_gap)
-        assert np.array_equal(steady.state.log_pair, fickle.state.log_pair)
+        assert np.array_equal(steady.state.memory.wealth_gap, fickle.state.memory.wealth_gap)
+        assert np.array_equal(steady.state.memory.wealth_pair, fickle.state.memory.wealth_pair)
     assert part > 5
-    assert np.any(steady.state.log_gap != 0)
-    assert np.any(steady.state.log_pair != 0)
+    assert np.any(steady.state.memory.wealth_gap != 0)
+    assert np.any(steady.state.memory.wealth_pair != 0)
     assert steady.to_json() == fickle.to_json()
     assert steady.verdict() == fickle.verdict()
 
@@ -583,8 +589,8 @@ def test_wealth_is_that_of_the_phases_bet_one_by_one(seed: int | None) -> None:
         ledger = settle(certified.rule, ledger, rows, n, y, natural)
         run.tell(batch, id=str(part))
     assert part > 3
-    np.testing.assert_allclose(run.state.log_gap, ledger.log_gap, rtol=1e-7, atol=1e-9)
-    np.testing.assert_allclose(run.state.log_pair, ledger.log_pair, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(run.state.memory.wealth_gap, ledger.log_gap, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(run.state.memory.wealth_pair, ledger.log_pair, rtol=1e-7, atol=1e-9)
     assert np.any(ledger.log_gap != 0)
 
 

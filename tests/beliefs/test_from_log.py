@@ -17,6 +17,7 @@ from test_pool import ARMS, EASY, chain, truth, world
 from fairarm.algorithms import DESCRIPTIONS, Algorithm, Status, algorithm, make_procedure, pool, resume
 from fairarm.algorithms.certificates import Certified
 from fairarm.algorithms.pool import FIRST_LOOK, PHASES, Pool, PoolOptions
+from fairarm.algorithms.records import plain
 from fairarm.beliefs.evidence import CellEvidence, RowEvidence
 from fairarm.beliefs.from_log import GROWTH, growing_parts, log_evidence
 from fairarm.core.answer import Code
@@ -90,8 +91,8 @@ def test_pool_goes_on_as_if_the_log_had_been_told_as_its_first_phase(kind: str, 
         rows = source.pull(warm.ask(), np.random.default_rng([seed, part]))
         for run in (warm, by_hand):
             run.tell(rows, id=str(part))
-        np.testing.assert_allclose(warm.state.outcomes, by_hand.state.outcomes, rtol=rtol)
-        np.testing.assert_allclose(warm.state.gaps, by_hand.state.gaps, rtol=rtol, atol=rtol)
+        np.testing.assert_allclose(warm.info.outcomes, by_hand.info.outcomes, rtol=rtol)
+        np.testing.assert_allclose(warm.info.gaps, by_hand.info.gaps, rtol=rtol, atol=rtol)
     assert warm.finished
     assert warm.pulls_made().sum() == 120 - first
     np.testing.assert_array_equal(by_hand.pulls_made() - warm.pulls_made(), [[150, *[0] * (len(problem.arms) - 1)], *[[0] * len(problem.arms)] * 2])  # fmt: skip
@@ -118,8 +119,8 @@ def test_others_estimate_as_if_the_log_had_come_with_the_first_phase(name: str, 
         warm.tell(rows, id=str(part))
         by_hand.tell(told, id=str(part))
         rtol = 0 if problem.finite else 1e-12
-        np.testing.assert_allclose(warm.state.outcomes, by_hand.state.outcomes, rtol=rtol)
-        np.testing.assert_allclose(warm.state.gaps, by_hand.state.gaps, rtol=rtol, atol=rtol)
+        np.testing.assert_allclose(warm.info.outcomes, by_hand.info.outcomes, rtol=rtol)
+        np.testing.assert_allclose(warm.info.gaps, by_hand.info.gaps, rtol=rtol, atol=rtol)
     assert by_hand.finished
     assert warm.verdict().arm == by_hand.verdict().arm
     assert warm.log_rows == 21 * len(problem.arms)
@@ -173,12 +174,13 @@ def test_together_and_one_by_one_are_the_same(name: str, options: dict[str, Any]
     evidence, recorded = log_evidence(problem, log), Recorded(source)
     assert isinstance(evidence, CellEvidence)
     procedure = make_procedure(name, problem, 70, **options)
-    state, costs, made = replicate(procedure, recorded, 1, np.random.default_rng(2), 6, evidence)
+    state, info, costs, made = replicate(procedure, recorded, 1, np.random.default_rng(2), 6, evidence)
     for part, counts in enumerate(recorded.drawn):
         if counts.any():
             run.tell(as_batch(problem, counts[0]), id=str(part))
     assert run.finished
     assert json.dumps(run.state.to_json()) == json.dumps(state.to_json())
+    assert plain(run.state.memory) == plain(state.memory) and run.info.to_json() == info.to_json()
     assert made.tolist() == [run.pulls_made().sum()]
     assert costs[0] == pytest.approx((run.pulls_made() * problem.cost_array).sum())
 
@@ -289,7 +291,7 @@ class Logs:
 def errors(source: Any, pulls: int, n: int, log: CellEvidence | None, **options: Any) -> tuple[IntArray, IntArray]:
     """Wrong answers and pulls of n runs."""
     procedure = make_procedure("pool", source.problem, pulls, **options)
-    state, _, made = replicate(procedure, source, n, np.random.default_rng(8), 3, log)
+    state, _, _, made = replicate(procedure, source, n, np.random.default_rng(8), 3, log)
     return state.answer != source.truth().best_fair_arm, made
 
 
@@ -339,7 +341,7 @@ def test_certified_answers_keep_their_error_bound_with_a_log() -> None:
     problem = chain({"good": ARMS["good"]}, tolerance=abs(truth("good")[1]))
     source, n = world(problem), 400
     procedure = make_procedure("pool", problem, 100, confidence=0.5)
-    state, _, made = replicate(procedure, source, n, np.random.default_rng(4), 1, Logs(source, n, 3000).evidence)
+    state, _, _, made = replicate(procedure, source, n, np.random.default_rng(4), 1, Logs(source, n, 3000).evidence)
     assert np.mean((made == 0) & (state.answer == 0)) > 0.02
     assert np.mean(state.answer == 0) < 0.575
 
@@ -391,8 +393,8 @@ def test_wealth_is_that_of_the_parts_and_then_of_the_phases(kind: str) -> None:
     assert evidence is not None
     for part, _ in growing_parts(evidence):
         ledger = settle(certified.rule, ledger, *_sums(problem, certified, lines(part)))
-    np.testing.assert_allclose(run.state.log_gap, ledger.log_gap, rtol=1e-7, atol=1e-9)
-    np.testing.assert_allclose(run.state.log_pair, ledger.log_pair, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(run.state.memory.wealth_gap, ledger.log_gap, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(run.state.memory.wealth_pair, ledger.log_pair, rtol=1e-7, atol=1e-9)
     assert np.any(ledger.log_gap != 0)
     for part in itertools.count():
         if run.finished:
@@ -401,7 +403,7 @@ def test_wealth_is_that_of_the_parts_and_then_of_the_phases(kind: str) -> None:
         ledger = settle(certified.rule, ledger, *_sums(problem, certified, list(_as_lines(problem, rows))))
         run.tell(rows, id=str(part))
     assert part > 1
-    np.testing.assert_allclose(run.state.log_gap, ledger.log_gap, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(run.state.memory.wealth_gap, ledger.log_gap, rtol=1e-7, atol=1e-9)
 
 
 Line = tuple[int, int, int, int, float, int]
@@ -567,10 +569,10 @@ def test_pool_without_a_pull_answers_from_the_log() -> None:
     """Used to plan: the mode of the posterior, named only if fair enough; with a confidence, undecided if not sure."""
     source = world(chain())
     evidence = Logs(source, 3, 400).evidence
-    state, costs, made = replicate(Pool(source.problem, 0), source, 3, np.random.default_rng(0), 0, evidence)
+    state, _, costs, made = replicate(Pool(source.problem, 0), source, 3, np.random.default_rng(0), 0, evidence)
     assert state.answer.tolist() == [1, 1, 1]
     assert made.sum() == 0 and costs.sum() == 0
     assert state.closed.tolist() == [0, 0, 0]
     unsure = Pool(source.problem, 0, PoolOptions(confidence=0.9999999, stop="certified"))
-    state, _, _ = replicate(unsure, source, 3, np.random.default_rng(0), 0, Logs(source, 3, 5).evidence)
+    state, _, _, _ = replicate(unsure, source, 3, np.random.default_rng(0), 0, Logs(source, 3, 5).evidence)
     assert state.answer.tolist() == [Code.UNDECIDED] * 3

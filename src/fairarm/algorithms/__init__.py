@@ -3,9 +3,10 @@
 from fairarm.algorithms.best_mixture import BestMixture, MixtureReport
 from fairarm.algorithms.csr import Readings
 from fairarm.algorithms.pool import PoolOptions
+from fairarm.algorithms.procedure import Guarantee
 from fairarm.algorithms.registry import DEFAULT, DESCRIPTIONS, algorithm, make_procedure, options_of, resume
 from fairarm.algorithms.run import Algorithm
-from fairarm.algorithms.state import ArmReport, Guarantee, Verdict
+from fairarm.algorithms.verdict import ArmReport, Verdict
 from fairarm.problem.answer import Answer, Status
 
 __all__ = [

@@ -9,13 +9,40 @@ import numpy as np
 from fairarm.beliefs.evidence import Evidence
 from fairarm.beliefs.standing import Proof
 from fairarm.core.proof.bets import Ledger, Rule, certificate, open_ledger, settle
-from fairarm.core.types import FloatArray, IntArray
+from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import OptionError
 from fairarm.problem.problem import Problem
 from fairarm.problem.shared_cells import SharedCells
 
 MOST_CLAIMS = 16_000_000
 """About pairs of arms, over all runs that are computed together. A phase takes some 50 bytes for each: 0.8 GB."""
+
+
+@dataclass(frozen=True)
+class Bets:
+    """The memory of a certified run: the log wealth of its bets. Empty in runs that place none."""
+
+    wealth_gap: FloatArray
+    """Of those about gaps, (n, 3, K)."""
+    wealth_pair: FloatArray
+    """Of those about pairs of arms, (n, P, K, K)."""
+
+    @classmethod
+    def none(cls, n: int) -> Bets:
+        """Of n replicates that place none."""
+        return cls(np.zeros((n, 0)), np.zeros((n, 0)))
+
+    def of_replicates(self, which: BoolArray) -> Bets:
+        """These replicates' own."""
+        return Bets(self.wealth_gap[which], self.wealth_pair[which])
+
+    def updated(self, which: BoolArray, fresh: Bets) -> Bets:
+        """With the replicates ``which`` replaced, in order, by those of ``fresh``."""
+        if which.all():
+            return fresh
+        gap, pair = self.wealth_gap.copy(), self.wealth_pair.copy()
+        gap[which], pair[which] = fresh.wealth_gap, fresh.wealth_pair
+        return Bets(gap, pair)
 
 
 @dataclass(frozen=True)
@@ -48,8 +75,8 @@ class Certified:
             law = cells.law_of_cells(cells.law[None])[0]
         return cls(cells, Rule(law, problem.scaled_tolerance, delta, shares, context))
 
-    def start(self, n: int) -> tuple[FloatArray, FloatArray]:
-        """The log wealth of the bets about gaps (n, 3, K) and about pairs of arms (n, P, K, K) before the first row."""
+    def start(self, n: int) -> Bets:
+        """Before the first row."""
         arms, ends = len(self.rule.law), 2 if self.rule.shares is None else 1
         if (claims := n * ends * arms**2) > MOST_CLAIMS:
             raise OptionError(
@@ -57,20 +84,18 @@ class Certified:
                 f"most {50e-9 * MOST_CLAIMS:.1f} are taken. Use fewer runs or fewer arms, or stop=bayes-stop."
             )
         ledger = open_ledger(self.rule, n)
-        return ledger.log_gap, ledger.log_pair
+        return Bets(ledger.log_gap, ledger.log_pair)
 
-    def after(
-        self, in_phase: Evidence, in_stage: Evidence, log_gap: FloatArray, log_pair: FloatArray
-    ) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
-        """The wealth after a phase, the proved answer (N,), UNDECIDED where there is none, and each arm's Proof (N, K)."""
+    def after(self, in_phase: Evidence, in_stage: Evidence, bets: Bets) -> tuple[Bets, IntArray, IntArray]:
+        """The bets after a phase, the proved answer (N,), UNDECIDED where there is none, and each arm's Proof (N, K)."""
         fresh, seen = in_phase.summary(self.cells), in_stage.summary(self.cells)
         before = Ledger(
             n=(seen.rows - fresh.rows).astype(np.float64),
             y=seen.sums - fresh.sums,
             rows=(seen.by_arm - fresh.by_arm).astype(np.float64),
             natural=(seen.natural - fresh.natural).astype(np.float64),
-            log_gap=log_gap,
-            log_pair=log_pair,
+            log_gap=bets.wealth_gap,
+            log_pair=bets.wealth_pair,
         )
         by_arm, rows, natural = (part.astype(np.float64) for part in (fresh.by_arm, fresh.rows, fresh.natural))
         ledger = settle(self.rule, before, by_arm, rows, fresh.sums, natural)
@@ -78,4 +103,4 @@ class Certified:
         side = np.where(found.high, Proof.UNFAIR_TO_SECOND, np.where(found.low, Proof.UNFAIR_TO_FIRST, Proof.UNFAIR))
         proof = np.where(found.fair, Proof.FAIR, np.where(found.unfair, side, Proof.NOTHING))
         beaten = np.where(found.fair, Proof.WORSE, np.where(found.unfair, side, Proof.UNFAIR_OR_WORSE))
-        return ledger.log_gap, ledger.log_pair, found.answer, np.where(found.beaten, beaten, proof)
+        return Bets(ledger.log_gap, ledger.log_pair), found.answer, np.where(found.beaten, beaten, proof)

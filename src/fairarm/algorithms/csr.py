@@ -7,14 +7,15 @@ V1 estimates from the phase's own pulls, V2 from all pulls of the stage so far.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 
+from fairarm.algorithms.info import Info, Reason
 from fairarm.algorithms.procedure import BaseProcedure
-from fairarm.algorithms.state import Reason, State
+from fairarm.algorithms.state import State
 from fairarm.beliefs.evidence import Evidence
 from fairarm.core.answer import Code
 from fairarm.core.design.rounding import round_pulls
@@ -22,7 +23,7 @@ from fairarm.core.paper.allocation import Allocation, Leakage, allocate, require
 from fairarm.core.paper.estimators import ClipBase, dropped_mean
 from fairarm.core.paper.rejection import highest, safely_fair, surely_unfair, surely_worse
 from fairarm.core.paper.schedule import PhaseReading, phase_count, phase_lengths
-from fairarm.core.types import BoolArray, FloatArray
+from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import OptionError
 from fairarm.problem.problem import Problem
 
@@ -50,6 +51,48 @@ class Stage:
     pulls: int
     outcome: bool
     gap: bool
+
+
+@dataclass(frozen=True)
+class Rejections:
+    """The memory: who is left and why others are not, the last estimates, and the allocation in force. Leading axis n."""
+
+    alive: BoolArray
+    """R, (n, K)."""
+    fair: BoolArray
+    """F as of the last phase that tested, (n, K)."""
+    outcomes: FloatArray
+    """Last Ŷ of each arm, (n, K); nan where undefined."""
+    gaps: FloatArray
+    """Last ζ̂^{s,s'} and ζ̂^{s',s}, (n, 2, K)."""
+    rejected: IntArray
+    """(n, K): the phase in which the arm was rejected, 0 if it was not."""
+    reason: IntArray
+    """(n, K): a Reason."""
+    shares: FloatArray
+    """The allocation in force, (n, R, K)."""
+    target: FloatArray
+    """C_u, the running sum of shares times phase lengths of this stage, (n, R, K)."""
+
+    @classmethod
+    def none(cls, n: int, regimes: int, arms: int) -> Rejections:
+        """Before the first phase."""
+        return cls(
+            alive=np.ones((n, arms), dtype=np.bool_),
+            fair=np.zeros((n, arms), dtype=np.bool_),
+            outcomes=np.full((n, arms), np.nan),
+            gaps=np.full((n, 2, arms), np.nan),
+            rejected=np.zeros((n, arms), dtype=np.int64),
+            reason=np.zeros((n, arms), dtype=np.int64),
+            shares=np.zeros((n, regimes, arms)),
+            target=np.zeros((n, regimes, arms)),
+        )
+
+    def info(self, which: BoolArray) -> Info:
+        """What is shown of these replicates."""
+        return Info(
+            self.outcomes[which], self.gaps[which], self.fair[which], self.rejected[which], self.reason[which], None
+        )
 
 
 @dataclass(frozen=True)
@@ -124,49 +167,52 @@ class SuccessiveRejection(BaseProcedure):
         costs[1:] = costs[1:] if stage.gap else np.inf
         return costs
 
-    def start(self, n: int) -> State:
-        return self._planned(
-            State.fresh(n, len(self.problem.regimes), len(self.problem.arms)), changed=np.ones(n, np.bool_)
-        )
+    def start(self, n: int) -> State[Rejections]:
+        memory = Rejections.none(n, len(self.problem.regimes), len(self.problem.arms))
+        return self._planned(self.fresh(n, memory), changed=np.ones(n, np.bool_))
 
-    def _planned(self, state: State, changed: BoolArray) -> State:
+    def _planned(self, state: State[Rejections], changed: BoolArray) -> State[Rejections]:
         """The next phase's plan for every replicate still running; the programme is solved anew where R changed."""
-        stage = self.stages[state.stage]
+        stage, memory = self.stages[state.stage], state.memory
         lengths = self._lengths[state.stage]
         last = state.phase + 1 == len(lengths)
         reached = float(stage.pulls) if last else float(lengths[: state.phase + 1].sum())
-        shares, target, given = state.shares.copy(), state.target.copy(), state.given.copy()
+        shares, target, given = memory.shares.copy(), memory.target.copy(), state.given.copy()
         budget, costs = self.problem.average_cost_budget(self.pulls), self._costs(stage)
         for i in np.flatnonzero(state.running):
             if changed[i]:
-                shares[i] = self._allocation(state.stage, state.alive[i]).shares
+                shares[i] = self._allocation(state.stage, memory.alive[i]).shares
             target[i] += shares[i] * lengths[state.phase]
             given[i] = round_pulls(target[i], given[i], costs, budget, reached)
-        return state.but(phase=state.phase + 1, shares=shares, target=target, given=given, plan=given - state.given)
+        memory = replace(memory, shares=shares, target=target)
+        return state.but(phase=state.phase + 1, given=given, plan=given - state.given, memory=memory)
 
     # ---- closing a phase ----
 
-    def step(self, state: State, in_phase: Evidence, in_stage: Evidence, seed: int) -> State:
-        stage = self.stages[state.stage]
-        state = self._estimated(state, stage, in_stage if self.pooled else in_phase)
-        before = state.alive
-        state, ended = self._rejected(state, stage)
+    def step(
+        self, state: State[Rejections], in_phase: Evidence, in_stage: Evidence, seed: int
+    ) -> tuple[State[Rejections], Info]:
+        stage, running, before = self.stages[state.stage], state.running, state.memory.alive
+        state = state.but(memory=self._estimated(state, stage, in_stage if self.pooled else in_phase))
+        state, ended = self._rejected(state.but(closed=state.closed + running), stage)
         over = state.phase == self.phases(state.stage)
-        ended |= state.running if over else False
-        state = self._concluded(state, stage, ended, seed) if self._is_last(state) else self._screened(state)
-        state = state.but(running=state.running & ~ended & (state.answer == Code.PENDING))
+        ended |= running if over else False
+        answer = self._concluded(state, stage, ended, seed) if self._is_last(state) else self._screened(state)
+        state = state.but(answer=answer, running=running & ~ended & (answer == Code.PENDING))
+        info = state.memory.info(running)
         if state.running.any():
-            return self._planned(state, np.any(before != state.alive, axis=1))
-        return self._next_stage(state)
+            return self._planned(state, np.any(before != state.memory.alive, axis=1)), info
+        return self._next_stage(state), info
 
-    def _is_last(self, state: State) -> bool:
+    def _is_last(self, state: State[Rejections]) -> bool:
         return state.stage == len(self.stages) - 1
 
-    def _estimated(self, state: State, stage: Stage, evidence: Evidence) -> State:
+    def _estimated(self, state: State[Rejections], stage: Stage, evidence: Evidence) -> Rejections:
         """Ŷ and both ζ̂ of the arms still in R of running replicates; others keep their last estimate."""
         tables, pulls, base = self.problem.tables, evidence.pulls(), self.readings.clip_base
-        outcomes, gaps = state.outcomes.copy(), state.gaps.copy()
-        fresh = state.alive & state.running[:, None]
+        memory = state.memory
+        outcomes, gaps = memory.outcomes.copy(), memory.gaps.copy()
+        fresh = memory.alive & state.running[:, None]
         if stage.outcome:
             natural = self.readings.outcome_pulls == "natural"
             terms = evidence.outcome_terms((0,) if natural else tuple(range(pulls.shape[1])))
@@ -177,68 +223,67 @@ class SuccessiveRejection(BaseProcedure):
                 terms = evidence.gap_terms(direction)
                 found = dropped_mean(terms, pulls[:, regime], tables.D[direction], state.phase, base)
                 gaps[:, direction] = np.where(fresh, found, gaps[:, direction])
-        return state.but(outcomes=outcomes, gaps=gaps)
+        return replace(memory, outcomes=outcomes, gaps=gaps)
 
-    def _rejected(self, state: State, stage: Stage) -> tuple[State, BoolArray]:
+    def _rejected(self, state: State[Rejections], stage: Stage) -> tuple[State[Rejections], BoolArray]:
         """F and R after this phase, and which replicates end early because one arm is left (not if K is 1)."""
-        E, phase = self.problem.scaled_tolerance, state.phase
+        E, phase, memory = self.problem.scaled_tolerance, state.phase, state.memory
+        alive, running = memory.alive, state.running
         single = len(self.problem.arms) == 1 and stage.gap
-        alone = state.running & (state.alive.sum(axis=1) == 1) & (not single)
-        fair = state.alive & safely_fair(state.gaps, phase, E) if stage.gap else state.alive
-        ready = state.running & ~alone & (fair.any(axis=1) | (not stage.outcome))
-        worse = surely_worse(state.outcomes, fair, phase) if stage.outcome else np.False_
-        unfair = surely_unfair(state.gaps, phase, E) if stage.gap else np.False_
-        out = state.alive & (worse | unfair) & ready[:, None]
+        alone = running & (alive.sum(axis=1) == 1) & (not single)
+        fair = alive & safely_fair(memory.gaps, phase, E) if stage.gap else alive
+        ready = running & ~alone & (fair.any(axis=1) | (not stage.outcome))
+        worse = surely_worse(memory.outcomes, fair, phase) if stage.outcome else np.False_
+        unfair = surely_unfair(memory.gaps, phase, E) if stage.gap else np.False_
+        out = alive & (worse | unfair) & ready[:, None]
         reason = np.where(unfair, Reason.UNFAIR, Reason.WORSE)
-        return (
-            state.but(
-                alive=state.alive & ~out,
-                fair=np.where(state.running[:, None], fair, state.fair) if stage.gap else state.fair,
-                closed=state.closed + state.running,
-                rejected=np.where(out, state.closed[:, None] + 1, state.rejected),
-                reason=np.where(out, reason, state.reason),
-            ),
-            alone,
+        memory = replace(
+            memory,
+            alive=alive & ~out,
+            fair=np.where(running[:, None], fair, memory.fair) if stage.gap else memory.fair,
+            rejected=np.where(out, state.closed[:, None], memory.rejected),
+            reason=np.where(out, reason, memory.reason),
         )
+        return state.but(memory=memory), alone
 
-    def _screened(self, state: State) -> State:
+    def _screened(self, state: State[Rejections]) -> IntArray:
         """After a phase of a stage that only screens: no arm left means no fair arm."""
-        empty = state.running & ~state.alive.any(axis=1)
-        return state.but(answer=np.where(empty, Code.NONE, state.answer))
+        empty = state.running & ~state.memory.alive.any(axis=1)
+        return np.where(empty, Code.NONE, state.answer)
 
-    def _concluded(self, state: State, stage: Stage, ended: BoolArray, seed: int) -> State:
-        """The answers of the replicates that end with this phase."""
+    def _concluded(self, state: State[Rejections], stage: Stage, ended: BoolArray, seed: int) -> IntArray:
+        """The answers, with those of the replicates that end with this phase."""
         answer = state.answer.copy()
         for i in np.flatnonzero(ended):
             answer[i] = self._answer(state, stage, int(i), seed)
-        return state.but(answer=answer)
+        return answer
 
-    def _answer(self, state: State, stage: Stage, i: int, seed: int) -> int:
-        alive = np.flatnonzero(state.alive[i])
+    def _answer(self, state: State[Rejections], stage: Stage, i: int, seed: int) -> int:
+        memory = state.memory
+        alive = np.flatnonzero(memory.alive[i])
         if len(self.problem.arms) == 1 and stage.gap:
-            undefined = np.isnan(state.gaps[i]).any()
-            return 0 if state.fair[i, 0] else int(Code.UNDECIDED if undefined else Code.NONE)
+            undefined = np.isnan(memory.gaps[i]).any()
+            return 0 if memory.fair[i, 0] else int(Code.UNDECIDED if undefined else Code.NONE)
         if len(alive) == 1:
             return int(alive[0])
-        candidates = state.fair[i] & state.alive[i] if stage.gap else state.alive[i]
+        candidates = memory.fair[i] & memory.alive[i] if stage.gap else memory.alive[i]
         if not candidates.any():
-            blind = np.isnan(state.gaps[i][:, alive]).any(axis=0).all()
+            blind = np.isnan(memory.gaps[i][:, alive]).any(axis=0).all()
             return int(Code.UNDECIDED if blind else Code.NONE)
         if not stage.gap and self.readings.final_arm == "random":
             return int(np.random.default_rng([seed, int(state.closed[i]), i]).choice(alive))
-        if np.isneginf(highest(state.outcomes[i], candidates)):
+        if np.isneginf(highest(memory.outcomes[i], candidates)):
             return int(Code.UNDECIDED)
-        return int(np.nanargmax(np.where(candidates, state.outcomes[i], -np.inf)))
+        return int(np.nanargmax(np.where(candidates, memory.outcomes[i], -np.inf)))
 
-    def _next_stage(self, state: State) -> State:
+    def _next_stage(self, state: State[Rejections]) -> State[Rejections]:
         """Every replicate has left this stage: the survivors start the next one, with a ledger of its own."""
         pending = state.answer == Code.PENDING
         empty = np.zeros_like(state.plan)
         if not pending.any():
             return state.but(running=pending, plan=empty)
-        fresh = state.but(
-            stage=state.stage + 1, phase=0, running=pending, target=np.zeros_like(state.target), given=empty, plan=empty
-        )
+        memory = replace(state.memory, target=np.zeros_like(state.memory.target))
+        fresh = state.but(stage=state.stage + 1, phase=0, running=pending, given=empty, plan=empty, memory=memory)
         return self._planned(fresh, pending)
 
 

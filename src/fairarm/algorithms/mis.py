@@ -13,12 +13,12 @@ Nothing is rejected before the end: CSR's rule on these estimates made no differ
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from fairarm.algorithms.csr import Stage, SuccessiveRejection
+from fairarm.algorithms.csr import Rejections, Stage, SuccessiveRejection
 from fairarm.algorithms.state import State
 from fairarm.beliefs.evidence import Evidence
 from fairarm.core.answer import Code
@@ -77,22 +77,24 @@ class BalanceHeuristic(SuccessiveRejection):
     def options(self) -> dict[str, Any]:
         return {}
 
-    def _estimated(self, state: State, stage: Stage, evidence: Evidence) -> State:
+    def _estimated(self, state: State[Rejections], stage: Stage, evidence: Evidence) -> Rejections:
         means = balanced_means(evidence)
         outcomes = (means * group_shares(evidence)[:, None]).sum(axis=2)
         which = state.running[:, None]
-        return state.but(
-            outcomes=np.where(which, outcomes, state.outcomes),
-            gaps=np.where(which[:, None], both_directions(gap_of(means)), state.gaps),
+        return replace(
+            state.memory,
+            outcomes=np.where(which, outcomes, state.memory.outcomes),
+            gaps=np.where(which[:, None], both_directions(gap_of(means)), state.memory.gaps),
         )
 
-    def _rejected(self, state: State, stage: Stage) -> tuple[State, BoolArray]:
+    def _rejected(self, state: State[Rejections], stage: Stage) -> tuple[State[Rejections], BoolArray]:
         """No arm leaves R and no replicate ends early; F holds the arms whose estimated gap is below the tolerance."""
-        fair = np.all(is_fair(state.gaps, self.problem.scaled_tolerance), axis=1)
-        return state.but(fair=fair, closed=state.closed + state.running), np.zeros_like(state.running)
+        fair = np.all(is_fair(state.memory.gaps, self.problem.scaled_tolerance), axis=1)
+        return state.but(memory=replace(state.memory, fair=fair)), np.zeros_like(state.running)
 
-    def _answer(self, state: State, stage: Stage, i: int, seed: int) -> int:
-        best = int(best_fair(state.outcomes[i], state.fair[i]))
+    def _answer(self, state: State[Rejections], stage: Stage, i: int, seed: int) -> int:
+        memory = state.memory
+        best = int(best_fair(memory.outcomes[i], memory.fair[i]))
         if best == Code.NONE:
-            return int(Code.UNDECIDED if np.isnan(state.gaps[i]).all() else Code.NONE)
+            return int(Code.UNDECIDED if np.isnan(memory.gaps[i]).all() else Code.NONE)
         return best

@@ -19,9 +19,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fairarm.algorithms.certificates import Certified
-from fairarm.algorithms.procedure import BaseProcedure
-from fairarm.algorithms.state import Guarantee, State
+from fairarm.algorithms.certificates import Bets, Certified
+from fairarm.algorithms.info import Info
+from fairarm.algorithms.procedure import BaseProcedure, Guarantee
+from fairarm.algorithms.state import Memory, State
 from fairarm.beliefs.beliefs import PlanningBeliefs, believe
 from fairarm.beliefs.evidence import Evidence, RunEvidence
 from fairarm.beliefs.from_log import growing_parts
@@ -29,7 +30,6 @@ from fairarm.beliefs.planning import planned_pulls
 from fairarm.beliefs.standing import Standing, standing_of
 from fairarm.core.answer import Code
 from fairarm.core.design.rounding import round_pulls
-from fairarm.core.fairness import both_directions
 from fairarm.core.paper.allocation import require_affordable
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import OptionError
@@ -101,9 +101,10 @@ class Pool(BaseProcedure):
 
     # ---- planning ----
 
-    def start(self, n: int) -> State:
+    def start(self, n: int) -> State[Bets]:
         """Natural pulls of the cheapest arms, the same number of each: about half of all, or as many as the first look takes."""
-        state = State.fresh(n, len(self.problem.regimes), len(self.problem.arms))
+        certified = self.guarantee == Guarantee.CERTIFIED
+        state = self.fresh(n, self._certified.start(n) if certified else Bets.none(n))
         half = (self.pulls - math.isqrt(self.pulls)) // 2
         first = half if self.confidence is None else min(self.pulls, FIRST_LOOK)
         costs = self.problem.cost_array
@@ -112,10 +113,7 @@ class Pool(BaseProcedure):
         target[0] = first * cheapest / cheapest.sum()
         plan = round_pulls(target, state.given[0], costs, self._budget, float(first))
         everyone = np.broadcast_to(plan, state.plan.shape).copy()
-        if self.guarantee == Guarantee.CERTIFIED:
-            log_gap, log_pair = self._certified.start(n)
-            state = state.but(log_gap=log_gap, log_pair=log_pair)
-        return state.but(phase=1, given=everyone, plan=everyone, target=everyone.astype(np.float64))
+        return state.but(phase=1, given=everyone, plan=everyone)
 
     def _next_total(self, made: int, phase: int) -> int:
         """Pulls in all after the next phase."""
@@ -123,7 +121,9 @@ class Pool(BaseProcedure):
             return min(self.pulls, max(FIRST_LOOK, made + 1, math.ceil(made * self.growth)))
         return made + math.ceil((self.pulls - made) / (PHASES + 1 - phase))
 
-    def _planned(self, state: State, beliefs: PlanningBeliefs, outcomes: FloatArray, gaps: FloatArray) -> State:
+    def _planned(
+        self, state: State[Bets], beliefs: PlanningBeliefs, outcomes: FloatArray, gaps: FloatArray
+    ) -> State[Bets]:
         """The next phase of the running replicates, whose beliefs and drawn truths (N, D, K) are given."""
         running = np.flatnonzero(state.running)
         made = state.given[running].sum(axis=(1, 2))
@@ -140,36 +140,34 @@ class Pool(BaseProcedure):
         if budget is not None:
             average = (budget * (made + ahead) - spent) / np.maximum(ahead, 1)
         x = planned_pulls(self.problem, basis, outcomes, gaps, ahead.astype(np.float64), average)
-        given, target, shares = state.given.copy(), state.target.copy(), state.shares.copy()
+        given = state.given.copy()
         for i, replicate in enumerate(running):
             total = self._next_total(int(made[i]), state.phase)
             part = (total - int(made[i])) / max(int(ahead[i]), 1)
-            target[replicate] = given[replicate] + x[i] * part
-            given[replicate] = round_pulls(target[replicate], given[replicate], costs, budget, float(total))
-            shares[replicate] = x[i] / max(int(ahead[i]), 1)
-        return state.but(phase=state.phase + 1, given=given, plan=given - state.given, target=target, shares=shares)
+            target = given[replicate] + x[i] * part
+            given[replicate] = round_pulls(target, given[replicate], costs, budget, float(total))
+        return state.but(phase=state.phase + 1, given=given, plan=given - state.given)
 
     # ---- closing a phase ----
 
-    def begin(self, state: State, log: RunEvidence, seed: int) -> State:
+    def begin(self, state: State[Bets], log: RunEvidence, seed: int) -> tuple[State[Bets], Info]:
         """The log is the first phase, and no pull of the run has been made: all are planned by what it leaves open.
 
         A certified answer holds where what the log pulled, and how often, did not depend on the outcomes in it.
         """
         none = np.zeros_like(state.plan)
-        state = state.but(given=none, plan=none, target=np.zeros_like(state.target))
         parts = growing_parts(log) if self.guarantee == Guarantee.CERTIFIED else ()
-        return self._closed(state, parts, log, seed).but(closed=state.closed)
+        begun, info = self._closed(state.but(given=none, plan=none), parts, log, seed)
+        return begun.but(closed=state.closed), info
 
-    def step(self, state: State, in_phase: Evidence, in_stage: Evidence, seed: int) -> State:
+    def step(self, state: State[Bets], in_phase: Evidence, in_stage: Evidence, seed: int) -> tuple[State[Bets], Info]:
         return self._closed(state, [(in_phase, in_stage)], in_stage, seed)
 
     def _closed(
-        self, state: State, batches: Iterable[tuple[Evidence, Evidence]], in_stage: Evidence, seed: int
-    ) -> State:
+        self, state: State[Bets], batches: Iterable[tuple[Evidence, Evidence]], in_stage: Evidence, seed: int
+    ) -> tuple[State[Bets], Info]:
         """After a phase. ``batches`` are what was bet on in it: each one's rows, and all rows up to its end."""
-        running = state.running
-        evidence = in_stage.of_replicates(running)
+        evidence = in_stage.of_replicates(state.running)
         beliefs = self._believe(evidence, seed)
         over = self._over(state)
         rng = np.random.default_rng([seed, state.phase])
@@ -181,31 +179,32 @@ class Pool(BaseProcedure):
             standing = replace(standing, proof=proof)
             answer = np.where(proved == Code.UNDECIDED, np.where(over, Code.UNDECIDED, Code.PENDING), proved)
         blind = evidence.pulls().sum(axis=(1, 2)) == 0
+        info = believed(outcomes, gaps, blind, standing, self.asked.min_fair_probability)
         answer = np.where(blind & over, Code.UNDECIDED, answer)
-        unknown = np.where(blind, np.nan, 0.0)[:, None, None]
-        state = closed_phase(
-            state, running, answer, outcomes + unknown, gaps + unknown, standing, self.asked.min_fair_probability
-        )
+        state = answered(state, answer)
         if not state.running.any():
-            return state.but(plan=np.zeros_like(state.plan))
+            return state.but(plan=np.zeros_like(state.plan)), info
         going = answer == Code.PENDING
         if not going.all():
             beliefs = self._believe(evidence.of_replicates(going), seed)
-        return self._planned(state, beliefs, outcomes[going], gaps[going])
+        return self._planned(state, beliefs, outcomes[going], gaps[going]), info
 
     def _believe(self, evidence: Evidence, seed: int) -> PlanningBeliefs:
         return believe(evidence, self.asked.law == "estimated", seed)
 
-    def _settled(self, state: State, batches: Iterable[tuple[Evidence, Evidence]]) -> tuple[State, IntArray, IntArray]:
+    def _settled(
+        self, state: State[Bets], batches: Iterable[tuple[Evidence, Evidence]]
+    ) -> tuple[State[Bets], IntArray, IntArray]:
         """The bets after this phase, and what they prove of the running replicates: answers (N,) and Proofs (N, K)."""
-        running, log_gap, log_pair = state.running, state.log_gap.copy(), state.log_pair.copy()
+        running = state.running
+        bets = state.memory.of_replicates(running)
         for rows, so_far in batches:
-            log_gap[running], log_pair[running], answer, proof = self._certified.after(
-                rows.of_replicates(running), so_far.of_replicates(running), log_gap[running], log_pair[running]
+            bets, answer, proof = self._certified.after(
+                rows.of_replicates(running), so_far.of_replicates(running), bets
             )
-        return state.but(log_gap=log_gap, log_pair=log_pair), answer, proof
+        return state.but(memory=state.memory.updated(running, bets)), answer, proof
 
-    def _over(self, state: State) -> BoolArray:
+    def _over(self, state: State[Bets]) -> BoolArray:
         """Which of the running replicates have no pull left, (N,)."""
         made = state.given[state.running].sum(axis=(1, 2))
         if self.confidence is None:
@@ -226,27 +225,15 @@ class Pool(BaseProcedure):
         return np.where(sure, found.code, np.where(over, Code.UNDECIDED, Code.PENDING))
 
 
-def closed_phase(
-    state: State,
-    running: BoolArray,
-    answer: IntArray,
-    outcomes: FloatArray,
-    gaps: FloatArray,
-    standing: Standing,
-    min_fair: float,
-) -> State:
-    """The state with what this phase has shown of the replicates that were running."""
-    answers, means, both, fair = state.answer.copy(), state.outcomes.copy(), state.gaps.copy(), state.fair.copy()
-    answers[running] = answer
-    means[running] = outcomes.mean(axis=1)
-    both[running] = both_directions(gaps.mean(axis=1))
-    fair[running] = standing.fair >= min_fair
-    return state.but(
-        closed=state.closed + running,
-        answer=answers,
-        running=running & (answers == Code.PENDING),
-        outcomes=means,
-        gaps=both,
-        fair=fair,
-        standing=state.standing.updated(running, standing),
-    )
+def answered(state: State[Memory], answer: IntArray) -> State[Memory]:
+    """After a phase that gave the replicates which were running these answers, (N,)."""
+    answers = state.answer.copy()
+    answers[state.running] = answer
+    running = state.running & (answers == Code.PENDING)
+    return state.but(closed=state.closed + state.running, answer=answers, running=running)
+
+
+def believed(outcomes: FloatArray, gaps: FloatArray, blind: BoolArray, standing: Standing, min_fair: float) -> Info:
+    """What is shown after draws (N, D, K): their means, unknown where there was no row (``blind``, (N,))."""
+    unknown = np.where(blind, np.nan, 0.0)[:, None]
+    return Info.of(outcomes.mean(axis=1) + unknown, gaps.mean(axis=1) + unknown, standing.fair >= min_fair, standing)

@@ -13,10 +13,10 @@ from fairarm.algorithms.csr import Readings, csr
 from fairarm.algorithms.mis import BalanceHeuristic
 from fairarm.algorithms.pool import Pool, PoolOptions
 from fairarm.algorithms.procedure import Procedure
+from fairarm.algorithms.records import checked_leaf
 from fairarm.algorithms.run import Algorithm
 from fairarm.algorithms.saved import WHAT, opened_run
 from fairarm.algorithms.sris import sris
-from fairarm.algorithms.state import checked_leaf
 from fairarm.algorithms.tf_lucb import TopFeasible
 from fairarm.algorithms.top_two import TopTwo, TopTwoOptions
 from fairarm.algorithms.two_stage import two_stage

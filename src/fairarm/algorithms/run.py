@@ -20,9 +20,12 @@ from typing import Any
 import numpy as np
 
 from fairarm.algorithms.best_mixture import BestMixture, described
-from fairarm.algorithms.procedure import Procedure, require_log_start, verdict
-from fairarm.algorithms.saved import fingerprint, saved_run
-from fairarm.algorithms.state import State, Verdict, checked_leaf
+from fairarm.algorithms.info import Info
+from fairarm.algorithms.procedure import Procedure, require_log_start
+from fairarm.algorithms.records import checked_leaf, plain
+from fairarm.algorithms.saved import fingerprint, restored_state, saved_run
+from fairarm.algorithms.state import State
+from fairarm.algorithms.verdict import Verdict, verdict
 from fairarm.beliefs.beliefs import Beliefs, believe
 from fairarm.beliefs.evidence import RunEvidence, empty_evidence
 from fairarm.beliefs.from_log import rows_of, with_log
@@ -39,7 +42,8 @@ MIXTURE_DRAWS = 2000
 class Progress:
     """How far a run has come. Never changed: a step makes the next one."""
 
-    state: State
+    state: State[Any]
+    info: Info
     evidence: RunEvidence
     """All rows, the log's too."""
     before_phase: RunEvidence
@@ -80,10 +84,11 @@ class Progress:
         in_phase, in_stage = self.evidence.since(self.before_phase), self.evidence.since(self.before_stage)
         if self.state.stage > 0:  # the first stage begins before the log
             in_stage = with_log(self.log, in_stage)
-        state = procedure.step(self.state, in_phase, in_stage, seed)
+        state, fresh = procedure.step(self.state, in_phase, in_stage, seed)
         return replace(
             self,
             state=state,
+            info=self.info.updated(self.state.running, fresh),
             before_phase=self.evidence,
             before_stage=self.before_stage if state.stage == self.state.stage else self.evidence,
             arrived=np.zeros_like(self.arrived),
@@ -103,11 +108,12 @@ class Algorithm:
         self.seed = seed
         self._lock = threading.RLock()
         state, nothing = procedure.start(1), empty_evidence(procedure.problem)
+        info = Info.unknown(1, len(procedure.problem.arms))
         if log is not None:
             require_log_start(name, procedure)
-            state = procedure.begin(state.but(log_rows=np.array([rows_of(log)])), log, seed)
+            state, info = procedure.begin(state.but(log_rows=np.array([rows_of(log)])), log, seed)
         first = nothing if log is None else log
-        self._now = self._settled(Progress(state, first, first, nothing, nothing.pulls()[0], {}, log))
+        self._now = self._settled(Progress(state, info, first, first, nothing, nothing.pulls()[0], {}, log))
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies: a lock cannot be copied."""
@@ -118,7 +124,7 @@ class Algorithm:
 
     def __repr__(self) -> str:
         now = self._now
-        stand = verdict(self.procedure, now.state).status if now.finished else f"phase {_phase(now)}"
+        stand = verdict(self.procedure, now.state, now.info).status if now.finished else f"phase {_phase(now)}"
         log = f"log of {rows_of(now.log)} rows, " if now.log is not None else ""
         return f"Algorithm({self.name!r}, {self.problem.name!r}, pulls={self.procedure.pulls}, {log}{stand})"
 
@@ -136,9 +142,14 @@ class Algorithm:
         return _phase(self._now)
 
     @property
-    def state(self) -> State:
-        """The procedure's state, for diagnosis."""
+    def state(self) -> State[Any]:
+        """What the next step needs."""
         return self._now.state
+
+    @property
+    def info(self) -> Info:
+        """What the last phase showed of the arms, for diagnosis."""
+        return self._now.info
 
     @property
     def log_rows(self) -> int:
@@ -187,7 +198,8 @@ class Algorithm:
         return now
 
     def verdict(self) -> Verdict:
-        return verdict(self.procedure, self._now.state)
+        now = self._now
+        return verdict(self.procedure, now.state, now.info)
 
     def beliefs(self) -> Beliefs:
         """What all rows so far say of every arm, the log's too, pooled; whichever algorithm chose the pulls."""
@@ -222,6 +234,8 @@ class Algorithm:
             options=self.procedure.options(),
             problem=fingerprint(self.problem),
             state=now.state.to_json(),
+            memory=plain(now.state.memory),
+            info=now.info.to_json(),
             evidence=now.evidence.to_json(),
             before_phase=now.before_phase.to_json(),
             before_stage=now.before_stage.to_json(),
@@ -238,8 +252,10 @@ class Algorithm:
         evidence, before_phase, before_stage = (kind.from_json(self.problem, document[part]) for part in parts)
         log = None if document.get("log") is None else kind.from_json(self.problem, document["log"])
         like = self.procedure.start(1).but(log_rows=np.array([rows_of(log)]))
+        state, info = restored_state(document, like)
         restored = Progress(
-            state=State.from_json(document["state"], like),
+            state=state,
+            info=info,
             evidence=evidence,
             before_phase=before_phase,
             before_stage=before_stage,

@@ -7,19 +7,24 @@ from typing import Any
 
 import numpy as np
 
+from fairarm.algorithms.info import Info
+from fairarm.algorithms.old_formats import restored_flat
+from fairarm.algorithms.state import Memory, State
 from fairarm.errors import DataError
 from fairarm.problem.context import ContextLaw
 from fairarm.problem.problem import Problem
 from fairarm.sealed import damaged, opened, sealed
 
-SCHEMA = 4
-"""What is written: sealed, with the log that the run started from or null."""
+SCHEMA = 5
+"""What is written: sealed; the state, the procedure's memory and what is shown each an object; the log or null."""
 
-_PARTS = frozenset(
+_COMMON = frozenset(
     ("schema", "algorithm", "pulls", "seed", "options", "problem", "state", "evidence", "before_phase", "before_stage", "told")
 )  # fmt: skip
-UNSEALED = {2: _PARTS, 3: _PARTS | {"log"}}
-"""Formats from before documents were sealed, and what they hold: 3 is of a run that started from a log."""
+PARTS = {2: _COMMON, 3: _COMMON | {"log"}, 4: _COMMON | {"log"}, SCHEMA: _COMMON | {"log", "memory", "info"}}
+"""What each format holds. 2 and 3 are from before documents were sealed, 3 of a run that started from a log; up to 4 the
+state held everything (`old_formats`)."""
+UNSEALED = (2, 3)
 
 WHAT = "saved run"
 
@@ -33,17 +38,26 @@ def opened_run(text: str) -> dict[str, Any]:
     """The parts of a document in any of the formats, all of them and no other; "log" may be absent."""
     document, carried = opened(text, WHAT)
     schema = document.get("schema")
-    if schema == SCHEMA and not carried:
-        raise damaged(WHAT, "its check sum is missing")
-    if type(schema) is not int or schema not in (*UNSEALED, SCHEMA):
+    if type(schema) is not int or schema not in PARTS:
+        *others, last = PARTS
         raise DataError(
-            f"The saved run has schema {schema!r:.20}; this version reads {', '.join(map(str, UNSEALED))} and {SCHEMA}. "
+            f"The saved run has schema {schema!r:.20}; this version reads {', '.join(map(str, others))} and {last}. "
             f"Open it with the version that wrote it."
         )
-    known = UNSEALED.get(schema, _PARTS | {"log"})
+    if schema not in UNSEALED and not carried:
+        raise damaged(WHAT, "its check sum is missing")
+    known = PARTS[schema]
     for key in sorted(known ^ document.keys()):
         raise damaged(WHAT, f"it has no '{key}'" if key in known else f"it has a part '{key:.40}' that no run has")
     return document
+
+
+def restored_state(document: dict[str, Any], like: State[Memory]) -> tuple[State[Memory], Info]:
+    """State and info of the parts of a document in any format; ``like`` is a state of the same procedure and log."""
+    if document["schema"] < SCHEMA:
+        return restored_flat(document["state"], like)
+    state = like.from_json(document["state"], document["memory"])
+    return state, Info.from_json(document["info"], like.given.shape[-1])
 
 
 def fingerprint(problem: Problem) -> str:

@@ -26,13 +26,14 @@ from functools import cached_property
 
 import numpy as np
 
+from fairarm.algorithms.info import Info
 from fairarm.algorithms.mis import group_shares
 from fairarm.algorithms.procedure import BaseProcedure
 from fairarm.algorithms.pull_by_pull import Purse, Wanted, next_batch, require_few_pulls
-from fairarm.algorithms.state import State
+from fairarm.algorithms.state import NoMemory, State
 from fairarm.beliefs.evidence import Evidence
 from fairarm.core.answer import Code
-from fairarm.core.fairness import best_fair, both_directions, gap_of, is_fair
+from fairarm.core.fairness import best_fair, gap_of, is_fair
 from fairarm.core.paper.allocation import require_affordable
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 
@@ -124,33 +125,31 @@ class TopFeasible(BaseProcedure):
             regimes[:, i] = least + known
         return Wanted(regimes, arms)
 
-    def start(self, n: int) -> State:
+    def start(self, n: int) -> State[NoMemory]:
         """The cheapest arm, in turn in the regimes it is pulled in."""
-        state = State.fresh(n, len(self.problem.regimes), len(self.problem.arms))
+        state = self.fresh(n, NoMemory())
         cheapest = np.full(n, self.problem.cost_array.min(axis=0).argmin())
         rows = np.zeros((n, len(self.problem.arms), len(self.problem.groups)), dtype=np.int64)
         wanted = self._wanted(cheapest, cheapest, rows, state.given, min(self.pulls, FIRST))
         given = self._purse.buy(state.given, wanted.regimes, wanted.arms)
         return state.but(phase=1, given=given, plan=given)
 
-    def step(self, state: State, in_phase: Evidence, in_stage: Evidence, seed: int) -> State:
+    def step(
+        self, state: State[NoMemory], in_phase: Evidence, in_stage: Evidence, seed: int
+    ) -> tuple[State[NoMemory], Info]:
         E = self.problem.scaled_tolerance
         rows, sums = in_stage.group_sums(in_stage.every_regime)
         bounds = own_bounds(rows, sums, group_shares(in_stage))
         fair = bounds.looks_fair(E)
-        state = state.but(
-            closed=state.closed + state.running,
-            fair=fair,
-            outcomes=bounds.outcome,
-            gaps=both_directions(bounds.gap),
-        )
+        info = Info.of(bounds.outcome, bounds.gap, fair)
+        state = state.but(closed=state.closed + state.running)
         batch = next_batch(int(state.given[0].sum()), self.pulls)
         if not batch:
             none = np.where(np.isnan(bounds.gap).all(axis=1), Code.UNDECIDED, Code.NONE)
             best = best_fair(bounds.outcome, fair)
             answer = np.where(best == Code.NONE, none, best)
-            return state.but(answer=answer, running=np.zeros_like(state.running), plan=np.zeros_like(state.plan))
+            return state.but(answer=answer, running=np.zeros_like(state.running), plan=np.zeros_like(state.plan)), info
         leader, challenger = leader_and_challenger(bounds, rows.sum(axis=2), E)
         wanted = self._wanted(leader, challenger, rows, state.given, batch)
         given = self._purse.buy(state.given, wanted.regimes, wanted.arms)
-        return state.but(phase=state.phase + 1, given=given, plan=given - state.given)
+        return state.but(phase=state.phase + 1, given=given, plan=given - state.given), info

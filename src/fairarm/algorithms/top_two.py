@@ -22,10 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from fairarm.algorithms.pool import ANSWER_DRAWS, Pool, PoolOptions, closed_phase
-from fairarm.algorithms.procedure import BaseProcedure
+from fairarm.algorithms.info import Info
+from fairarm.algorithms.pool import ANSWER_DRAWS, Pool, PoolOptions, answered, believed
+from fairarm.algorithms.procedure import BaseProcedure, Guarantee
 from fairarm.algorithms.pull_by_pull import Purse, Wanted, next_batch, require_few_pulls
-from fairarm.algorithms.state import Guarantee, State
+from fairarm.algorithms.state import NoMemory, State
 from fairarm.beliefs.beliefs import believe
 from fairarm.beliefs.evidence import Evidence
 from fairarm.beliefs.standing import standing_of
@@ -100,10 +101,13 @@ class TopTwo(BaseProcedure):
     def options(self) -> dict[str, Any]:
         return asdict(self.asked)
 
-    def start(self, n: int) -> State:
-        return self._pool.start(n)
+    def start(self, n: int) -> State[NoMemory]:
+        first = self._pool.start(n)
+        return self.fresh(n, NoMemory()).but(phase=first.phase, given=first.given, plan=first.plan)
 
-    def step(self, state: State, in_phase: Evidence, in_stage: Evidence, seed: int) -> State:
+    def step(
+        self, state: State[NoMemory], in_phase: Evidence, in_stage: Evidence, seed: int
+    ) -> tuple[State[NoMemory], Info]:
         """All replicates have made the same number of pulls and end together."""
         E, batch = self.problem.scaled_tolerance, next_batch(int(state.given[0].sum()), self.pulls)
         beliefs, rng = believe(in_stage, seed=seed), np.random.default_rng([seed, state.phase])
@@ -111,13 +115,10 @@ class TopTwo(BaseProcedure):
         standing = standing_of(beliefs, outcomes, gaps, E)
         answer = self._pool.answers(standing, np.full(len(outcomes), not batch))
         blind = in_stage.pulls().sum(axis=(1, 2)) == 0
-        answer = np.where(blind & (not batch), Code.UNDECIDED, answer)
-        shown = [np.where(blind[:, None, None], np.nan, draws) for draws in (outcomes, gaps)]
-        closed = closed_phase(
-            state, state.running, answer, shown[0], shown[1], standing, self.asked.min_fair_probability
-        )
+        info = believed(outcomes, gaps, blind, standing, self.asked.min_fair_probability)
+        closed = answered(state, np.where(blind & (not batch), Code.UNDECIDED, answer))
         if not batch:
-            return closed.but(plan=np.zeros_like(state.plan))
+            return closed.but(plan=np.zeros_like(state.plan)), info
         wanted = top_two(outcomes, gaps, E, batch, rng)
         given = self._purse.buy(state.given, wanted.regimes, wanted.arms)
-        return closed.but(phase=state.phase + 1, given=given, plan=given - state.given)
+        return closed.but(phase=state.phase + 1, given=given, plan=given - state.given), info

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairarm.algorithms.info import Info
 from fairarm.algorithms.procedure import BaseProcedure
-from fairarm.algorithms.state import State
+from fairarm.algorithms.state import NoMemory, State
 from fairarm.beliefs.evidence import Evidence
 from fairarm.core.answer import Code
 from fairarm.core.design.rounding import round_pulls
-from fairarm.core.fairness import best_fair, both_directions, gap_of, is_fair
+from fairarm.core.fairness import best_fair, gap_of, is_fair
 from fairarm.core.paper.allocation import require_affordable
 from fairarm.core.types import FloatArray
 
@@ -40,20 +41,18 @@ class Uniform(BaseProcedure):
         shares[0, int(np.argmin(costs))] += 1.0 - K * x
         return shares
 
-    def start(self, n: int) -> State:
-        state = State.fresh(n, len(self.problem.regimes), len(self.problem.arms))
-        shares = self.shares()
+    def start(self, n: int) -> State[NoMemory]:
+        state = self.fresh(n, NoMemory())
         costs = self.problem.cost_array.copy()
         costs[1:] = np.inf
-        target = shares * self.pulls
         budget = self.problem.average_cost_budget(self.pulls)
-        plan = round_pulls(target, state.given[0], costs, budget, float(self.pulls))
+        plan = round_pulls(self.shares() * self.pulls, state.given[0], costs, budget, float(self.pulls))
         everyone = np.broadcast_to(plan, state.plan.shape).copy()
-        return state.but(
-            phase=1, shares=state.shares + shares, target=state.target + target, given=everyone, plan=everyone
-        )
+        return state.but(phase=1, given=everyone, plan=everyone)
 
-    def step(self, state: State, in_phase: Evidence, in_stage: Evidence, seed: int) -> State:
+    def step(
+        self, state: State[NoMemory], in_phase: Evidence, in_stage: Evidence, seed: int
+    ) -> tuple[State[NoMemory], Info]:
         rows, sums = in_stage.group_sums((0,))
         with np.errstate(invalid="ignore", divide="ignore"):
             means = sums / rows
@@ -61,12 +60,10 @@ class Uniform(BaseProcedure):
         gap = gap_of(means)
         fair = is_fair(gap, self.problem.scaled_tolerance)
         answer = best_fair(outcomes, fair)
-        return state.but(
+        state = state.but(
             closed=state.closed + 1,
             running=np.zeros_like(state.running),
             answer=np.where(np.isnan(gap).all(axis=1), Code.UNDECIDED, answer),
-            fair=fair,
-            outcomes=outcomes,
-            gaps=both_directions(gap),
             plan=np.zeros_like(state.plan),
         )
+        return state, Info.of(outcomes, gap, fair)

@@ -447,7 +447,7 @@ def _point(problem: Problem, source: _Truths, asked: _Curves, pulls: int) -> tup
     for chunk, worlds in _chunks(problem, source, asked.truths, asked.seed):
         rng = np.random.default_rng([asked.seed, chunk, pulls])
         count = len(worlds.outcome_law)
-        state, spent, _ = replicate(procedure, worlds, count, rng, int(rng.integers(1 << 62)), source.log)
+        state, _, spent, _ = replicate(procedure, worlds, count, rng, int(rng.integers(1 << 62)), source.log)
         wrong += int((~good_enough(worlds, state.answer, asked.margins)).sum())
         costs += float(spent.sum())
         made += state.given.sum(axis=0)

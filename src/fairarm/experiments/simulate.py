@@ -10,11 +10,12 @@ import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from fairarm.algorithms import Algorithm, make_procedure, options_of
+from fairarm.algorithms.info import Info
 from fairarm.algorithms.procedure import Procedure, require_log_start
 from fairarm.algorithms.state import State
 from fairarm.beliefs.evidence import CellEvidence, RunEvidence
@@ -218,11 +219,20 @@ def _run(problem: Problem, world: World, task: _Task, log: RunEvidence | None) -
     inner = int(rng.integers(1 << 62))
     network = as_network(world) if problem.finite else None
     if network is not None:
-        state, costs, made = replicate(procedure, network, task.runs, rng, inner, log)
-        answers = state.answer
+        ran = replicate(procedure, network, task.runs, rng, inner, log)
+        answers, costs, made = ran.state.answer, ran.costs, ran.pulls
     else:
         answers, costs, made = _one_by_one(procedure, world, task, rng, inner, log)
     return _Outcome(task, answers, costs, made, time.perf_counter() - started)
+
+
+class Replicates(NamedTuple):
+    """How n runs ended: the state, what was shown last, and the costs and the pulls, (n,) each."""
+
+    state: State[Any]
+    info: Info
+    costs: FloatArray
+    pulls: IntArray
 
 
 def replicate(
@@ -232,29 +242,30 @@ def replicate(
     rng: np.random.Generator,
     seed: int,
     log: RunEvidence | None = None,
-) -> tuple[State, FloatArray, IntArray]:
-    """The final state, the costs and the pulls (n,) of runs computed together, a leading axis of every array.
+) -> Replicates:
+    """Runs computed together, a leading axis of every array.
 
     ``log``: rows made before, the same for all runs, or a replicate for each.
     """
     problem = procedure.problem
-    state = procedure.start(runs)
+    state, info = procedure.start(runs), Info.unknown(runs, len(problem.arms))
     costs, pulls = np.zeros(runs), np.zeros(runs, dtype=np.int64)
     before = CellEvidence.empty(problem, runs)
     if log is not None:
         before = before.recounted(np.broadcast_to(log.multiplicities, before.counts.shape))
-        state = procedure.begin(state.but(log_rows=before.pulls().sum(axis=(1, 2))), before, seed)
+        state, info = procedure.begin(state.but(log_rows=before.pulls().sum(axis=(1, 2))), before, seed)
     in_stage = before
     while not state.finished:
         fresh = CellEvidence(problem, world.draw(state.plan, rng))
         costs += (state.plan * problem.cost_array).sum(axis=(1, 2))
         pulls += state.plan.sum(axis=(1, 2))
         in_stage = in_stage.plus(fresh)
-        stage = state.stage
-        state = procedure.step(state, fresh, in_stage, seed)
+        stage, running = state.stage, state.running
+        state, shown = procedure.step(state, fresh, in_stage, seed)
+        info = info.updated(running, shown)
         if state.stage != stage:
             in_stage = before
-    return state, costs, pulls
+    return Replicates(state, info, costs, pulls)
 
 
 def _one_by_one(

@@ -1,13 +1,12 @@
-"""Saved runs as version 0.1.0 wrote them, before documents had a check sum (schemas 2 and 3).
+"""Saved runs as earlier versions wrote them, a folder for each format. That of today:
 
-The files beside this script were made by the code of commit 1f8e3c7:
+    PYTHONPATH=src:tests/algorithms:tests/algorithms/golden python tests/algorithms/golden/make.py
 
-    git worktree add ../before 1f8e3c7 && cp -r tests/algorithms/golden ../before/tests/algorithms
-    cd ../before && PYTHONPATH=src:tests/algorithms:tests/algorithms/golden python tests/algorithms/golden/make.py
-
-They are not made anew: that they open in every later version is what they are for. Each holds one problem's runs: the
-document, what was out then, the parts that were told afterwards, and what the run said of each and at its end.
-`first-format.json.gz` has documents of schema 1, which commit e02fc60 wrote after half of a first phase on "chain".
+`schemas-2-3` is of commit 1f8e3c7, from before documents had a check sum; `schema-4` is of 4f90082, whose state was one flat
+object; each was made there by the script as it was then. They are not made anew: that they open in every later version is
+what they are for. A file holds one problem's runs: the document, what was out then, the parts that were told afterwards, and
+what the run said of each and at its end. `first-format.json.gz` has documents of schema 1, which commit e02fc60 wrote after
+half of a first phase on "chain".
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ import numpy as np
 from cases import Case, cases, said, started, units, world_of
 
 from fairarm.algorithms import Algorithm
+from fairarm.algorithms.saved import SCHEMA
 from fairarm.problem.pulls import Batch
 
 
@@ -50,7 +50,7 @@ def recorded(case: Case) -> dict[str, Any]:
         "saved": json.loads(document),
         "then": then,
         "parts": parts,
-        "final_state": run.state.to_json(),
+        "final": {part: json.loads(run.to_json())[part] for part in ("state", "memory", "info")},
         "pulls_made": run.pulls_made().tolist(),
     }
 
@@ -63,8 +63,9 @@ def main() -> None:
     chosen = list(cases())
     for problem in dict.fromkeys(case.problem for case in chosen):
         runs = [recorded(case) for case in chosen if case.problem == problem]
-        path = Path(__file__).parent / f"{problem.partition(':')[0]}.json.gz"
+        path = Path(__file__).parent / f"schema-{SCHEMA}" / f"{problem.partition(':')[0]}.json.gz"
         text = json.dumps({"problem": problem, "runs": runs}, allow_nan=False)
+        path.parent.mkdir(exist_ok=True)
         path.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
 
 

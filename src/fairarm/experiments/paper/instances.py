@@ -78,7 +78,7 @@ def describe(name: str) -> Instance:
     deployed = problem.arm_index(problem.deployed) if problem.deployed else 0
     others = np.arange(len(problem.arms)) != deployed
     M, D = problem.tables.M[others, deployed], problem.tables.D[:, others, deployed]
-    shares = make_procedure("csr-v1", problem, PROGRAMME_PULLS).start(1).shares[0].sum(axis=1)
+    shares = make_procedure("csr-v1", problem, PROGRAMME_PULLS).start(1).memory.shares[0].sum(axis=1)
     best = truth.best_fair_arm
     better = truth.outcomes > truth.outcomes[best] if best is not None else np.zeros(len(problem.arms), dtype=np.bool_)
     return Instance(

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fairarm.algorithms import make_procedure
-from fairarm.algorithms.state import Reason
+from fairarm.algorithms.info import Reason
 from fairarm.core.answer import Code
 from fairarm.core.statistics import wilson_interval
 from fairarm.errors import DataError, OptionError
@@ -172,9 +172,9 @@ def run_point(point: PaperPoint, seed: int) -> FinishedPoint:
         key = zlib.crc32(f"{name}|{point.algorithm}|{point.reading}".encode())
         rng = np.random.default_rng([seed, key, point.pulls])
         procedure = make_procedure(point.algorithm, world.problem, point.pulls, **point.options)
-        state, costs, _ = replicate(procedure, world, each, rng, int(rng.integers(1 << 62)))
+        state, info, costs, _ = replicate(procedure, world, each, rng, int(rng.integers(1 << 62)))
         wrong = state.answer != world.truth().answer
-        reasons = state.reason[:, best] if best is not None else np.full(each, Reason.NOT_REJECTED)
+        reasons = info.reason[:, best] if best is not None else np.full(each, Reason.NOT_REJECTED)
         totals += [
             wrong.sum(),
             (state.answer == Code.NONE).sum(),

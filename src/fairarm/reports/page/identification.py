@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from fairarm.algorithms.state import ArmReport, Verdict
+from fairarm.algorithms.verdict import ArmReport, Verdict
 from fairarm.experiments.identify import Identification, PhaseStory
 from fairarm.problem.problem import Problem
 from fairarm.reports.page.charts import phase_figure

@@ -1,0 +1,72 @@
+"""Frozen dataclasses of arrays as plain JSON, and back bit for bit: the state, a procedure's memory, what is shown."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+
+Record = TypeVar("Record")
+
+MOST_PHASES = 1 << 20
+"""More than any run has: n(T) is 29 at T = 10^15."""
+
+
+def plain(record: Any) -> Any:
+    """Plain lists; nan becomes null."""
+    if is_dataclass(record):
+        return {f.name: plain(getattr(record, f.name)) for f in fields(record)}
+    if not isinstance(record, np.ndarray):
+        return record
+    if record.dtype.kind == "f":
+        made = record.astype(object)
+        made[np.isnan(record)] = None
+        return made.tolist()
+    return record.tolist()
+
+
+def restored(document: Any, like: Record, what: str) -> Record:
+    """The record that `plain` made ``document`` of; ``what`` names it.
+
+    A TypeError or ValueError where a field has not the form that it has in ``like``, is missing, or is one too many.
+    """
+    names = [f.name for f in fields(like)]  # type: ignore[arg-type]
+    for key in sorted(checked_leaf(what, document, dict).keys() ^ set(names)):
+        raise ValueError(f"'{what}' has {'no' if key in names else 'a part'} '{key:.40}'")
+    return type(like)(**{name: _value(name, document[name], getattr(like, name)) for name in names})
+
+
+def _value(name: str, value: Any, like: Any) -> Any:
+    if is_dataclass(like):
+        return restored(value, like, name)
+    if like is None:
+        if value is not None:
+            raise TypeError(f"'{name}' holds {value!r:.40}, and there is nothing to hold")
+        return None
+    if not isinstance(like, np.ndarray):
+        if not 0 <= checked_leaf(name, value, int) < MOST_PHASES:
+            raise ValueError(f"'{name}' is {value}")
+        return value
+    kind = {"b": bool, "i": int, "f": float}[like.dtype.kind]
+    flat: list[Any] = []
+    _flatten(name, value, like.shape, kind, flat)
+    return np.array(flat, dtype=np.float64 if kind is float else like.dtype).reshape(like.shape)  # None becomes nan
+
+
+def _flatten(name: str, value: Any, shape: tuple[int, ...], kind: type, out: list[Any]) -> None:
+    if not shape:
+        out.append(None if value is None and kind is float else checked_leaf(name, value, kind))
+        return
+    if not isinstance(value, list) or len(value) != shape[0]:
+        raise TypeError(f"'{name}' needs a list of {shape[0]}")
+    for item in value:
+        _flatten(name, item, shape[1:], kind, out)
+
+
+def checked_leaf(name: str, value: Any, kind: type) -> Any:
+    """A JSON value of exactly this kind; whole numbers are numbers, true and false are not."""
+    fits = type(value) is kind or (kind is float and type(value) is int)
+    if not fits:
+        raise TypeError(f"'{name}' holds {value!r:.40}, not a value of type {kind.__name__}")
+    return value

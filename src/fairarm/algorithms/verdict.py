@@ -1,0 +1,240 @@
+"""What a run says: the answer as a name, numbers in the outcome's own units, and a reason for every arm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairarm.algorithms.info import Info, Reason
+from fairarm.algorithms.procedure import Guarantee, Procedure
+from fairarm.algorithms.state import State
+from fairarm.beliefs.standing import Proof, Standing
+from fairarm.core.answer import Code
+from fairarm.frames import Column, columns_of, limits
+from fairarm.problem.answer import Answer, Status
+from fairarm.problem.mechanism import NO_FAIR_ARM
+from fairarm.problem.pair import pair_of
+from fairarm.problem.problem import Problem
+from fairarm.shown import Fact, Shown
+
+
+@dataclass(frozen=True)
+class ArmReport:
+    """What is known of one arm, in the outcome's own units; None where undefined."""
+
+    name: str
+    outcome: float | None
+    gaps: dict[str, float | None]
+    """ζ̂ keyed "s|s'" and "s'|s"."""
+    fair: bool
+    """In F, the arms shown to be fair, as of the last phase that tested; False once rejected."""
+    rejected_in_phase: int | None
+    reason: str
+    best_probability: float | None
+    """That it is the best fair arm; None where the algorithm does not say (also below)."""
+    fair_probability: float | None
+    outcome_interval: tuple[float, float] | None
+    gap_interval: tuple[float, float] | None
+    """95 % limits of the first gap."""
+    certified: str | None
+    """"fair", "unfair", "worse" or "unfair or worse", where proved."""
+    effective_rows: float | None
+    largest_weight: float | None
+    overlap: float | None
+    unseen: float | None
+
+
+@dataclass(frozen=True, repr=False)
+class Verdict(Shown):
+    """The answer, and why."""
+
+    answer: Answer
+    arms: tuple[ArmReport, ...]
+    phases: int
+    """Phases closed."""
+    finished: bool
+    fairness_tested: bool
+    """False for SRIS, which looks for the best arm of all."""
+    guarantee: Guarantee
+    confidence: float | None
+    """1 − δ of a run that stops when sure."""
+    leader: str | None
+    """The answer, or, while there is none, the most probable one: an arm's name, or "no fair arm"."""
+    probability: float | None
+    """Of that being right, by the posterior."""
+    none_probability: float | None
+    """That no arm is fair."""
+    runner_up: str | None
+    """The next most probable answer: an arm's name, or "no fair arm"."""
+    runner_up_probability: float | None
+    method: str | None
+    """How arms were estimated: "cell means" or "doubly robust"."""
+    min_fair_probability: float | None = None
+    """The gate: an arm is named only if it is fair with this probability, by the posterior; None where there is none."""
+    gated: bool = False
+    """An arm is more likely to be the best fair arm than the answer is to be right, but does not pass the gate."""
+
+    @property
+    def status(self) -> Status:
+        """FOUND, NO_FAIR_ARM or UNDECIDED."""
+        return self.answer.status
+
+    @property
+    def arm(self) -> str | None:
+        """The name of the arm found."""
+        return self.answer.arm
+
+    def _facts(self) -> list[Fact]:
+        return [
+            ("status", self.status), ("arm", self.arm), ("guarantee", self.guarantee), ("confidence", self.confidence),
+            ("probability", self.probability), ("leader", self.leader), ("finished", self.finished),
+        ]  # fmt: skip
+
+    def _table(self) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+        heads = ("arm", "outcome", "P(fair)", "P(best fair)", "certified", "why")
+        return heads, [
+            (a.name, a.outcome, a.fair_probability, a.best_probability, a.certified, a.reason) for a in self.arms
+        ]
+
+    def _columns(self) -> dict[str, Column]:
+        gaps = [tuple(arm.gaps.values()) for arm in self.arms]
+        return {
+            "arm": (str, [arm.name for arm in self.arms]),
+            **columns_of(self.arms, outcome=float),
+            **limits("outcome", [arm.outcome_interval for arm in self.arms]),
+            "gap": (float, [first for first, _ in gaps]),
+            **limits("gap", [arm.gap_interval for arm in self.arms]),
+            "gap_other_way": (float, [second for _, second in gaps]),
+            **columns_of(
+                self.arms, fair=bool, fair_probability=float, best_probability=float, certified=str, rejected_in_phase=int,
+                reason=str, effective_rows=float, largest_weight=float, overlap=float, unseen=float,
+            ),
+        }  # fmt: skip
+
+
+def verdict(procedure: Procedure, state: State[Any], info: Info, replicate: int = 0) -> Verdict:
+    """The answer of one replicate as names, numbers in the outcome's units, and reasons."""
+    problem = procedure.problem
+    answer = int(state.answer[replicate])
+    fairness = procedure.tests_fairness
+    gate = procedure.options().get("min_fair_probability")
+    return Verdict(
+        answer=Answer.of(answer, problem.arm_names),
+        arms=tuple(_report(problem, answer, info, replicate, k, fairness) for k in range(len(problem.arms))),
+        phases=int(state.closed[replicate]),
+        finished=answer != Code.PENDING,
+        fairness_tested=fairness,
+        guarantee=procedure.guarantee,
+        confidence=procedure.confidence,
+        min_fair_probability=gate,
+        **_sureness(procedure, info.standing and info.standing.of(replicate), answer, gate),
+    )
+
+
+def _sureness(procedure: Procedure, standing: Standing | None, answer: int, gate: float | None) -> dict[str, Any]:
+    """The fields of a verdict that only algorithms with beliefs fill."""
+    if standing is None:
+        return {**dict.fromkeys(_SURENESS_FIELDS), "gated": False}
+    leader = np.array([answer]) if answer >= Code.NONE else standing.likeliest()
+    second = standing.runner_up(leader)
+    named = (NO_FAIR_ARM, *procedure.problem.arm_names)
+    by_posterior = answer >= Code.NONE and procedure.guarantee != Guarantee.CERTIFIED
+    return {
+        "leader": named[leader[0] - Code.NONE],
+        "probability": float(standing.probability(leader)[0]),
+        "none_probability": float(standing.none[0]),
+        "runner_up": named[second[0] - Code.NONE],
+        "runner_up_probability": float(standing.probability(second)[0]),
+        "method": "doubly robust" if standing.robust[0] else "cell means",
+        "gated": gate is not None and by_posterior and bool(standing.choice(gate).gated[0]),
+    }
+
+
+_SURENESS_FIELDS = ("leader", "probability", "none_probability", "runner_up", "runner_up_probability", "method")
+
+NEVER_BEST, UNLIKELY_FAIR = 0.05, 0.2
+
+
+def _believed_reason(problem: Problem, answer: int, info: Info, standing: Standing, i: int, k: int) -> str:
+    """Why an arm is not the answer, where there are beliefs: unfair and toward whom, worse, or not known well enough."""
+    against = pair_of(problem)[1 if info.gaps[i, 0, k] > 0 else 0]
+    proof, fair = Proof(int(standing.proof[i, k])), float(standing.fair[i, k])
+    if proof.label == "unfair":
+        side = {Proof.UNFAIR_TO_FIRST: 0, Proof.UNFAIR_TO_SECOND: 1}.get(proof)
+        return "unfair (proved)" if side is None else f"unfair toward {pair_of(problem)[side]} (proved)"
+    if proof in (Proof.WORSE, Proof.UNFAIR_OR_WORSE):
+        return f"{proof.label} than the arm found (proved)"
+    if answer == Code.PENDING:
+        return f"still in the running: the best fair arm with probability {standing.best[i, k]:.2g}"
+    if fair <= UNLIKELY_FAIR:
+        return f"unfair toward {against}: fair with probability {fair:.2g}"
+    lower = answer >= 0 and info.outcomes[i, k] < info.outcomes[i, answer]
+    if lower and (info.fair[i, k] or standing.best[i, k] <= NEVER_BEST):
+        return f"worse than the arm found: the best fair arm with probability {standing.best[i, k]:.2g}"
+    return f"not known well enough: fair with probability {fair:.2g}, best with {standing.best[i, k]:.2g}"
+
+
+def _report(problem: Problem, answer: int, info: Info, i: int, k: int, fairness: bool) -> ArmReport:
+    s, other = pair_of(problem)
+    outcome = float(problem.outcome.unscale(info.outcomes[i, k]))
+    gaps = problem.outcome.width * info.gaps[i, :, k]
+    keyed = {f"{s}|{other}": gaps[0], f"{other}|{s}": gaps[1]}
+    rejected = int(info.rejected[i, k])
+    return ArmReport(
+        name=problem.arm_names[k],
+        outcome=None if np.isnan(outcome) else outcome,
+        gaps={key: None if np.isnan(gap) else float(gap) for key, gap in keyed.items()},
+        fair=bool(info.fair[i, k]),
+        rejected_in_phase=rejected or None,
+        reason=_reason(problem, answer, info, i, k, fairness),
+        **_beliefs(problem, info.standing, i, k),
+    )
+
+
+def _beliefs(problem: Problem, standing: Standing | None, i: int, k: int) -> dict[str, Any]:
+    """The fields of a report that only some algorithms fill."""
+    if standing is None:
+        return dict.fromkeys(_BELIEF_FIELDS)
+    width = problem.outcome.width
+    outcome = tuple(
+        float(problem.outcome.unscale(side[i, k])) for side in (standing.outcome_low, standing.outcome_high)
+    )
+    proof = Proof(int(standing.proof[i, k]))
+    return {
+        "best_probability": float(standing.best[i, k]),
+        "fair_probability": float(standing.fair[i, k]),
+        "outcome_interval": outcome,
+        "gap_interval": (float(width * standing.gap_low[i, k]), float(width * standing.gap_high[i, k])),
+        "certified": None if proof == Proof.NOTHING else proof.label,
+        "effective_rows": float(standing.effective[i, k]),
+        "largest_weight": float(standing.largest_weight[i, k]),
+        "overlap": float(standing.overlap[i, k]),
+        "unseen": float(standing.unseen[i, k]),
+    }
+
+
+_BELIEF_FIELDS = (
+    "best_probability", "fair_probability", "outcome_interval", "gap_interval", "certified", "effective_rows",
+    "largest_weight", "overlap", "unseen",
+)  # fmt: skip
+
+
+def _reason(problem: Problem, answer: int, info: Info, i: int, k: int, fairness: bool) -> str:
+    outcome, gaps = info.outcomes[i, k], problem.outcome.width * np.abs(info.gaps[i, :, k])
+    if info.standing is not None and answer != k:
+        return _believed_reason(problem, answer, info, info.standing, i, k)
+    if info.reason[i, k] == Reason.UNFAIR:
+        return f"unfair: gap {np.nanmax(gaps):.4g} > {problem.gap_tolerance:.4g}"
+    if info.reason[i, k] == Reason.WORSE:
+        return "worse than a fair arm" if fairness else "worse than another arm"
+    if answer == k:
+        return "found: best of the fair arms" if fairness else "found: best of all; fairness was not tested"
+    if answer == Code.PENDING:
+        return "still in the running"
+    if np.isnan(outcome) and (np.isnan(gaps).any() or not fairness):
+        return "not known well enough: no usable pull"
+    if answer >= 0 and outcome <= info.outcomes[i, answer]:
+        return "a lower estimate than the arm found"
+    return "not shown to be fair"
