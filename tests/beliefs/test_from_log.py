@@ -14,10 +14,11 @@ from scipy import stats
 from test_contract import changed, make_world, paths, take, units
 from test_pool import ARMS, EASY, chain, truth, world
 
-from fairarm.algorithms import DESCRIPTIONS, Algorithm, Status, algorithm, make_procedure, pool, resume
+from fairarm.algorithms import DESCRIPTIONS, Algorithm, Status, algorithm, make_procedure, resume
 from fairarm.algorithms.certificates import Certified
 from fairarm.algorithms.pool import FIRST_LOOK, PHASES, Pool, PoolOptions
 from fairarm.algorithms.records import plain
+from fairarm.beliefs import planning
 from fairarm.beliefs.evidence import CellEvidence, RowEvidence
 from fairarm.beliefs.from_log import GROWTH, growing_parts, log_evidence
 from fairarm.core.answer import Code
@@ -240,7 +241,7 @@ def test_how_far_ahead_the_first_plan_looks(
 ) -> None:
     """All pulls where their number is fixed, else those up to the first look; certified plans take no cell as known."""
     seen: list[Any] = []
-    monkeypatch.setattr(pool, "plan_pulls", lambda *args: seen.append(args) or plan_pulls(*args))
+    monkeypatch.setattr(planning, "plan_pulls", lambda *args: seen.append(args) or plan_pulls(*args))
     source = world(chain(tolerance=0.05))
     run = algorithm("pool", source.problem, pulls=pulls, log=natural(source, 300), **options)
     ((counts, _, _, _, planned, _, _),) = seen
