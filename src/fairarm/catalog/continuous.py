@@ -20,7 +20,8 @@ from fairarm.errors import OptionError
 from fairarm.problem.context import ContextLaw
 from fairarm.problem.mechanism import Arm, Code, Columns
 from fairarm.problem.outcome import Outcome
-from fairarm.problem.problem import ROOT_BUDGET, Problem
+from fairarm.problem.parts import ROOT_BUDGET
+from fairarm.problem.problem import Problem
 from fairarm.problem.variables import Variable
 from fairarm.worlds.base import Truth
 from fairarm.worlds.function import FunctionWorld

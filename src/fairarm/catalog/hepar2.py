@@ -15,12 +15,12 @@ import numpy as np
 
 from fairarm.errors import OptionError
 from fairarm.problem.graph import Graph
-from fairarm.problem.inference import context_law
+from fairarm.problem.inference import completed
 from fairarm.problem.mechanism import Arm, Table
 from fairarm.problem.network import Network
-from fairarm.problem.outcome import Constraint, Outcome
-from fairarm.problem.pair import pair_of
-from fairarm.problem.problem import ROOT_BUDGET, Problem
+from fairarm.problem.outcome import Outcome
+from fairarm.problem.parts import ROOT_BUDGET
+from fairarm.problem.problem import Problem
 from fairarm.readers.bif import read_bif
 from fairarm.worlds.network import NetworkWorld
 
@@ -46,26 +46,22 @@ def hepar2(*, K: int = 10, seed: int = 0) -> tuple[Problem, Network]:
         Arm(f"arm-{k + 1}", Table("fibrosis", ("ChHepatitis",), np.stack([p, 1 - p], axis=1)))
         for k, p in enumerate(present)
     ]
-    sexes = world.variables["sex"].states or ()
-    known = {
-        "name": f"hepar2:K={K},seed={seed}",
-        "description": "HEPAR-II: random mechanisms of fibrosis; carcinoma must not depend on sex (E as in the paper).",
-        "variables": world.variables,
-        "graph": Graph(tuple(world.variables), tuple(world.edges())),
-        "sensitive": "sex",
-        "groups": ("male", "female"),
-        "decision": "fibrosis",
-        "outcome": Outcome("carcinoma", values=(1, 0)),
-        "arms": arms,
-        "tolerance": PRINTED_TOLERANCE,
-        "mechanisms": [world.tables["PBC"]],
-        "costs": [[0, 0, 0], *([[1, 1, 1]] * (K - 1))],
-        "budget": ROOT_BUDGET,
-        "deployed": "arm-1",
-        "shares": dict(zip(sexes, world.tables["sex"].probabilities.tolist(), strict=True)),
-    }
-    context = context_law(world, Problem(**known))  # type: ignore[arg-type]
-    return Problem(**known, context=context), world  # type: ignore[arg-type]
+    problem = Problem(
+        name=f"hepar2:K={K},seed={seed}",
+        description="HEPAR-II: random mechanisms of fibrosis; carcinoma must not depend on sex (E as in the paper).",
+        variables=world.variables,
+        graph=Graph(tuple(world.variables), tuple(world.edges())),
+        sensitive="sex",
+        groups=("male", "female"),
+        decision="fibrosis",
+        outcome=Outcome("carcinoma", values=(1, 0)),
+        arms=arms,
+        tolerance=PRINTED_TOLERANCE,
+        costs=[[0, 0, 0], *([[1, 1, 1]] * (K - 1))],
+        budget=ROOT_BUDGET,
+        deployed="arm-1",
+    )
+    return completed(problem, world), world
 
 
 def hepar2_binding(*, K: int = 10, seed: int = 0) -> tuple[Problem, Network]:
@@ -83,6 +79,6 @@ def hepar2_binding(*, K: int = 10, seed: int = 0) -> tuple[Problem, Network]:
         problem,
         name=f"hepar2-binding:K={K},seed={seed}",
         description="HEPAR-II with a tolerance that splits the arms.",
-        constraints=(Constraint.gap(*pair_of(problem), middle),),
+        tolerance=middle,
     )
     return split, world

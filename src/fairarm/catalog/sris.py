@@ -15,7 +15,8 @@ from fairarm.problem.graph import Graph
 from fairarm.problem.mechanism import Arm, table
 from fairarm.problem.network import Network
 from fairarm.problem.outcome import Outcome
-from fairarm.problem.problem import ROOT_BUDGET, Problem
+from fairarm.problem.parts import ROOT_BUDGET
+from fairarm.problem.problem import Problem
 from fairarm.problem.variables import Variable
 
 FLIP = 0.01

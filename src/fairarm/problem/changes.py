@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from fairarm.errors import ProblemError
 from fairarm.problem.context import ContextSample
 from fairarm.problem.mechanism import Arm
+from fairarm.problem.parts import kept_costs
 
 if TYPE_CHECKING:
     from fairarm.problem.problem import Problem
@@ -28,7 +29,10 @@ def with_arms(problem: Problem, arms: Iterable[Arm | str], costs: Mapping[str, I
         raise ProblemError(
             f"Costs are given for '{unknown[0]}', which is not one of the arms: {', '.join(names[:12])}."
         )
-    rows = [tuple(given[name]) if name in given else _kept_costs(problem, name) for name in names]
+    rows = [
+        tuple(given[name]) if name in given else kept_costs(problem.costs, problem.arm_names, name, problem.groups)
+        for name in names
+    ]
     try:
         return replace(problem, arms=tuple(chosen), costs=tuple(rows))
     except ProblemError as error:
@@ -42,15 +46,3 @@ def _needed_for(problem: Problem, name: str) -> str:
     if isinstance(problem.context, ContextSample) and problem.context.arm == name:
         return "it made the context sample. Keep it, or change that first: dataclasses.replace(problem, context=...)."
     return ""
-
-
-def _kept_costs(problem: Problem, name: str) -> tuple[float, ...]:
-    """The arm's own costs; those that all arms have, if it is new."""
-    if name in problem.arm_names:
-        return problem.costs[problem.arm_index(name)]
-    if len(set(problem.costs)) == 1:
-        return problem.costs[0]
-    raise ProblemError(
-        f"Arm '{name}' is new, and the arms of this problem differ in their costs. Say what it costs in each regime "
-        f"({', '.join(problem.regimes)}): costs={{'{name}': (...)}}."
-    )

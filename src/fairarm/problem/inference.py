@@ -6,6 +6,8 @@ the last digits, change from run to run; a simulated run would then not be the s
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import opt_einsum
 
@@ -14,6 +16,7 @@ from fairarm.errors import ProblemError
 from fairarm.problem.context import ContextLaw
 from fairarm.problem.mechanism import MAX_ENTRIES, check_size
 from fairarm.problem.network import Network
+from fairarm.problem.parts import held_shares
 from fairarm.problem.problem import Problem
 
 
@@ -65,3 +68,15 @@ def context_law(network: Network, problem: Problem) -> ContextLaw:
         context = problem.cell_columns
     shape = tuple(network.variables[name].size for name in context)
     return ContextLaw(context, shared_factor(network, problem, context).reshape(shape))
+
+
+def completed(problem: Problem, network: Network) -> Problem:
+    """What the problem leaves open, taken from the network of its world: mechanisms of relevant children, P(S), the context law."""
+    states = network.variables[problem.sensitive].states or ()
+    shares = dict(zip(states, network.tables[problem.sensitive].probabilities.tolist(), strict=True))
+    return replace(
+        problem,
+        mechanisms={**{x: network.tables[x] for x in problem.missing_mechanisms}, **problem.mechanisms},
+        shares=problem.shares or held_shares(shares, problem.groups),
+        context=problem.context or context_law(network, problem),
+    )

@@ -154,7 +154,7 @@ class Tables:
 
 def build_tables(problem: Problem) -> Tables:
     """The tables of a problem; arrays are filled when first used."""
-    columns = problem.likelihood_columns
+    columns = problem.compiled.likelihood_columns
     finite = all(name in problem.variables and problem.variables[name].finite for name in columns)
     return Tables(problem, CellSpace.of(columns, problem.variables) if finite else None)
 
@@ -210,7 +210,7 @@ def _declared_law(problem: Problem, tables: Tables, context: ContextLaw | None) 
 def _quadrature_points(problem: Problem) -> tuple[dict[str, NDArray[Any]], FloatArray, float]:
     """Every combination of the finite columns with quadrature nodes of a real decision over its range."""
     decision = problem.variables[problem.decision]
-    finite = [name for name in problem.likelihood_columns if name != problem.decision]
+    finite = [name for name in problem.compiled.likelihood_columns if name != problem.decision]
     if decision.finite or any(not problem.variables[name].finite for name in finite):
         raise ProblemError(
             "Divergences over real-valued columns other than the decision need a sample of rows from a log as the context."

@@ -18,18 +18,24 @@ from fairarm.core.types import FloatArray
 from fairarm.errors import FairarmError, ProblemError, ReadError
 from fairarm.problem.context import ContextLaw
 from fairarm.problem.graph import Graph
-from fairarm.problem.inference import context_law
+from fairarm.problem.inference import completed
 from fairarm.problem.log_map import LogMap
 from fairarm.problem.mechanism import Arm, Mechanism, Table, Unknown, check_size
 from fairarm.problem.network import Network
 from fairarm.problem.outcome import Constraint, Outcome
-from fairarm.problem.problem import NATURAL, Problem
+from fairarm.problem.parts import NATURAL
+from fairarm.problem.problem import Problem
 from fairarm.problem.variables import Variable
 from fairarm.readers.networks import read_network
 from fairarm.readers.text import one_line, read_text
 from fairarm.readers.toml import parse_toml
 
 MAX_BYTES = 16 * 1024 * 1024
+
+AS_WRITTEN = (
+    "name", "description", "sensitive", "groups", "decision", "tolerance", "budget", "deployed", "hidden", "shares",
+)  # fmt: skip
+"""Keys of ``[problem]`` that mean in a file what they mean in Python."""
 
 
 class _Entry(BaseModel):
@@ -349,38 +355,19 @@ def _problem(entry: ProblemEntry, network: Network | None, needs_columns: bool) 
         nodes, edges = (nodes, edges) if edges else (list(network.variables), network.edges())
     arms = [Arm(a.name, _arm(a, entry.decision, variables, f"problem.arms[{i}]")) for i, a in enumerate(entry.arms)]
     mechanisms = [_table(m, m.node, variables, f"problem.mechanisms[{i}]") for i, m in enumerate(entry.mechanisms)]
-    known: dict[str, Any] = {
-        "name": entry.name,
-        "description": entry.description,
-        "variables": variables,
-        "graph": Graph(tuple(nodes), tuple(edges)),
-        "sensitive": entry.sensitive,
-        "groups": entry.groups,
-        "decision": entry.decision,
-        "outcome": _outcome(entry.outcome, variables),
-        "tolerance": entry.tolerance,
-        "constraints": [Constraint(tuple(c.weights.items()), c.tolerance) for c in entry.constraints],
-        "arms": arms,
-        "mechanisms": mechanisms,
-        "costs": _costs(entry, variables),
-        "budget": entry.budget,
-        "deployed": entry.deployed,
-        "hidden": entry.hidden,
-        "shares": entry.shares,
-        "context": _context(entry.context, variables),
-        "needs_columns": needs_columns,
-    }
-    problem = Problem(**known)
-    return _completed(problem, known, network) if entry.from_world and network is not None else problem
-
-
-def _completed(problem: Problem, known: dict[str, Any], network: Network) -> Problem:
-    """What the file leaves out, taken from the world: mechanisms of relevant children, P(S), the context law."""
-    mechanisms = {**{x: network.tables[x] for x in problem.missing_mechanisms}, **problem.mechanisms}
-    states = network.variables[problem.sensitive].states or ()
-    shares = problem.shares or dict(zip(states, network.tables[problem.sensitive].probabilities.tolist(), strict=True))
-    context = problem.context or context_law(network, problem)
-    return Problem(**{**known, "mechanisms": mechanisms, "shares": shares, "context": context})
+    problem = Problem(
+        **{key: getattr(entry, key) for key in AS_WRITTEN},
+        variables=variables,
+        graph=Graph(tuple(nodes), tuple(edges)),
+        outcome=_outcome(entry.outcome, variables),
+        constraints=[Constraint(tuple(c.weights.items()), c.tolerance) for c in entry.constraints],
+        arms=arms,
+        mechanisms=mechanisms,
+        costs=_costs(entry, variables),
+        context=_context(entry.context, variables),
+        needs_columns=needs_columns,
+    )
+    return completed(problem, network) if entry.from_world and network is not None else problem
 
 
 def _edge(pair: list[str], i: int) -> tuple[str, str]:

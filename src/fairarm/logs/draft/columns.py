@@ -21,7 +21,7 @@ from fairarm.logs.draft.naming import plain_name, shown
 from fairarm.logs.table import LogTable
 from fairarm.logs.values import MISSING_WORDS
 from fairarm.problem.mechanism import reads_as_no_fair_arm
-from fairarm.problem.problem import NATURAL
+from fairarm.problem.parts import NATURAL
 
 MOST_LISTED = 200
 """Values of a column that are looked at."""

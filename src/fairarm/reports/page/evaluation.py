@@ -8,7 +8,8 @@ from fairarm.experiments.evaluate import ArmEvaluation, Estimate, Evaluation
 from fairarm.logs.findings import Finding
 from fairarm.problem.mechanism import NO_FAIR_ARM
 from fairarm.problem.pair import pair_of
-from fairarm.problem.problem import NATURAL, Problem
+from fairarm.problem.parts import NATURAL
+from fairarm.problem.problem import Problem
 from fairarm.reports.page.charts import Cover, cover_figure
 from fairarm.reports.page.forest import Line, Marks, forest
 from fairarm.reports.page.parts import Block, Box, Card, Facts, Items, Page, PageTable, Section, Text, Tone

@@ -1,0 +1,144 @@
+"""Is a problem well posed? Each function looks at parts of the declaration and raises a ProblemError where it is not.
+
+Names of variables, states and arms were checked when these were made; what is given in several forms is checked where it
+is brought into one (`parts.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fairarm.errors import ProblemError
+from fairarm.problem.context import ContextLaw, ContextSample
+from fairarm.problem.graph import Graph
+from fairarm.problem.mechanism import Arm, Mechanism, Unknown
+from fairarm.problem.names import check_name
+from fairarm.problem.outcome import Outcome
+from fairarm.problem.parts import ROOT_BUDGET, Budget
+from fairarm.problem.variables import Variable, first_repeated
+
+if TYPE_CHECKING:
+    from fairarm.problem.problem import Problem
+
+MAX_ARMS = 10_000
+
+
+def check_arms(arms: tuple[Arm, ...], decision: str, variables: Mapping[str, Variable]) -> None:
+    """There is at least one, each has its own name, and each is a mechanism of the decision."""
+    if not arms:
+        raise ProblemError("A problem needs at least one arm.")
+    if len(arms) > MAX_ARMS:
+        raise ProblemError(f"The problem has {len(arms)} arms; at most {MAX_ARMS} are compared. Leave some out.")
+    if repeated := first_repeated(tuple(arm.name for arm in arms)):
+        raise ProblemError(f"Two arms are called '{repeated}'. Each arm needs its own name.")
+    for arm in arms:
+        if arm.mechanism.node != decision:
+            raise ProblemError(
+                f"Arm '{arm.name}' is a mechanism of '{arm.mechanism.node}', not of the decision '{decision}'."
+            )
+        _check_mechanism(arm.mechanism, variables, f"Arm '{arm.name}'")
+
+
+def check_budget(budget: Budget) -> None:
+    """A finite number that is not negative, or the paper's rule."""
+    if budget is None or budget == ROOT_BUDGET:
+        return
+    if isinstance(budget, str) or not math.isfinite(budget) or budget < 0:
+        raise ProblemError(
+            f"The budget is {budget!r}. It is an average cost per pull: a number, 0 or more, or '{ROOT_BUDGET}'."
+        )
+
+
+def check_names(name: str, graph: Graph, hidden: Iterable[str]) -> None:
+    """The problem and its nodes have proper names, and hidden nodes are nodes."""
+    check_name(name, "The name of the problem")
+    for node in graph.nodes:
+        check_name(node, "The name of a node")
+    if unknown := [node for node in hidden if node not in graph.nodes]:
+        raise ProblemError(f"'{unknown[0]}' is declared hidden but is not a node of the graph. Is it misspelt?")
+
+
+def check_nodes(observed: Iterable[str], outcome: Outcome, variables: Mapping[str, Variable]) -> None:
+    """Every node that must be observed has states or a range, the outcome a value for each of its states."""
+    for node in observed:
+        if node not in variables and node != outcome.node:
+            raise ProblemError(f"Node '{node}' must be observed but has no declared states or range.")
+    declared = variables.get(outcome.node)
+    if outcome.values is not None and (declared is None or declared.size != len(outcome.values)):
+        raise ProblemError(f"The outcome '{outcome.node}' needs one value for each of its states.")
+    if outcome.values is None and declared is not None and declared.finite:
+        raise ProblemError(f"The outcome '{outcome.node}' has states but no values. Give the value of each state.")
+
+
+def check_mechanisms(mechanisms: Mapping[str, Mechanism], graph: Graph, variables: Mapping[str, Variable]) -> None:
+    """Each is of a node of the graph and has the parents that the graph gives it."""
+    for name, mechanism in mechanisms.items():
+        if name not in graph.nodes:
+            raise ProblemError(f"There is a mechanism for '{name}', which is not a node of the graph.")
+        if isinstance(mechanism, Unknown):
+            raise ProblemError(
+                f"The mechanism of '{name}' is declared unknown. Leave it out of the mechanisms instead."
+            )
+        _check_mechanism(mechanism, variables, f"The mechanism of '{name}'")
+        expected = graph.parents(name)
+        if sorted(mechanism.parents) != sorted(expected):
+            raise ProblemError(
+                f"The mechanism of '{name}' is given {sorted(mechanism.parents)}; the graph says {sorted(expected)}."
+            )
+
+
+def check_context(problem: Problem) -> None:
+    """The law of what arms see, or the sample of it, is of this problem's columns; a law sums to 1 under every arm."""
+    if isinstance(problem.context, ContextLaw):
+        _check_law(problem, problem.context)
+    elif problem.context is not None:
+        _check_sample(problem, problem.context)
+
+
+def _check_law(problem: Problem, context: ContextLaw) -> None:
+    for name in context.variables:
+        if name not in problem.cell_columns:
+            raise ProblemError(f"The context law uses '{name}'. It can use: {', '.join(problem.cell_columns)}.")
+    shape = tuple(problem.variables[name].size for name in context.variables)
+    if context.weights.shape != shape:
+        raise ProblemError(
+            f"The context law of {list(context.variables)} has shape {context.weights.shape}; its states ask for {shape}."
+        )
+    if not problem.missing_mechanisms and not problem.unknown_arms:
+        _ = problem.compiled.tables.law  # checks that every arm's law of the cells sums to 1
+
+
+def _check_sample(problem: Problem, sample: ContextSample) -> None:
+    problem.arm_index(sample.arm)
+    columns = problem.compiled.likelihood_columns
+    for name in (problem.sensitive, *columns):
+        if name not in sample.columns:
+            raise ProblemError(
+                f"The context sample has no column '{name}'. It needs: {problem.sensitive}, {', '.join(columns)}."
+            )
+        _check_sampled(name, np.asarray(sample.columns[name]), problem.variables[name], sample.size)
+
+
+def _check_sampled(name: str, values: Any, variable: Variable, size: int) -> None:
+    if values.shape != (size,) or not size:
+        raise ProblemError(
+            f"Column '{name}' of the context sample has shape {values.shape}; it needs one value for each of {size} rows."
+        )
+    low, high = (0, variable.size - 1) if variable.finite else (variable.low, variable.high)
+    if np.any(values < low) or np.any(values > high) or (variable.finite and values.dtype.kind not in "iu"):
+        raise ProblemError(
+            f"Column '{name}' of the context sample must hold {'codes' if variable.finite else 'numbers'} from {low} to {high}."
+        )
+
+
+def _check_mechanism(mechanism: Mechanism, variables: Mapping[str, Variable], what: str) -> None:
+    if mechanism.node not in variables:
+        raise ProblemError(f"{what}: node '{mechanism.node}' has no declared states or range.")
+    try:
+        mechanism.check(variables)
+    except ProblemError as error:
+        raise ProblemError(f"{what}: {error}") from None

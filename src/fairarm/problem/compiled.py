@@ -1,0 +1,66 @@
+"""What is computed from a problem for algorithms: arrays and tables, each once and only if it is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fairarm.core.types import FloatArray
+from fairarm.problem.shared_cells import SharedCells, shared_cells
+from fairarm.problem.space import CellSpace
+from fairarm.problem.tables import Tables, build_tables
+
+if TYPE_CHECKING:
+    from fairarm.problem.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """A problem as arrays. There is one for each problem: ``problem.compiled``."""
+
+    problem: Problem
+
+    @cached_property
+    def likelihood_columns(self) -> tuple[str, ...]:
+        """What L depends on besides S: the cell, and Y too where S → Y is an edge."""
+        problem, outcome = self.problem, self.problem.outcome.node
+        return (*problem.cell_columns, outcome) if outcome in problem.relevant_children else problem.cell_columns
+
+    @cached_property
+    def tables(self) -> Tables:
+        """Likelihoods over cells and divergences."""
+        return build_tables(self.problem)
+
+    @cached_property
+    def shared_cells(self) -> SharedCells:
+        """The cells in which every arm and group informs the same mean outcome; columns other than Y must be finite."""
+        return shared_cells(self.problem)
+
+    @cached_property
+    def row_space(self) -> CellSpace:
+        """Cells with the outcome's state, last: what a row can be, besides S. All of it must be finite."""
+        return CellSpace.of((*self.problem.cell_columns, self.problem.outcome.node), self.problem.variables)
+
+    @cached_property
+    def row_outcomes(self) -> FloatArray:
+        """Y' of each cell of the row space, (O,)."""
+        outcome = self.problem.outcome
+        return np.asarray(outcome.scaled_values[self.row_space.codes()[outcome.node]])
+
+    @cached_property
+    def cost_array(self) -> FloatArray:
+        """Costs as (R, K)."""
+        return np.array(self.problem.costs, dtype=np.float64).T.copy()
+
+    @cached_property
+    def group_codes(self) -> tuple[int, ...]:
+        """The code of each group among the states of S."""
+        return tuple(self.problem.variables[self.problem.sensitive].code(group) for group in self.problem.groups)
+
+    @property
+    def scaled_tolerance(self) -> float:
+        """E' = E / (hi − lo)."""
+        return self.problem.gap_tolerance / self.problem.outcome.width
