@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,13 +11,16 @@ import pytest
 from scipy.stats import ttest_ind
 
 from fairarm import Arm, LogMap, Outcome, Problem, Unknown, Variable, algorithm, evaluate, load_problem, table
+from fairarm.beliefs.certified import Bound, Certificate, decision_law
 from fairarm.beliefs.evidence import CellEvidence, SumEvidence
+from fairarm.beliefs.standing import Standing
 from fairarm.core.proof.log_intervals import cut_level, cut_sums
 from fairarm.core.proof.region import Intervals, narrowed
 from fairarm.errors import DataError, OptionError
-from fairarm.experiments.evaluate import _answer, certified_answer, support_of
-from fairarm.experiments.logged import law_of_cells
+from fairarm.experiments.evaluate import posterior_answer, support_of
+from fairarm.problem.answer import Answer, Status
 from fairarm.problem.pulls import Request, batch
+from fairarm.reports.words import sentence
 
 MECHANISMS = {
     "old": [[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]],
@@ -104,7 +106,7 @@ def test_cut_sums_of_cells_are_sums_over_rows() -> None:
     asked, rows = problem(), rows_of(300, 4)
     arms = np.array(["old", "even"], dtype=object)[np.random.default_rng(4).integers(0, 2, 300)]
     made = CellEvidence.empty(asked).add(batch(asked, {**rows, "arm": arms})).by_group()
-    found = cut_sums(law_of_cells(asked), made, 0.01)
+    found = cut_sums(decision_law(asked), made, 0.01)
     for t, group in enumerate("ab"):
         mine = [i for i in range(300) if rows["S"][i] == group]
         share = sum(arms[i] == "old" for i in mine) / len(mine)
@@ -144,8 +146,8 @@ def test_a_declared_law_adds_a_second_kind_of_bound() -> None:
     rows = rows_of(2000, 5)
     by_weights = evaluate(problem(), rows)
     free = problem(context=None, mechanisms=[])
-    assert by_weights.certified_by == "joint region of the cell means and empirical Bernstein bounds of weighted rows"
-    assert evaluate(free, rows).certified_by == "empirical Bernstein bounds of weighted rows"
+    assert by_weights.certified_by == (Bound.REGION, Bound.BERNSTEIN)
+    assert evaluate(free, rows).certified_by == (Bound.BERNSTEIN,)
 
 
 def test_findings_that_void_leave_nothing_certified() -> None:
@@ -155,7 +157,7 @@ def test_findings_that_void_leave_nothing_certified() -> None:
     found = evaluate(problem(), rows)
     assert [f.name for f in found.findings] == ["missing-outcomes"] and found.used == 99_997
     assert found.certified_status == "UNDECIDED" and found.certified_arm is None and found.certified_by is None
-    assert found.not_certified == ("the log has the finding 'missing-outcomes'",)
+    assert [sentence(said) for said in found.not_certified] == ["the log has the finding 'missing-outcomes'"]
     assert all(arm.outcome.certified_low is None and arm.certified_fair is None for arm in found.arms)
     assert found.arm is not None
 
@@ -176,10 +178,12 @@ def test_a_fitted_arm_is_said_and_not_certified() -> None:
     outcomes, _ = truths()
     assert found.arms[0].fitted and found.arms[0].outcome.certified_low is None
     assert found.arms[0].outcome.value == pytest.approx(outcomes[0], abs=0.02)
-    assert found.fitted[0].arm == "old" and any("fitted from 50000 rows" in text for text in found.assumptions)
+    assert found.fitted[0].arm == "old" and any(
+        "fitted from 50000 rows" in sentence(said) for said in found.assumptions
+    )
     assert found.arms[1].outcome.certified_low is not None  # the law is declared: the region needs no logging mechanism
     free = evaluate(problem(arms=arms, mechanisms=[]), rows_of(50_000, 8))
-    assert free.certified_by is None and "was fitted from them" in free.not_certified[0]
+    assert free.certified_by is None and "was fitted from them" in sentence(free.not_certified[0])
 
 
 def test_a_group_without_rows_is_not_spoken_for_where_nothing_is_declared() -> None:
@@ -296,16 +300,17 @@ def test_the_interval_of_the_plain_gap_of_money_is_right_or_not_known(high: floa
 def test_an_arm_the_log_does_not_speak_for_leaves_it_open_where_it_is_likeliest(
     best: list[float], fair: list[float], unseen: list[float], expected: tuple[Any, ...]
 ) -> None:
-    believed = SimpleNamespace(
+    believed = replace(
+        Standing.unknown(1, 3),
         best=np.array([best]),
         none=np.array([1 - sum(best)]),
         fair=np.array([fair]),
         unseen=np.array([unseen]),
         effective=np.full((1, 3), 1000.0),
     )
-    found = _answer(problem(), believed, 0.8)  # type: ignore[arg-type]
+    found = posterior_answer(problem(), believed, 0.8)
     status, arm, probability, runner_up, gated = expected
-    assert (found["status"], found["arm"], found["runner_up"], found["gated"]) == (status, arm, runner_up, gated)
+    assert found["answer"] == Answer(Status(status), arm) and (found["runner_up"], found["gated"]) == (runner_up, gated)
     assert found["probability"] == pytest.approx(probability)
     assert found["runner_up_probability"] == best[problem().arm_index(runner_up)]
 
@@ -325,8 +330,9 @@ def test_certified_answers_by_hand() -> None:
     asked = problem()
 
     def answer(outcomes: list[list[float]], gaps: list[list[float]], excluded: tuple[int, ...] = ()) -> tuple[str, Any]:
-        status, arm = certified_answer(asked, Intervals(np.array([outcomes]), np.array([gaps])), excluded)
-        return str(status), arm
+        bounds = Intervals(np.array([outcomes]), np.array([gaps]))
+        found = Certificate(bounds, (Bound.REGION,), None, excluded).answer(asked)
+        return str(found.status), found.arm
 
     fair, unfair, open_ = [-0.1, 0.1], [0.3, 0.4], [0.1, 0.3]
     assert answer([[0.5, 0.6], [0.1, 0.4], [0.8, 0.9]], [fair, fair, unfair]) == ("FOUND", "old")

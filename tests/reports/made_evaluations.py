@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
+from fairarm.beliefs.certified import Bound, Certificate
+from fairarm.experiments.assumptions import Assumption, Statement
 from fairarm.experiments.evaluate import ArmEvaluation, Estimate, Evaluation, NextPulls, ObservedGroup
+from fairarm.experiments.evidence_from_log import LogEvidence
 from fairarm.logs.findings import Finding
-from fairarm.problem.answer import Status
+from fairarm.logs.usable import LogSource
+from fairarm.problem.answer import Answer, Status
 from fairarm.problem.fitting import FittedNote
 from fairarm.problem.mechanism import Arm, table
 from fairarm.problem.outcome import Outcome
 from fairarm.problem.problem import Problem
 from fairarm.problem.variables import Variable
 
+RESTS_ON = (
+    Statement(Assumption.GRAPH, {"sensitive": "sex", "outcome": "days"}),
+    Statement(Assumption.ROWS),
+    Statement(Assumption.LATER),
+)
 ASSUMPTIONS = (
     "The causal graph is as declared. Nothing causes 'sex', and 'sex' acts on 'days' only along the declared arrows.",
     "Rows are different people, independent of each other, and no row was dropped because of its outcome.",
@@ -91,37 +103,55 @@ def uncertified(arm: ArmEvaluation) -> ArmEvaluation:
 def evaluation(arms: tuple[ArmEvaluation, ...] | None = None, **changes: Any) -> Evaluation:
     """Five arms: the second is the answer, the third is better and unfair, the fourth hardly seen. Nothing is certified."""
     arms = arms or tuple(uncertified(arm) for arm in ARMS)
-    made = Evaluation(
+    beliefs: Any = SimpleNamespace(method="cell means")
+    evidence = LogEvidence(
         problem=problem_of(tuple(arm.name for arm in arms)),
-        log="ward-2024.parquet",
-        engine="duckdb",
-        rows=12000,
-        used=11929,
-        method="cell means",
+        source=LogSource("ward-2024.parquet", "duckdb", 12000, 11929),
+        beliefs=beliefs,
+        made=np.array([[arm.rows, 0] for arm in arms]),
+        natural=np.array([6100, 5829]),
+        natural_sums=np.zeros(2),
+        natural_squares=np.zeros(2),
+        certificate=Certificate(None, (Bound.REGION,)),
+        findings=(MISSING, YOUNG),
+        fitted=(FittedNote("bed", "lottery", 210, 12, 1),),
+        assumptions=RESTS_ON,
+    )
+    made = Evaluation(
+        evidence=evidence,
         confidence=0.95,
         seed=3,
         arms=arms,
-        status=Status.FOUND,
-        arm=arms[1 % len(arms)].name,
+        answer=Answer(Status.FOUND, arms[1 % len(arms)].name),
         probability=0.953,
         runner_up="never-tried",
         runner_up_probability=0.04,
-        certified_status=Status.UNDECIDED,
-        certified_arm=None,
-        not_certified=("the log has the finding 'missing-outcomes'",),
-        certified_by=None,
+        gated=False,
+        min_fair_probability=0.8,
+        certified_answer=Answer(Status.UNDECIDED),
         observed=(ObservedGroup("woman", 6100, 0.437), ObservedGroup("man", 5829, 0.381)),
+        plain_gap_interval=None,
         next_pulls=(NextPulls("by-need", "natural", 0.6), NextPulls("never-tried", "woman", 0.4)),
-        findings=(MISSING, YOUNG),
-        fitted=(FittedNote("bed", "lottery", 210, 12, 1),),
-        assumptions=ASSUMPTIONS,
     )
-    return replace(made, **changes)
+    return changed(made, **changes)
+
+
+def changed(found: Evaluation, **changes: Any) -> Evaluation:
+    """With other values, of what it rests on too, each by the name under which an evaluation shows it."""
+    evidence, source = found.evidence, found.evidence.source
+    if "log" in changes:
+        evidence = replace(evidence, source=replace(source, name=changes.pop("log")))
+    if "fitted_logging_arm" in changes:
+        evidence = replace(evidence, certificate=Certificate(None, (), changes.pop("fitted_logging_arm")))
+    rests_on = {key: changes.pop(key) for key in ("findings", "assumptions", "problem") if key in changes}
+    answers = {}
+    for key, before in (("", found.answer), ("certified_", found.certified_answer)):
+        arm, status = changes.pop(f"{key}arm", before.arm), changes.pop(f"{key}status", before.status)
+        answers[f"{key}answer"] = Answer(status, arm)
+    return replace(found, evidence=replace(evidence, **rests_on), **answers, **changes)
 
 
 def certified(**changes: Any) -> Evaluation:
     """The same, without what voids the guarantee."""
-    clean = {"findings": (YOUNG,), "not_certified": (), "certified_by": "joint region of the cell means"}
-    return evaluation(
-        changes.pop("arms", ARMS), **{**clean, "certified_status": Status.FOUND, "certified_arm": "by-need", **changes}
-    )
+    clean = {"findings": (YOUNG,), "certified_status": Status.FOUND, "certified_arm": "by-need"}
+    return evaluation(changes.pop("arms", ARMS), **{**clean, **changes})

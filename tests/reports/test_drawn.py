@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from lettering import area, misplaced
-from made_evaluations import ARMS, certified, evaluation, problem_of
+from made_evaluations import ARMS, certified, changed, evaluation, problem_of
 from page_tree import Element, read_page
 
 from fairarm import identify, inspect, load_problem, simulate
@@ -353,6 +353,6 @@ def test_a_window_has_width() -> None:
 
 def test_a_tolerance_beyond_the_picture_is_said_to_be() -> None:
     found = certified()
-    wide = replace(found, problem=problem_of(found.problem.arm_names, 50.0))
+    wide = changed(found, problem=problem_of(found.problem.arm_names, 50.0))
     text = read_page(page_text(wide)).find("figure-gaps").text
     assert "Shaded: the tolerance, wider than the picture. A gap between -50 and 50 is fair." in text

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_evaluations import ARMS, ASSUMPTIONS, MISSING, YOUNG, arm_of, certified, evaluation, problem_of
+from made_evaluations import ARMS, ASSUMPTIONS, MISSING, YOUNG, arm_of, certified, changed, evaluation, problem_of
 from page_tree import Element, read_page, table_rows
 
 import fairarm
 from fairarm import identify, inspect, load_problem, simulate
 from fairarm.cli import show_evaluation
 from fairarm.errors import OptionError
+from fairarm.experiments.assumptions import Assumption, Statement
 from fairarm.experiments.evaluate import ArmEvaluation, Estimate, Evaluation, NextPulls, ObservedGroup
 from fairarm.logs.findings import Finding
 from fairarm.problem.answer import Status
@@ -363,11 +364,11 @@ def nasty() -> Evaluation:
         arms,
         findings=(finding,),
         log=f"/data/{mean}\udce9.csv",
-        assumptions=(mean,),
+        assumptions=(Statement(Assumption.LEFT_OUT_BY, {"column": mean}),),
         next_pulls=(NextPulls(NASTY[0], "natural", 1.0),),
-        not_certified=(mean,),
+        fitted_logging_arm=mean,
     )
-    return replace(found, problem=problem_of(NASTY, sensitive="<i>sex</i>"))
+    return changed(found, problem=problem_of(NASTY, sensitive="<i>sex</i>"))
 
 
 def test_everything_from_outside_is_escaped(tmp_path: Path) -> None:
@@ -388,7 +389,7 @@ def test_what_cannot_be_seen_is_written_as_what_it_is() -> None:
     """Controls and marks that turn the direction of writing, in a table as in a figure."""
     hidden = "a\x1b[31m\x07b\x85\u202egnip\u2066\u200f\x00\udce9"
     arms = (ARMS[0], arm_of(hidden, 0.5, 0.0))  # which a problem would refuse
-    found = replace(evaluation(), arms=arms, findings=(Finding("f", hidden, 1, (hidden,)),), arm=hidden)
+    found = changed(evaluation(), arms=arms, findings=(Finding("f", hidden, 1, (hidden,)),), arm=hidden)
     text = page_text(found)
     assert not [c for c in text if not (c.isprintable() or c == "\n")]
     seen = r"a\x1b[31m\x07b\x85\u202egnip\u2066\u200f\x00\udce9"
@@ -429,7 +430,7 @@ def scaled(factor: float, outcome: Outcome, tolerance: float) -> Evaluation:
         ObservedGroup(g, n, factor * mean) for g, n, mean in (("woman", 6100, 0.437), ("man", 5829, 0.381))
     )
     found = certified(arms=arms, observed=observed)
-    return replace(found, problem=problem_of(found.problem.arm_names, tolerance, outcome=outcome))
+    return changed(found, problem=problem_of(found.problem.arm_names, tolerance, outcome=outcome))
 
 
 @pytest.mark.parametrize(

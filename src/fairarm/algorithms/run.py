@@ -102,6 +102,9 @@ class Algorithm:
     a run: each call is one step.
     """
 
+    started_from: Any = None
+    """What its log was read as (`fairarm.experiments.LoggedPulls`), with findings; None where there was none. Not saved."""
+
     def __init__(self, name: str, procedure: Procedure, seed: int = 0, log: RunEvidence | None = None) -> None:
         self.name = name
         self.procedure = procedure

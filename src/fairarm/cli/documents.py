@@ -10,8 +10,10 @@ import numpy as np
 
 from fairarm.core.limit.fewest_pulls import Limit
 from fairarm.experiments import Evaluation, ExperimentPlan, Identification, Inspection, Simulation
+from fairarm.experiments.assumptions import Statement
 from fairarm.problem.pair import pair_of
 from fairarm.problem.problem import Problem
+from fairarm.reports.words import bounds_text, sentence
 from fairarm.worlds.base import Truth
 
 
@@ -163,14 +165,25 @@ def experiment_plan(found: ExperimentPlan) -> dict[str, Any]:
     return {**document, **named}
 
 
+def _statement(said: Statement) -> dict[str, Any]:
+    """The code of something that is said, and what it is about."""
+    facts = {key: [asdict(part) for part in value] if key == "dropped" else value for key, value in said.facts.items()}
+    return {"code": str(said.code), "facts": facts}
+
+
 def evaluation(found: Evaluation) -> dict[str, Any]:
     """What `fairarm evaluate --json` prints."""
     document = {key: getattr(found, key) for key in EVALUATION_KEYS}
+    for key, name in (("assumptions", "assumption_codes"), ("not_certified", "not_certified_codes")):
+        said: tuple[Statement, ...] = getattr(found, key)
+        document |= {key: [sentence(each) for each in said], name: [_statement(each) for each in said]}
     document |= {
         "problem": found.problem.name,
         "tolerance": found.problem.gap_tolerance,
         "status": str(found.status),
         "certified_status": str(found.certified_status),
+        "certified_by": bounds_text(found.certified_by),
+        "certified_by_codes": [str(bound) for bound in found.certified_by or ()],
         "gated": found.gated,
         "min_fair_probability": found.min_fair_probability,
         "plain_gap": found.plain_gap,
@@ -188,5 +201,5 @@ def evaluation(found: Evaluation) -> dict[str, Any]:
 
 EVALUATION_KEYS = (
     "log", "engine", "rows", "used", "method", "confidence", "seed", "arm", "probability", "runner_up",
-    "runner_up_probability", "certified_arm", "certified_by", "not_certified", "assumptions",
+    "runner_up_probability", "certified_arm",
 )  # fmt: skip

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from fairarm.errors import DataError, OptionError, printable
+from fairarm.errors import OptionError, printable
 
 if TYPE_CHECKING:
     from fairarm.catalog import Scenario
@@ -67,18 +67,15 @@ def start_from(
         if engine is not None:
             raise OptionError("--engine says how to read a log; give one with --log.")
         return scenario.problem, None
-    from fairarm.experiments import read_log
+    from fairarm.experiments.start_from_log import read_log, refuse_voided
 
     found = read_log(scenario, log, engine=engine)
     for finding in found.findings:
         note(f"{finding.name}: {finding.message}")
     for fitted in found.fitted:
         note(fitted.text)
-    if certified and (voids := [finding.name for finding in found.findings if finding.voids]):
-        raise DataError(
-            f"The log has the finding '{voids[0]}': an answer that rests on it cannot be certified. Correct the log, or use "
-            f"--stop bayes-stop."
-        )
+    if certified:
+        refuse_voided(found, "--stop bayes-stop")
     return found.problem, found.batch
 
 

@@ -16,6 +16,7 @@ from fairarm.reports.words import (
     no_arm,
     not_named,
     plain_gap_text,
+    sentence,
     value,
     why_gaps_differ,
 )
@@ -41,8 +42,8 @@ def evaluation(found: Evaluation) -> None:
     for note in found.fitted:
         say(note.text)
     say("It rests on:")
-    for line in found.assumptions:
-        say(f"  - {line}", hang=4)
+    for said in found.assumptions:
+        say(f"  - {sentence(said)}", hang=4)
 
 
 def _findings(found: Evaluation) -> None:

@@ -4,9 +4,9 @@ from fairarm.experiments.evaluate import Evaluation, evaluate
 from fairarm.experiments.identify import Identification, identify
 from fairarm.experiments.inspect import Inspection, inspect
 from fairarm.experiments.limit import find_limit
-from fairarm.experiments.logged import LoggedPulls, read_log
 from fairarm.experiments.plan import ExperimentPlan, plan
 from fairarm.experiments.simulate import Point, Simulation, simulate
+from fairarm.experiments.start_from_log import LoggedPulls, algorithm, read_log
 
 __all__ = [
     "Evaluation",
@@ -16,6 +16,7 @@ __all__ = [
     "LoggedPulls",
     "Point",
     "Simulation",
+    "algorithm",
     "evaluate",
     "find_limit",
     "identify",

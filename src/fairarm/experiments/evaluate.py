@@ -8,21 +8,25 @@ from typing import Any, Literal
 import numpy as np
 
 from fairarm.beliefs.beliefs import Beliefs, DesignBasis
+from fairarm.beliefs.certified import NOTHING_CERTIFIED, Bound, Certificate, fitted_arms
 from fairarm.beliefs.planning import planned_pulls
 from fairarm.beliefs.standing import Standing, standing_of
+from fairarm.core.answer import Code
 from fairarm.core.fairness import best_fair_arm
 from fairarm.core.posterior.doubly_robust import PRIOR_SD
-from fairarm.core.proof.region import Intervals
 from fairarm.core.statistics import difference_interval
-from fairarm.core.types import BoolArray, FloatArray
+from fairarm.core.types import FloatArray
 from fairarm.errors import OptionError
-from fairarm.experiments.logged import Logged, read_evidence
+from fairarm.experiments.assumptions import Statement
+from fairarm.experiments.evidence_from_log import LogEvidence, evidence_from_log
+from fairarm.experiments.start_from_log import log_reader, noticed_before
 from fairarm.frames import Column, columns_of
+from fairarm.logs.checks import check_agreement
 from fairarm.logs.findings import Finding
 from fairarm.logs.reading import Dropped
-from fairarm.problem.answer import Status
+from fairarm.problem.answer import Answer, Status
 from fairarm.problem.fitting import FittedNote
-from fairarm.problem.log_map import LogMap, WithColumns, problem_and_columns
+from fairarm.problem.log_map import LogMap, WithColumns
 from fairarm.problem.mechanism import NO_FAIR_ARM
 from fairarm.problem.problem import Problem
 from fairarm.shown import Fact, Shown
@@ -96,40 +100,106 @@ class Evaluation(Shown):
     given, ``status`` is UNDECIDED, ``arm`` None and ``probability`` that of no fair arm.
     """
 
-    problem: Problem
-    log: str
-    engine: str
-    rows: int
-    used: int
-    method: str
+    evidence: LogEvidence
+    """All that it rests on."""
     confidence: float
     seed: int
     arms: tuple[ArmEvaluation, ...]
-    status: Status
-    arm: str | None
+    answer: Answer
     probability: float
     runner_up: str
     runner_up_probability: float
-    certified_status: Status
-    certified_arm: str | None
-    not_certified: tuple[str, ...]
-    """Why nothing is certified; empty where intervals are."""
-    certified_by: str | None
+    gated: bool
+    """An arm is more likely to be the best fair arm than the answer is to be right, but does not pass the gate."""
+    min_fair_probability: float
+    """The gate: an arm is named only if it is fair with this probability."""
+    certified_answer: Answer
     observed: tuple[ObservedGroup, ...]
-    next_pulls: tuple[NextPulls, ...]
-    """Largest first."""
-    findings: tuple[Finding, ...]
-    fitted: tuple[FittedNote, ...]
-    assumptions: tuple[str, ...]
-    dropped: tuple[Dropped, ...] = ()
-    """Rows left out on purpose (log.drop), by value."""
-    plain_gap_interval: tuple[float, float] | None = None
+    plain_gap_interval: tuple[float, float] | None
     """An ordinary interval of the plain gap; None where a group has fewer than two rows, or where the outcome varies too
     little within its declared range."""
-    min_fair_probability: float = 0.8
-    """The gate: an arm is named only if it is fair with this probability."""
-    gated: bool = False
-    """An arm is more likely to be the best fair arm than the answer is to be right, but does not pass the gate."""
+    next_pulls: tuple[NextPulls, ...]
+    """Largest first."""
+
+    @property
+    def status(self) -> Status:
+        """FOUND, NO_FAIR_ARM or UNDECIDED, by the posterior."""
+        return self.answer.status
+
+    @property
+    def arm(self) -> str | None:
+        """The arm that was found, by the posterior."""
+        return self.answer.arm
+
+    @property
+    def certified_status(self) -> Status:
+        """FOUND, NO_FAIR_ARM or UNDECIDED, by what is proved."""
+        return self.certified_answer.status
+
+    @property
+    def certified_arm(self) -> str | None:
+        """The arm that is proved to be the best fair one."""
+        return self.certified_answer.arm
+
+    @property
+    def certified_by(self) -> tuple[Bound, ...] | None:
+        """What the certified intervals are made of; None where there are none."""
+        return None if self.evidence.voided_by else self.evidence.certificate.by or None
+
+    @property
+    def not_certified(self) -> tuple[Statement, ...]:
+        """Why nothing is certified; empty where intervals are. `fairarm.reports.words.sentence` says it in words."""
+        return self.evidence.obstacles
+
+    @property
+    def problem(self) -> Problem:
+        """With the mechanisms that were fitted from the log."""
+        return self.evidence.problem
+
+    @property
+    def log(self) -> str:
+        """The log's name."""
+        return self.evidence.source.name
+
+    @property
+    def engine(self) -> str:
+        """What read it."""
+        return self.evidence.source.engine
+
+    @property
+    def rows(self) -> int:
+        """All that it has."""
+        return self.evidence.source.rows
+
+    @property
+    def used(self) -> int:
+        """Those that could be used."""
+        return self.evidence.source.used
+
+    @property
+    def dropped(self) -> tuple[Dropped, ...]:
+        """Rows left out on purpose (log.drop), by value."""
+        return self.evidence.source.dropped
+
+    @property
+    def method(self) -> str:
+        """How arms were estimated: "cell means", "doubly robust" or "weighted mean"."""
+        return self.evidence.beliefs.method
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What was noticed; some void what is certified."""
+        return self.evidence.findings
+
+    @property
+    def fitted(self) -> tuple[FittedNote, ...]:
+        """The mechanisms that were fitted from the log."""
+        return self.evidence.fitted
+
+    @property
+    def assumptions(self) -> tuple[Statement, ...]:
+        """What it rests on. `fairarm.reports.words.sentence` says each in words."""
+        return self.evidence.assumptions
 
     @property
     def plain_gap(self) -> float | None:
@@ -193,70 +263,42 @@ def evaluate(
             f"The confidence is a number from 0.5 to below 1 and min_fair_probability one from 0 to 1; got {confidence} "
             f"and {min_fair_probability}."
         )
-    problem, columns = problem_and_columns(problem, columns)
-    logged = read_evidence(
-        problem,
-        columns,
-        log,
-        engine=engine,
-        delta=1.0 - confidence,
-        estimated=law == "estimated",
-        duplicates=duplicates,
-        seed=seed,
-    )
-    outcomes, gaps = _drawn(logged.beliefs, seed)
-    belief = standing_of(logged.beliefs, outcomes, gaps, problem.scaled_tolerance)
-    findings = (*logged.findings, *_disagreements(logged, outcomes[0], gaps[0], confidence))
-    voided = tuple(f.name for f in findings if f.voids)
-    certified = None if voided else logged.certified
-    status, arm = certified_answer(problem, certified, logged.uncertified_arms)
+    reader = log_reader(problem, log, columns=columns, engine=engine)
+    found = evidence_from_log(reader, 1.0 - confidence, law == "estimated", duplicates, seed)
+    found = found.with_findings(noticed_before(log, found.findings))
+    problem = found.problem
+    outcomes, gaps = _drawn(found.beliefs, seed)
+    usual = _Usual.of(outcomes[0], gaps[0], confidence)
+    found = found.with_findings(check_agreement(problem, found.certificate, usual.outcomes, usual.gaps))
+    certificate = NOTHING_CERTIFIED if found.voided_by else found.certificate
+    standing = standing_of(found.beliefs, outcomes, gaps, problem.scaled_tolerance)
     return Evaluation(
-        problem=logged.problem,
-        log=logged.name,
-        engine=logged.engine,
-        rows=logged.rows,
-        used=logged.used,
-        method=logged.beliefs.method,
+        evidence=found,
         confidence=confidence,
         seed=seed,
-        arms=_arms(logged, certified, outcomes[0], gaps[0], belief, confidence),
-        **_answer(problem, belief, min_fair_probability),
-        certified_status=status,
-        certified_arm=arm,
-        not_certified=(*(f"the log has the finding '{name}'" for name in voided), *logged.not_certified),
-        certified_by=None if certified is None else logged.certified_by,
-        observed=_observed(problem, logged),
-        next_pulls=_next(problem, logged.beliefs, outcomes, gaps),
-        findings=findings,
-        fitted=logged.fitted,
-        assumptions=logged.assumptions,
-        dropped=logged.dropped,
-        plain_gap_interval=_plain_gap_interval(problem, logged, confidence),
+        arms=_arms(found, certificate, usual, standing),
+        **posterior_answer(problem, standing, min_fair_probability),
         min_fair_probability=min_fair_probability,
+        certified_answer=certificate.answer(problem),
+        observed=_observed(found),
+        plain_gap_interval=_plain_gap_interval(found, confidence),
+        next_pulls=_next(problem, found.beliefs, outcomes, gaps),
     )
 
 
-def _answer(problem: Problem, belief: Standing, min_fair_probability: float) -> dict[str, Any]:
-    """The fields of an evaluation that say which arm it is, by the posterior.
-
-    An arm that the log does not speak for is not named, but it stands in the way: where it is likelier than every answer
-    that could be given, none is.
-    """
-    best, names = belief.best[0], (NO_FAIR_ARM, *problem.arm_names)
-    votes = np.concatenate([belief.none[0, None], best])
-    heard = np.array([support_of(u, n) != "no" for u, n in zip(belief.unseen[0], belief.effective[0], strict=True)])
-    first = int(np.argmax(np.where(np.append(True, heard & (belief.fair[0] >= min_fair_probability)), votes, -1.0)))
-    gated = bool(best[heard].max(initial=0.0) > votes[first])
-    unheard = bool(best[~heard].max(initial=0.0) > votes[first])
-    first = 0 if unheard else first
-    second = int(np.argmax(np.where(np.arange(len(votes)) == first, -1.0, votes)))
+def posterior_answer(problem: Problem, standing: Standing, min_fair_probability: float) -> dict[str, Any]:
+    """The fields of an evaluation that say which arm it is, by the posterior: arms that the log does not speak for are not
+    named, but stand in the way."""
+    speaks = [support_of(u, n) != "no" for u, n in zip(standing.unseen[0], standing.effective[0], strict=True)]
+    choice = standing.choice(min_fair_probability, np.array(speaks))
+    runner_up = standing.runner_up(np.maximum(choice.code, Code.NONE))
+    names = (*problem.arm_names, NO_FAIR_ARM)
     return {
-        "status": Status.FOUND if first else Status.UNDECIDED if unheard else Status.NO_FAIR_ARM,
-        "arm": names[first] if first else None,
-        "probability": float(votes[first]),
-        "runner_up": names[second],
-        "runner_up_probability": float(votes[second]),
-        "gated": gated,
+        "answer": Answer.of(int(choice.code[0]), problem.arm_names),
+        "probability": float(choice.probability[0]),
+        "runner_up": names[runner_up[0]],
+        "runner_up_probability": float(standing.probability(runner_up)[0]),
+        "gated": bool(choice.gated[0]),
     }
 
 
@@ -272,79 +314,48 @@ def _drawn(beliefs: Beliefs, seed: int) -> tuple[FloatArray, FloatArray]:
     return np.clip(outcomes + shared, 0.0, 1.0), np.clip(gaps + np.sqrt(2.0) * apart, -1.0, 1.0)
 
 
-def _disagreements(logged: Logged, outcomes: FloatArray, gaps: FloatArray, confidence: float) -> tuple[Finding, ...]:
-    """Arms whose usual interval lies outside the certified one: one of the two rests on something that is wrong."""
-    if logged.certified is None:
-        return ()
-    limits = ((1.0 - confidence) / 2, (1.0 + confidence) / 2)
-    found = []
-    for what, draws, proved in (("outcome", outcomes, logged.certified.outcomes), ("gap", gaps, logged.certified.gaps)):
-        low, high = np.quantile(draws, limits, axis=0)
-        apart = (low > proved[0, :, 1]) | (high < proved[0, :, 0])
-        found += [f"{what} of {logged.problem.arm_names[k]}" for k in np.flatnonzero(apart) if k not in logged.uncertified_arms]  # fmt: skip
-    if not found:
-        return ()
-    text = "Usual and certified intervals do not meet: something that was declared, or that they rest on, is wrong."
-    return (Finding("intervals-disagree", text, 0, tuple(found[:5])),)
+@dataclass(frozen=True)
+class _Usual:
+    """Means (K,) and usual intervals (2, K) of every arm's outcome and gap, scaled."""
+
+    outcome_means: FloatArray
+    outcomes: FloatArray
+    gap_means: FloatArray
+    gaps: FloatArray
+
+    @classmethod
+    def of(cls, outcomes: FloatArray, gaps: FloatArray, confidence: float) -> _Usual:
+        """From draws (D, K)."""
+        limits = ((1.0 - confidence) / 2, (1.0 + confidence) / 2)
+        ends = [np.quantile(draws, limits, axis=0) for draws in (outcomes, gaps)]
+        means = [np.array([column.mean() for column in draws.T]) for draws in (outcomes, gaps)]
+        return cls(means[0], ends[0], means[1], ends[1])
 
 
-def certified_answer(
-    problem: Problem, certified: Intervals | None, excluded: tuple[int, ...]
-) -> tuple[Status, str | None]:
-    """The arm that is fair and best at every point of all intervals together; or that none is fair; or undecided."""
-    if certified is None:
-        return Status.UNDECIDED, None
-    fair, unfair = certified_fairness(problem, certified)
-    fair[list(excluded)] = unfair[list(excluded)] = False
-    low, high = certified.outcomes[0].T
-    for k in np.flatnonzero(fair):
-        others = np.flatnonzero(~unfair & (np.arange(len(fair)) != k))
-        if np.all(low[k] >= high[others]) and not set(others.tolist()) & set(excluded):
-            return Status.FOUND, problem.arm_names[k]
-    return (Status.NO_FAIR_ARM if unfair.all() else Status.UNDECIDED), None
-
-
-def certified_fairness(problem: Problem, certified: Intervals) -> tuple[BoolArray, BoolArray]:
-    """Arms whose gap lies within the tolerance throughout, and outside throughout, (K,) each."""
-    low, high = certified.gaps[0].T
-    tolerance = problem.scaled_tolerance
-    return (low > -tolerance) & (high < tolerance), (low >= tolerance) | (high <= -tolerance)
-
-
-def _arms(
-    logged: Logged,
-    certified: Intervals | None,
-    outcomes: FloatArray,
-    gaps: FloatArray,
-    belief: Standing,
-    confidence: float,
-) -> tuple[ArmEvaluation, ...]:
-    problem = logged.problem
-    limits = ((1.0 - confidence) / 2, (1.0 + confidence) / 2)
-    usual = [np.quantile(draws, limits, axis=0) for draws in (outcomes, gaps)]
-    nothing = np.zeros(len(problem.arms), dtype=bool)
-    fair, unfair = (nothing, nothing) if certified is None else certified_fairness(problem, certified)
-    made = []
+def _arms(found: LogEvidence, certificate: Certificate, usual: _Usual, standing: Standing) -> tuple[ArmEvaluation, ...]:
+    problem, proved = found.problem, certificate.intervals
+    fair, unfair = certificate.fairness(problem)
+    own, made = fitted_arms(problem), []
     for k, arm in enumerate(problem.arms):
-        proved = certified is not None and k not in logged.uncertified_arms
-        ends = [None, None] if certified is None or not proved else [certified.outcomes[0, k], certified.gaps[0, k]]
-        value = problem.outcome.unscale(np.array([outcomes[:, k].mean(), *usual[0][:, k]]))
-        gap = problem.outcome.width * np.array([gaps[:, k].mean(), *usual[1][:, k]])
+        covered = proved is not None and k not in certificate.uncertified_arms
+        ends = (None, None) if proved is None or not covered else (proved.outcomes[0, k], proved.gaps[0, k])
+        value = problem.outcome.unscale(np.array([usual.outcome_means[k], *usual.outcomes[:, k]]))
+        gap = problem.outcome.width * np.array([usual.gap_means[k], *usual.gaps[:, k]])
         made.append(
             ArmEvaluation(
                 name=arm.name,
                 outcome=_estimate(value, None if ends[0] is None else problem.outcome.unscale(ends[0])),
                 gap=_estimate(gap, None if ends[1] is None else problem.outcome.width * ends[1]),
-                fair_probability=float(belief.fair[0, k]),
-                best_probability=float(belief.best[0, k]),
-                certified_fair=None if not proved or not (fair[k] or unfair[k]) else bool(fair[k]),
-                support=support_of(float(belief.unseen[0, k]), float(belief.effective[0, k])),
-                effective_rows=float(belief.effective[0, k]),
-                largest_weight=float(belief.largest_weight[0, k]),
-                overlap=float(belief.overlap[0, k]),
-                unseen=float(belief.unseen[0, k]),
-                rows=int(logged.made[k].sum()),
-                fitted=k in logged.fitted_arms,
+                fair_probability=float(standing.fair[0, k]),
+                best_probability=float(standing.best[0, k]),
+                certified_fair=bool(fair[k]) if fair[k] or unfair[k] else None,
+                support=support_of(float(standing.unseen[0, k]), float(standing.effective[0, k])),
+                effective_rows=float(standing.effective[0, k]),
+                largest_weight=float(standing.largest_weight[0, k]),
+                overlap=float(standing.overlap[0, k]),
+                unseen=float(standing.unseen[0, k]),
+                rows=int(found.made[k].sum()),
+                fitted=k in own,
             )
         )
     return tuple(made)
@@ -363,8 +374,8 @@ def support_of(unseen: float, effective: float) -> Support:
     return "weakly" if unseen <= WEAKLY[0] and effective >= WEAKLY[1] else "no"
 
 
-def _observed(problem: Problem, logged: Logged) -> tuple[ObservedGroup, ...]:
-    found = []
+def _observed(logged: LogEvidence) -> tuple[ObservedGroup, ...]:
+    problem, found = logged.problem, []
     for t, group in enumerate(problem.groups):
         rows = int(logged.natural[t])
         mean = float(problem.outcome.unscale(logged.natural_sums[t] / rows)) if rows else None
@@ -372,7 +383,8 @@ def _observed(problem: Problem, logged: Logged) -> tuple[ObservedGroup, ...]:
     return tuple(found)
 
 
-def _plain_gap_interval(problem: Problem, logged: Logged, confidence: float) -> tuple[float, float] | None:
+def _plain_gap_interval(logged: LogEvidence, confidence: float) -> tuple[float, float] | None:
+    problem = logged.problem
     values = sorted(set(problem.outcome.scaled_values.tolist()))
     two = (values[0], values[1]) if len(values) == 2 else None
     natural = logged.natural.astype(np.float64)

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairarm.beliefs.certified import Certificate
+from fairarm.beliefs.evidence import CountedEvidence
+from fairarm.beliefs.robust import choose_method
+from fairarm.core.proof.region import Intervals
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.logs.findings import MISMATCH, Finding, contingency, mismatch
 from fairarm.logs.table import LogTable
@@ -181,6 +185,45 @@ def check_weights(problem: Problem, weights: WeightCheck) -> list[Finding]:
         )
         found.append(Finding("decisions-do-not-fit", text))
     return found
+
+
+def check_sparse(evidence: CountedEvidence) -> list[Finding]:
+    """Cell means are used where they are poor: with a fitted mechanism or a summed outcome there is nothing better."""
+    if not evidence.problem.fitted and not evidence.summed:
+        return []
+    if choose_method(evidence.problem, evidence) == "cell means":
+        return []
+    text = (
+        "Most of what the arms would do falls into cells with fewer than 5 rows. The usual intervals then rest on cells being "
+        "alike, and may be too narrow. Merge states, or use arms with fewer inputs."
+    )
+    return [Finding("sparse-cells", text, int(evidence.pulls().sum()), voids=False)]
+
+
+def check_bounds(bounds: Intervals | None) -> list[Finding]:
+    """Bounds that no truth meets: under the declared mechanisms that happens with probability at most δ."""
+    if bounds is None or not bounds.empty:
+        return []
+    text = "No truth lies within all certified bounds: something that was declared, or that it rests on, is wrong."
+    return [Finding("bounds-contradict", text)]
+
+
+def check_agreement(
+    problem: Problem, certificate: Certificate, outcomes: FloatArray, gaps: FloatArray
+) -> list[Finding]:
+    """Arms whose usual interval, (2, K) of outcomes and of gaps, lies outside the certified one: one of the two rests on
+    something that is wrong."""
+    if certificate.intervals is None:
+        return []
+    found = []
+    proved = (certificate.intervals.outcomes[0], certificate.intervals.gaps[0])
+    for what, (low, high), ends in zip(("outcome", "gap"), (outcomes, gaps), proved, strict=True):
+        apart = np.flatnonzero((low > ends[:, 1]) | (high < ends[:, 0]))
+        found += [f"{what} of {problem.arm_names[k]}" for k in apart if k not in certificate.uncertified_arms]
+    if not found:
+        return []
+    text = "Usual and certified intervals do not meet: something that was declared, or that they rest on, is wrong."
+    return [Finding("intervals-disagree", text, 0, tuple(found[:5]))]
 
 
 def check_duplicates(row_id: str | None, table: LogTable) -> list[Finding]:

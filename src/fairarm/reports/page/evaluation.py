@@ -18,6 +18,7 @@ from fairarm.reports.svg import shown
 from fairarm.reports.words import (
     METHODS,
     between,
+    bounds_text,
     certified_labels,
     certified_text,
     gap_unit_of,
@@ -30,6 +31,7 @@ from fairarm.reports.words import (
     plain_gap_text,
     posterior,
     question,
+    sentence,
     unit_of,
     unmarked,
     value,
@@ -118,7 +120,7 @@ def _estimate(number: Estimate, digits: str) -> str:
 def _certified(found: Evaluation) -> Box:
     lines = [text for text in [certified_labels(found)] if text]
     if found.certified_by is not None:
-        lines.append(f"Certified by the {found.certified_by}.")
+        lines.append(f"Certified by the {bounds_text(found.certified_by)}.")
     tone: Tone = "good" if found.certified_status == "FOUND" else "plain"
     if found.certified_by is None or found.certified_status == "NO_FAIR_ARM":
         tone = "warn"
@@ -335,7 +337,7 @@ def regime_words(problem: Problem, regime: str) -> str:
 def _assumptions(found: Evaluation) -> Section:
     blocks: list[Block] = [
         Text("If one of these is wrong, so may be every number on this page."),
-        Items(found.assumptions),
+        Items([sentence(said) for said in found.assumptions]),
     ]
     if found.fitted:
         blocks += [
@@ -366,7 +368,7 @@ def _made(found: Evaluation, version: str) -> Section:
         ("rows read", whole(found.rows)),
         ("rows used", whole(found.used)),
         ("method", found.method),
-        ("certified by", found.certified_by or "not certified"),
+        ("certified by", bounds_text(found.certified_by) or "not certified"),
         ("confidence", f"{found.confidence:g}"),
         ("seed", str(found.seed)),
         ("fairarm", version),

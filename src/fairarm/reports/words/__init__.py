@@ -1,5 +1,6 @@
 """All sentences and numbers in plain words, made here once for terminal, page and docs; results hold codes and numbers."""
 
+from fairarm.reports.words.assumptions import bounds_text, sentence
 from fairarm.reports.words.evaluations import (
     METHODS,
     certified_labels,
@@ -45,6 +46,7 @@ __all__ = [
     "Marked",
     "answer_of",
     "between",
+    "bounds_text",
     "certified_labels",
     "certified_text",
     "chances",
@@ -69,6 +71,7 @@ __all__ = [
     "posterior",
     "pulls_text",
     "question",
+    "sentence",
     "started_from",
     "sureness",
     "unit_of",

@@ -8,6 +8,7 @@ from fairarm.core.statistics import RESOLVED
 from fairarm.experiments import Evaluation
 from fairarm.experiments.evaluate import ArmEvaluation
 from fairarm.problem.pair import pair_of
+from fairarm.reports.words.assumptions import sentence
 from fairarm.reports.words.numbers import count, interval_digits, limits, names, percent, unit_of, value
 from fairarm.reports.words.runs import below_gate, passed_over
 
@@ -67,7 +68,7 @@ def chances(found: Evaluation) -> str:
 def certified_text(found: Evaluation) -> str:
     """What is proved from a log, and on what condition."""
     if found.not_certified and found.certified_by is None:
-        return f"Nothing is certified: {'; '.join(found.not_certified)}."
+        return f"Nothing is certified: {'; '.join(map(sentence, found.not_certified))}."
     condition = f"wrong with probability at most {1 - found.confidence:.3g} if what it rests on (below) holds."
     if found.certified_arm is not None:
         return f"Certified: {found.certified_arm} is the best fair arm, {condition}"

@@ -1,0 +1,131 @@
+"""What is certified of every arm from rows that were made before: bounds that hold whatever the truth, and what they prove.
+
+Two kinds of bound, each with a part of the error δ where both can be had: the joint region of the cell means, where the
+law of the cells is declared, and empirical Bernstein bounds of weighted rows, where the arms that made them are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from fairarm.beliefs.evidence import CountedEvidence
+from fairarm.beliefs.logged_rows import LoggedBeliefs
+from fairarm.core.answer import Code
+from fairarm.core.proof.log_intervals import bound_delta, cut_sums, weighted_intervals
+from fairarm.core.proof.region import Intervals, intervals, narrowed
+from fairarm.core.types import BoolArray, FloatArray, IntArray
+from fairarm.problem.answer import Answer
+from fairarm.problem.likelihood import likelihood
+from fairarm.problem.problem import Problem
+from fairarm.problem.shared_cells import missing_children
+from fairarm.problem.space import CellSpace
+
+
+class Bound(StrEnum):
+    """What certified intervals are made of."""
+
+    REGION = "joint-region"
+    BERNSTEIN = "empirical-bernstein"
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """Certified intervals of all arms together, by what, and which arms they do not cover."""
+
+    bounds: Intervals | None
+    by: tuple[Bound, ...]
+    """Empty where nothing is certified."""
+    fitted_logging_arm: str | None = None
+    """Why nothing is: an arm whose mechanism was fitted made rows, and weights need it exactly."""
+    uncertified_arms: tuple[int, ...] = ()
+    """Arms whose own mechanism was fitted."""
+
+    @property
+    def intervals(self) -> Intervals | None:
+        """``bounds`` where they certify something."""
+        return self.bounds if self.by else None
+
+    def fairness(self, problem: Problem) -> tuple[BoolArray, BoolArray]:
+        """Arms whose gap is certified to lie within the tolerance, and outside of it, (K,) each."""
+        if self.intervals is None:
+            return np.zeros(len(problem.arms), dtype=bool), np.zeros(len(problem.arms), dtype=bool)
+        (low, high), tolerance = self.intervals.gaps[0].T, problem.scaled_tolerance
+        fair, unfair = (low > -tolerance) & (high < tolerance), (low >= tolerance) | (high <= -tolerance)
+        fair[list(self.uncertified_arms)] = unfair[list(self.uncertified_arms)] = False
+        return fair, unfair
+
+    def answer(self, problem: Problem) -> Answer:
+        """The arm that is fair and best at every point of all intervals together; or that none is fair; or undecided."""
+        return Answer.of(self._code(problem), problem.arm_names)
+
+    def _code(self, problem: Problem) -> int:
+        if self.intervals is None:
+            return Code.UNDECIDED
+        fair, unfair = self.fairness(problem)
+        low, high = self.intervals.outcomes[0].T
+        for k in np.flatnonzero(fair):
+            others = np.flatnonzero(~unfair & (np.arange(len(fair)) != k))
+            if np.all(low[k] >= high[others]) and not set(others.tolist()) & set(self.uncertified_arms):
+                return int(k)
+        return Code.NONE if unfair.all() else Code.UNDECIDED
+
+
+NOTHING_CERTIFIED = Certificate(None, ())
+
+
+def fitted_arms(problem: Problem) -> tuple[int, ...]:
+    """Positions of the arms whose table was fitted, from this log or before."""
+    return tuple(k for k, name in enumerate(problem.arm_names) if name in problem.fitted)
+
+
+def certify_counts(evidence: CountedEvidence, delta: float, estimated: bool) -> Certificate:
+    """From counted rows, with error δ; ``estimated``: P(S) and the law of contexts from the rows, even where declared."""
+    problem, seen = evidence.problem, evidence.by_group()
+    shares = None if estimated or problem.shares is None else np.array(problem.shares)
+    law = _declared_law(problem, estimated)
+    uncertified, logging = fitted_arms(problem), _fitted_logging_arm(problem, seen.made)
+    by = (Bound.REGION,) * (law is not None) + (Bound.BERNSTEIN,) * (logging is None)
+    if not by:
+        return Certificate(None, (), logging, uncertified)
+    found, part = [], delta / len(by)
+    if law is not None:
+        cells = evidence.summary(problem.shared_cells.apart())
+        n, natural = cells.rows.astype(np.float64), cells.natural.astype(np.float64)
+        found.append(intervals(n, cells.sums, law, part, shares, natural))
+    if logging is None:
+        rows = evidence.group_sums((0,))[0][0].sum(axis=0).astype(np.float64)
+        cut = cut_sums(decision_law(problem), seen, bound_delta(part, len(problem.arms), shares is not None))
+        found.append(weighted_intervals(cut, part, shares, rows))
+    return Certificate(narrowed(found), by, None, uncertified)
+
+
+def certify_rows(beliefs: LoggedBeliefs, delta: float) -> Certificate:
+    """From rows that were weighed one by one, with error δ."""
+    problem = beliefs.problem
+    shares = None if problem.shares is None else np.array(problem.shares)
+    logging = _fitted_logging_arm(problem, beliefs.made)
+    bounds = weighted_intervals(beliefs.cut, delta, shares, beliefs.natural.astype(np.float64))
+    return Certificate(bounds, (Bound.BERNSTEIN,) * (logging is None), logging, fitted_arms(problem))
+
+
+def _fitted_logging_arm(problem: Problem, made: IntArray) -> str | None:
+    """The first arm with rows (K, G) whose mechanism was fitted: its weights are not exact."""
+    return next((problem.arm_names[k] for k in fitted_arms(problem) if made[k].any()), None)
+
+
+def _declared_law(problem: Problem, estimated: bool) -> FloatArray | None:
+    """p_{k,t}(c), (K, G, C), where all that it is made of is declared."""
+    shared = problem.shared_cells.apart()
+    declared = not missing_children(problem) and not {*problem.mechanisms} & {*problem.fitted}
+    if shared.law is None or not declared or (estimated and shared.contexts > 1):
+        return None
+    return np.asarray(shared.law_of_cells(shared.law[None])[0])
+
+
+def decision_law(problem: Problem) -> FloatArray:
+    """P_k(v | x, t) at every cell, (K, G, X): the only part of a cell's law in which arms differ."""
+    space = CellSpace.of(problem.cell_columns, problem.variables)
+    return np.exp(likelihood(problem, space.codes(), space.count, without_outcome=True).arms)

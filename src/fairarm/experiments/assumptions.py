@@ -1,0 +1,108 @@
+"""What an answer from a log rests on, and why nothing is certified: as codes and facts. `fairarm.reports.words` has the
+sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from fairarm.core.types import IntArray
+from fairarm.logs.reading import LogReader
+from fairarm.problem.fitting import FittedNote
+from fairarm.problem.problem import Problem
+from fairarm.problem.shared_cells import missing_children
+
+
+class Assumption(StrEnum):
+    """What must hold; in brackets the facts that go with it."""
+
+    GRAPH = "graph-as-declared"
+    """[sensitive, outcome]."""
+    ROWS = "rows-are-independent-people"
+    PROPENSITIES = "propensities-are-right"
+    """[decision]."""
+    INPUTS = "decided-from-inputs-alone"
+    """[decision, inputs, outcome]."""
+    SERVED = "arms-served-the-same-people"
+    MECHANISMS = "declared-mechanisms-are-right"
+    """[nodes]."""
+    CONTEXTS = "declared-contexts-are-right"
+    FITTED = "mechanism-was-fitted"
+    """[arm or None, node, rows]."""
+    UNDECLARED = "mechanism-is-not-declared"
+    """[node]."""
+    SHARES_DECLARED = "shares-as-declared"
+    SHARES_ESTIMATED = "shares-estimated"
+    LEFT_OUT = "rows-left-out-on-purpose"
+    """[dropped]."""
+    LEFT_OUT_BY = "left-out-by-a-column-before-the-decision"
+    """[column]."""
+    LATER = "later-people-are-alike"
+
+
+class Obstacle(StrEnum):
+    """Why nothing is certified."""
+
+    FINDING = "finding-voids"
+    """[finding]."""
+    FITTED_LOGGING_ARM = "fitted-arm-made-rows"
+    """[arm]."""
+
+
+@dataclass(frozen=True)
+class Statement:
+    """Something to be said of a result: a code, and the names and numbers of this case."""
+
+    code: Assumption | Obstacle
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def assumptions(
+    problem: Problem, reader: LogReader, made: IntArray, fitted: tuple[FittedNote, ...], estimated: bool
+) -> tuple[Statement, ...]:
+    """All of them, of a log that has been read; ``made`` its rows by arm and group."""
+    return (
+        Statement(Assumption.GRAPH, {"sensitive": problem.sensitive, "outcome": problem.outcome.node}),
+        Statement(Assumption.ROWS),
+        *_decisions(problem, reader, made),
+        *_mechanisms(problem, fitted, estimated),
+        *_rows(problem, reader, estimated),
+        Statement(Assumption.LATER),
+    )
+
+
+def _decisions(problem: Problem, reader: LogReader, made: IntArray) -> Iterator[Statement]:
+    """How decisions came about."""
+    if reader.map.has_propensities:
+        yield Statement(Assumption.PROPENSITIES, {"decision": problem.decision})
+    else:
+        inputs = sorted({parent for arm in problem.arms for parent in arm.parents})
+        facts = {"decision": problem.decision, "inputs": tuple(inputs), "outcome": problem.outcome.node}
+        yield Statement(Assumption.INPUTS, facts)
+    if (made.sum(axis=1) > 0).sum() > 1:
+        yield Statement(Assumption.SERVED)
+
+
+def _mechanisms(problem: Problem, fitted: tuple[FittedNote, ...], estimated: bool) -> Iterator[Statement]:
+    """What was declared, and what had to be fitted."""
+    declared = [x for x in problem.relevant_children if x in problem.mechanisms and x not in problem.fitted]
+    if declared:
+        yield Statement(Assumption.MECHANISMS, {"nodes": tuple(declared)})
+    if problem.context is not None and not estimated:
+        yield Statement(Assumption.CONTEXTS)
+    for note in fitted:
+        yield Statement(Assumption.FITTED, {"arm": note.arm, "node": note.node, "rows": note.rows})
+    for x in missing_children(problem):
+        yield Statement(Assumption.UNDECLARED, {"node": x})
+
+
+def _rows(problem: Problem, reader: LogReader, estimated: bool) -> Iterator[Statement]:
+    """Whom the rows are about."""
+    known = not estimated and problem.shares is not None
+    yield Statement(Assumption.SHARES_DECLARED if known else Assumption.SHARES_ESTIMATED)
+    if reader.met:
+        yield Statement(Assumption.LEFT_OUT, {"dropped": reader.met})
+    for column in reader.unplaced:
+        yield Statement(Assumption.LEFT_OUT_BY, {"column": column})

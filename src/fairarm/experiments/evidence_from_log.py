@@ -1,0 +1,136 @@
+"""From a log to all that an evaluation rests on: read, certified and checked, each in its own place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from fairarm.beliefs.beliefs import Beliefs, believe
+from fairarm.beliefs.certified import Certificate, certify_counts, certify_rows
+from fairarm.beliefs.logged_rows import NoRowsError, believe_rows
+from fairarm.core.types import FloatArray, IntArray
+from fairarm.errors import DataError
+from fairarm.experiments.assumptions import Obstacle, Statement, assumptions
+from fairarm.logs.checks import (
+    WeightCheck,
+    check_bounds,
+    check_cells,
+    check_counts,
+    check_duplicates,
+    check_sparse,
+    check_weights,
+)
+from fairarm.logs.findings import Finding
+from fairarm.logs.reading import LogReader
+from fairarm.logs.usable import LogSource, counted_log, no_usable_row
+from fairarm.problem.fitting import FittedNote
+from fairarm.problem.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class LogEvidence:
+    """What a log says: beliefs, what is certified, and everything that has to be said of it."""
+
+    problem: Problem
+    """With the mechanisms that were fitted."""
+    source: LogSource
+    beliefs: Beliefs
+    made: IntArray
+    """Rows by arm and group, (K, G)."""
+    natural: IntArray
+    natural_sums: FloatArray
+    natural_squares: FloatArray
+    """Natural rows by group, their Σ Y' and Σ Y'², (G,)."""
+    certificate: Certificate
+    findings: tuple[Finding, ...]
+    fitted: tuple[FittedNote, ...]
+    assumptions: tuple[Statement, ...]
+
+    @property
+    def voided_by(self) -> tuple[str, ...]:
+        """Findings with which nothing is certified, whatever the numbers say."""
+        return tuple(finding.name for finding in self.findings if finding.voids)
+
+    @property
+    def obstacles(self) -> tuple[Statement, ...]:
+        """Why nothing is certified; empty where intervals are."""
+        arm = self.certificate.fitted_logging_arm
+        found = [Statement(Obstacle.FINDING, {"finding": name}) for name in self.voided_by]
+        return (*found, *([] if arm is None else [Statement(Obstacle.FITTED_LOGGING_ARM, {"arm": arm})]))
+
+    def with_findings(self, more: Iterable[Finding]) -> LogEvidence:
+        """With what else was noticed."""
+        return replace(self, findings=(*self.findings, *more))
+
+
+def evidence_from_log(reader: LogReader, delta: float, estimated: bool, duplicates: bool, seed: int) -> LogEvidence:
+    """Everything that a log says. ``delta``: the error of what is certified; ``estimated``: P(S) and the law of contexts from
+    the log alone; ``duplicates``: look for repeated row ids."""
+    found = _from_cells(reader, delta, estimated, seed) if reader.countable else _from_rows(reader, delta, estimated)
+    problem = replace(reader.problem, shares=None) if estimated else reader.problem
+    more = check_counts(problem, reader.map.planned, found.made, found.natural)
+    more += check_duplicates(reader.map.row_id, reader.table) if duplicates else []
+    return found.with_findings(more)
+
+
+def _from_cells(reader: LogReader, delta: float, estimated: bool, seed: int) -> LogEvidence:
+    """Finite columns: counts of cells."""
+    log = counted_log(reader)
+    evidence = log.evidence()
+    certificate = certify_counts(evidence, delta, estimated)
+    checks = [
+        *check_cells(log.problem, log.batch, estimated),
+        *check_sparse(evidence),
+        *check_bounds(certificate.bounds),
+    ]
+    rows, sums = evidence.group_sums((0,))
+    made = evidence.by_group().made
+    return LogEvidence(
+        problem=log.problem,
+        source=LogSource.of(reader),
+        beliefs=believe(evidence, estimated, seed),
+        made=made,
+        natural=rows[0].sum(axis=0),
+        natural_sums=sums[0].sum(axis=0),
+        natural_squares=evidence.natural_squares(),
+        certificate=certificate,
+        findings=(*reader.findings(), *checks),
+        fitted=log.fitted,
+        assumptions=assumptions(log.problem, reader, made, log.fitted, estimated),
+    )
+
+
+def _from_rows(reader: LogReader, delta: float, estimated: bool) -> LogEvidence:
+    """Anything else: row by row."""
+    problem = reader.problem
+    if unknown := problem.unknown_arms:
+        raise DataError(
+            f"Arm '{unknown[0]}' has no mechanism, and it can be fitted from a log only where every input is finite. Declare "
+            f"it (Arm.from_classifier), or leave it out and give log.propensity."
+        )
+    known = replace(problem, shares=None) if estimated else problem
+    try:
+        found = believe_rows(known, reader.chunks, delta)
+    except NoRowsError:
+        if reader.used:
+            raise
+        raise no_usable_row(reader) from None
+    if found.impossible:
+        reader.leave_out("impossible-rows", found.impossible, [])
+    certificate = certify_rows(found, delta)
+    mean, error, least = found.mean_weight
+    weights = WeightCheck(mean, error, least, found.misfit)
+    checks = [*check_weights(problem, weights), *check_bounds(certificate.bounds)]
+    return LogEvidence(
+        problem=problem,
+        source=LogSource.of(reader),
+        beliefs=found,
+        made=found.made,
+        natural=found.natural,
+        natural_sums=found.natural_sums,
+        natural_squares=found.natural_squares,
+        certificate=certificate,
+        findings=(*reader.findings(), *checks),
+        fitted=(),
+        assumptions=assumptions(problem, reader, found.made, (), estimated),
+    )

@@ -1,0 +1,199 @@
+"""What ``log=`` is, wherever a function takes it: a path, a URL, a data frame, columns by name, a list of records, a batch,
+or what `read_log` made of one of them. And a log as the start of a run: its rows count as pulls already made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fairarm.algorithms import Algorithm, Guarantee, make_procedure
+from fairarm.algorithms import algorithm as start
+from fairarm.algorithms.procedure import Procedure
+from fairarm.beliefs.evidence import RunEvidence
+from fairarm.beliefs.from_log import log_evidence
+from fairarm.core.types import IntArray
+from fairarm.errors import DataError, OptionError
+from fairarm.logs.checks import check_cells, check_counts, check_duplicates
+from fairarm.logs.findings import Finding
+from fairarm.logs.reading import Dropped, LogReader
+from fairarm.logs.sources import open_log
+from fairarm.logs.usable import counted_log, every_row, with_fitted_arms
+from fairarm.problem.fitting import FittedNote
+from fairarm.problem.log_map import LogMap, WithColumns, problem_and_columns
+from fairarm.problem.problem import Problem
+from fairarm.problem.pulls import Batch, check_batch, groups_of
+
+
+@dataclass(frozen=True)
+class LoggedPulls:
+    """The usable rows of a log as a batch, for a run that starts from them, and what was noticed in reading it."""
+
+    problem: Problem
+    """With the mechanisms that were fitted."""
+    batch: Batch
+    findings: tuple[Finding, ...]
+    dropped: tuple[Dropped, ...] = ()
+    """Rows left out on purpose, by value."""
+    fitted: tuple[FittedNote, ...] = ()
+
+    @property
+    def voided_by(self) -> tuple[str, ...]:
+        """Findings with which nothing is certified, whatever the numbers say."""
+        return tuple(finding.name for finding in self.findings if finding.voids)
+
+    def evidence(self) -> RunEvidence | None:
+        """The rows as a run counts them; None where there is none."""
+        return log_evidence(self.problem, self.batch)
+
+    def of(self, problem: Problem) -> LoggedPulls:
+        """For a problem that may differ in what no row tells (its tolerance, say): with the tables fitted here."""
+        fitted = {arm.name: arm for arm in self.problem.arms if arm.name in problem.unknown_arms}
+        known = problem.with_arms([fitted.get(arm.name, arm) for arm in problem.arms]) if fitted else problem
+        return replace(self, problem=known)
+
+
+def read_log(
+    problem: Problem | WithColumns, log: Any, *, columns: LogMap | None = None, engine: str | None = None
+) -> LoggedPulls:
+    """A log as pulls already made. Lines of finite columns are counted; else rows are kept, at most a million.
+
+    ``columns`` says where the log keeps what the problem needs; a scenario brings its own. A batch needs neither.
+    """
+    if isinstance(log, LoggedPulls | Batch):
+        _require_no_reading(columns, engine)
+        known = problem_of(problem)
+        return log.of(known) if isinstance(log, LoggedPulls) else _from_batch(known, log)
+    reader = log_reader(problem, log, columns=columns, engine=engine)
+    if reader.map.has_propensities:
+        raise DataError(
+            "A run cannot start from a log with propensities: it needs to know which arm made each row. Give log.arm or "
+            "log.made_by instead."
+        )
+    known, checks = reader.problem, []
+    fitted: tuple[FittedNote, ...] = ()
+    if reader.countable and known.outcome.values is not None:
+        counted = counted_log(reader)
+        known, batch, fitted = counted.problem, counted.batch, counted.fitted
+        checks = check_cells(known, batch, estimated=False)
+    else:
+        batch = every_row(reader)
+    checks += check_counts(known, reader.map.planned, *rows_by_group(known, batch))
+    checks += check_duplicates(reader.map.row_id, reader.table)
+    return LoggedPulls(known, batch, (*reader.findings(), *checks), reader.dropped, fitted)
+
+
+def log_reader(
+    problem: Problem | WithColumns, log: Any, *, columns: LogMap | None = None, engine: str | None = None
+) -> LogReader:
+    """Whatever ``log=`` may be, to be read for a problem."""
+    if not isinstance(log, LoggedPulls | Batch):
+        known, columns = problem_and_columns(problem, columns)
+        return LogReader(known, open_log(log, engine=engine), columns)
+    _require_no_reading(columns, engine)
+    known = problem_of(problem)
+    batch = log.batch if isinstance(log, LoggedPulls) else log
+    check_batch(known, batch)
+    labels = batch.labels(known)
+    return LogReader(known, open_log(labels), LogMap(arm="arm", regime="regime", count="count"))
+
+
+def noticed_before(log: Any, now: Iterable[Finding]) -> tuple[Finding, ...]:
+    """What `read_log` noticed in a log, where it was read by it, and is not noticed again ``now`` in the rows that it left."""
+    if not isinstance(log, LoggedPulls):
+        return ()
+    names = {finding.name for finding in now}
+    return tuple(finding for finding in log.findings if finding.name not in names)
+
+
+def problem_of(given: Problem | WithColumns) -> Problem:
+    """The problem itself, where its log needs no reading."""
+    return given if isinstance(given, Problem) else problem_and_columns(given, None)[0]
+
+
+def _require_no_reading(columns: LogMap | None, engine: str | None) -> None:
+    for name, value in (("columns", columns), ("engine", engine)):
+        if value is not None:
+            raise OptionError(f"{name}= says how to read a log, and a batch has been read already. Leave it out.")
+
+
+def _from_batch(problem: Problem, batch: Batch) -> LoggedPulls:
+    """Rows that are codes already: nothing is left out, but they are checked against what is declared all the same."""
+    check_batch(problem, batch)
+    if not batch.total:
+        return LoggedPulls(problem, batch, ())
+    known, fitted = with_fitted_arms(problem, batch)
+    checks = check_cells(known, batch, estimated=False) if known.finite else []
+    checks += check_counts(known, {}, *rows_by_group(known, batch))
+    return LoggedPulls(known, batch, tuple(checks), (), fitted)
+
+
+def rows_by_group(problem: Problem, batch: Batch) -> tuple[IntArray, IntArray]:
+    """Rows by arm and group (K, G), and natural rows by group (G,)."""
+    group = groups_of(problem, batch)
+    made = np.zeros((len(problem.arms), len(problem.groups)), dtype=np.int64)
+    natural = np.zeros(len(problem.groups), dtype=np.int64)
+    np.add.at(made, (batch.arm, group), batch.count)
+    np.add.at(natural, group, np.where(batch.regime == 0, batch.count, 0))
+    return made, natural
+
+
+# ---- runs that start from it ----
+
+
+def started(
+    problem: Problem | WithColumns, log: Any, columns: LogMap | None, engine: str | None
+) -> tuple[Problem, LoggedPulls | None]:
+    """The problem, with mechanisms fitted where they had to be, and the log, where there is one."""
+    if log is None:
+        for name, value in (("columns", columns), ("engine", engine)):
+            if value is not None:
+                raise OptionError(f"{name}= says how to read a log; give one with log=.")
+        return problem_of(problem), None
+    read = read_log(problem, log, columns=columns, engine=engine)
+    return read.problem, read
+
+
+def require_certifiable(read: LoggedPulls | None, procedures: Iterable[Procedure]) -> None:
+    """An error where an answer is to be certified that rests on a log with a finding that voids that."""
+    if any(procedure.guarantee == Guarantee.CERTIFIED for procedure in procedures):
+        refuse_voided(read, "stop='bayes-stop'")
+
+
+def refuse_voided(read: LoggedPulls | None, instead: str) -> None:
+    """The error itself; ``instead`` is how to ask for an answer that is not certified."""
+    if read is not None and read.voided_by:
+        raise DataError(
+            f"The log has the finding '{read.voided_by[0]}': an answer that rests on it cannot be certified. Correct the log, or "
+            f"use {instead}."
+        )
+
+
+def algorithm(
+    name: str,
+    problem: Problem | WithColumns,
+    /,
+    *,
+    pulls: int,
+    seed: int = 0,
+    log: Any = None,
+    columns: LogMap | None = None,
+    engine: str | None = None,
+    **options: Any,
+) -> Algorithm:
+    """A new run of a named algorithm, to be asked and told.
+
+    ``log`` holds rows that were made before: a path, a URL, a data frame, columns by name, a batch, or what `read_log`
+    returned (which the run then has as ``started_from``, with its findings). They count in every estimate of the run, but
+    neither as pulls nor as cost. Pool plans from the first pull on by what they leave open, and with a confidence it makes
+    none where they are enough; the others pull as they would without them. The v1 algorithms take no log.
+    """
+    known, read = started(problem, log, columns, engine)
+    if read is None:
+        return start(name, known, pulls=pulls, seed=seed, **options)
+    require_certifiable(read, [make_procedure(name, known, pulls, **options)])
+    run = start(name, known, pulls=pulls, seed=seed, log=read.batch, **options)
+    run.started_from = read
+    return run

@@ -1,0 +1,126 @@
+"""The usable rows of a log, and the mechanisms that had to be fitted from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairarm.beliefs.evidence import CellEvidence, CountedEvidence, SumEvidence
+from fairarm.core.types import BoolArray, FloatArray
+from fairarm.errors import DataError
+from fairarm.logs.reading import Dropped, LogReader
+from fairarm.problem.fitting import FittedNote, fit_mechanisms
+from fairarm.problem.problem import Problem
+from fairarm.problem.pulls import Batch
+
+MOST_ROWS = 1_000_000
+"""Rows that can be kept one by one."""
+
+
+@dataclass(frozen=True)
+class LogSource:
+    """What was read: the log's name, the engine that read it, and how many of its rows could be used."""
+
+    name: str
+    engine: str
+    rows: int
+    used: int
+    dropped: tuple[Dropped, ...] = ()
+    """Rows left out on purpose, by value."""
+
+    @classmethod
+    def of(cls, reader: LogReader) -> LogSource:
+        """After reading."""
+        return cls(reader.table.name, reader.table.engine, reader.rows, reader.used, reader.dropped)
+
+
+@dataclass(frozen=True)
+class CountedLog:
+    """The usable rows of a log as lines with counts."""
+
+    problem: Problem
+    """With the mechanisms that were fitted from them."""
+    batch: Batch
+    sums: FloatArray | None
+    """Of a real outcome: Σ Y' and Σ Y'² of each line, (I, 2)."""
+    fitted: tuple[FittedNote, ...]
+
+    def evidence(self) -> CountedEvidence:
+        """Counts of cells, or sums by cell."""
+        if self.sums is None:
+            return CellEvidence.empty(self.problem).add(self.batch)
+        return SumEvidence.of(self.problem, self.batch, self.sums)
+
+
+def counted_log(reader: LogReader) -> CountedLog:
+    """All rows of a log that is countable; those that the mechanisms cannot have made are left out."""
+    cells = reader.cells()
+    batch, sums = cells.batch, cells.sums
+    if not batch.total:
+        raise no_usable_row(reader)
+    problem, fitted = with_fitted_arms(reader.problem, batch)
+    possible = _possible(problem, batch)
+    if not possible.all():
+        _leave_out(reader, problem, batch, possible)
+        kept = np.flatnonzero(possible)
+        batch, sums = batch.take(kept), None if sums is None else sums[kept]
+    return CountedLog(problem, batch, sums, fitted)
+
+
+def with_fitted_arms(problem: Problem, batch: Batch) -> tuple[Problem, tuple[FittedNote, ...]]:
+    """The problem with a table for every arm that has none, from the arm's own rows."""
+    if not problem.unknown_arms:
+        return problem, ()
+    by_arm = {}
+    for k, name in enumerate(problem.arm_names):
+        lines = np.flatnonzero(batch.arm == k)
+        by_arm[name] = ({n: v[lines] for n, v in batch.columns.items()}, batch.count[lines])
+    return fit_mechanisms(problem, by_arm)
+
+
+def _possible(problem: Problem, batch: Batch) -> BoolArray:
+    """Lines that the declared mechanisms can produce, (I,)."""
+    possible = np.ones(batch.size, dtype=bool)
+    for k, arm in enumerate(problem.arms):
+        lines = np.flatnonzero(batch.arm == k)
+        if len(lines):
+            own = arm.mechanism.log_prob({name: values[lines] for name, values in batch.columns.items()})
+            possible[lines] &= ~np.isneginf(own)
+    for x in problem.relevant_children:
+        if x in problem.mechanisms and x in batch.columns:
+            possible &= ~np.isneginf(problem.mechanisms[x].log_prob(batch.columns))
+    return possible
+
+
+def _leave_out(reader: LogReader, problem: Problem, batch: Batch, possible: BoolArray) -> None:
+    wrong = np.flatnonzero(~possible)
+    names = ("arm", problem.decision, *(x for x in problem.relevant_children if x in batch.columns))
+    labels = batch.take(wrong[:5]).labels(problem)
+    texts = [", ".join(f"{n} = {labels[n][i]}" for n in names) for i in range(len(labels["arm"]))]
+    reader.leave_out("impossible-rows", int(batch.count[wrong].sum()), texts)
+
+
+def every_row(reader: LogReader) -> Batch:
+    """All usable rows one by one, where they cannot be counted by cell."""
+    parts = []
+    total = 0
+    for part in reader.chunks():
+        parts.append(part.batch)
+        total += part.batch.size
+        if total > MOST_ROWS:
+            raise DataError(
+                f"The log has more than {MOST_ROWS} usable rows that cannot be counted by cell. Start from a part of it, or declare "
+                f"its columns with states."
+            )
+    if not total:
+        raise no_usable_row(reader)
+    columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in reader.problem.observed}
+    arm, regime, count = (np.concatenate([getattr(part, key) for part in parts]) for key in ("arm", "regime", "count"))
+    return Batch(arm, regime, columns, count)
+
+
+def no_usable_row(reader: LogReader) -> DataError:
+    """With what was wrong with the rows that there are."""
+    why = "; ".join(f"{f.name}: {f.message} {', '.join(f.examples)}" for f in reader.findings()) or "it has no rows"
+    return DataError(f"No row of the log {reader.table.name} can be used: {why}")

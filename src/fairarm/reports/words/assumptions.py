@@ -1,0 +1,50 @@
+"""What an answer from a log rests on, what certifies it, and why nothing does: in plain words, for someone who has to
+believe them."""
+
+from __future__ import annotations
+
+from fairarm.beliefs.certified import Bound
+from fairarm.experiments.assumptions import Assumption, Obstacle, Statement
+from fairarm.logs.reading import listed
+
+SENTENCES = {
+    Assumption.GRAPH: "The causal graph is as declared. Nothing causes '{sensitive}', and '{sensitive}' acts on '{outcome}' only along the declared arrows.",
+    Assumption.ROWS: "Rows are different people, independent of each other, and no row was dropped because of its outcome.",
+    Assumption.PROPENSITIES: "The logged propensities are the probabilities with which each '{decision}' was really drawn.",
+    Assumption.INPUTS: "The logged '{decision}' was decided from {inputs} and chance alone: nothing else that moved it moves '{outcome}' as well.",
+    Assumption.SERVED: "Which arm served a person did not depend on who the person was.",
+    Assumption.MECHANISMS: "The declared mechanisms of {nodes} are right.",
+    Assumption.CONTEXTS: "The declared law of what arms see is right.",
+    Assumption.FITTED: "The mechanism of {whose} was not declared: it was fitted from {rows} rows, and its error is in the usual intervals.",
+    Assumption.UNDECLARED: "The mechanism of '{node}' is not declared: each group's rows speak for that group alone.",
+    Assumption.SHARES_DECLARED: "The shares of the groups are the declared ones.",
+    Assumption.SHARES_ESTIMATED: "The shares of the groups are estimated from the natural rows.",
+    Assumption.LEFT_OUT: "Rows were left out on purpose ({dropped}): the answer is about the others alone.",
+    Assumption.LEFT_OUT_BY: "Rows were left out by '{column}'; this holds if '{column}' was known before the decision and did not follow from it.",
+    Assumption.LATER: "People who come later are like those in the log.",
+    Obstacle.FINDING: "the log has the finding '{finding}'",
+    Obstacle.FITTED_LOGGING_ARM: "the mechanism of '{arm}', which made rows, was fitted from them",
+}  # fmt: skip
+
+BOUNDS = {
+    Bound.REGION: "joint region of the cell means",
+    Bound.BERNSTEIN: "empirical Bernstein bounds of weighted rows",
+}
+
+
+def sentence(said: Statement) -> str:
+    """One of the things that an evaluation rests on, or one that stands against a certified answer."""
+    facts = dict(said.facts)
+    for key in ("inputs", "nodes"):
+        if key in facts:
+            facts[key] = ", ".join(facts[key]) or "nothing"
+    if "dropped" in facts:
+        facts["dropped"] = listed(facts["dropped"])
+    if said.code == Assumption.FITTED:
+        facts["whose"] = f"arm '{facts['arm']}'" if facts["arm"] else f"'{facts['node']}'"
+    return SENTENCES[said.code].format(**facts)
+
+
+def bounds_text(by: tuple[Bound, ...] | None) -> str | None:
+    """What certified intervals are made of; None where there are none."""
+    return " and ".join(BOUNDS[bound] for bound in by) if by else None
