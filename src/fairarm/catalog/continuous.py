@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, ndtr, ndtri
 
-from fairarm.core.posterior.doubly_robust import legendre_panels
+from fairarm.core.quadrature import legendre_panels
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import OptionError
 from fairarm.problem.context import ContextLaw

@@ -18,6 +18,7 @@ from fairarm.problem.context import ContextLaw, ContextSample
 from fairarm.problem.likelihood import Likelihood, likelihood
 from fairarm.problem.pair import pair_of
 from fairarm.problem.space import CellSpace
+from fairarm.problem.summing import summed_values
 
 if TYPE_CHECKING:
     from fairarm.problem.problem import Problem
@@ -26,7 +27,7 @@ LAW_TOLERANCE = 1e-6
 """How far the declared law of the cells may be from summing to 1 under any arm and group."""
 
 QUADRATURE_TOLERANCE = 1e-3
-PANELS, NODES_A_PANEL = 64, 8
+PANELS = 64
 KEPT_WEIGHTS = 1 << 21
 """Most weights (K × K × G × C) kept: 16 MiB."""
 
@@ -215,24 +216,13 @@ def _quadrature_points(problem: Problem) -> tuple[dict[str, NDArray[Any]], Float
         raise ProblemError(
             "Divergences over real-valued columns other than the decision need a sample of rows from a log as the context."
         )
-    nodes, weights = decision_nodes(problem)
+    nodes, weights = summed_values(decision, PANELS)
     space = CellSpace.of(tuple(finite), problem.variables)
     _check_points(problem, space.count * len(nodes))
     cells = np.repeat(np.arange(space.count), len(nodes))
     columns: dict[str, NDArray[Any]] = dict(space.codes(cells))
     columns[problem.decision] = np.tile(nodes, space.count)
     return columns, np.log(np.tile(weights, space.count)), QUADRATURE_TOLERANCE
-
-
-def decision_nodes(problem: Problem) -> tuple[NDArray[Any], FloatArray]:
-    """The values over which the decision is summed (states, weight 1) or integrated (Gauss–Legendre panels)."""
-    decision = problem.variables[problem.decision]
-    if decision.finite:
-        return np.arange(decision.size), np.ones(decision.size)
-    x, w = np.polynomial.legendre.leggauss(NODES_A_PANEL)
-    edges = np.linspace(decision.low or 0.0, decision.high or 0.0, PANELS + 1)
-    half = np.diff(edges)[:, None] / 2
-    return ((edges[:-1, None] + half) + half * x).ravel(), (half * w).ravel()
 
 
 def _must_reweight(problem: Problem) -> bool:
@@ -265,7 +255,7 @@ def _own_group(group: IntArray, counts: IntArray) -> FloatArray:
 def _summed_out(
     problem: Problem, sample: ContextSample, group: IntArray, counts: IntArray
 ) -> tuple[Likelihood, FloatArray]:
-    nodes, weights = decision_nodes(problem)
+    nodes, weights = summed_values(problem.variables[problem.decision], PANELS)
     rows = np.repeat(np.arange(len(group)), len(nodes))
     _check_points(problem, len(rows))
     columns: dict[str, NDArray[Any]] = {name: np.asarray(values)[rows] for name, values in sample.columns.items()}

@@ -12,7 +12,6 @@ from fairarm.core.posterior.doubly_robust import (
     clip_levels,
     clipped_weights,
     kept_share,
-    legendre_panels,
     mixture,
     unknown_apart,
     unknown_by_region,
@@ -122,8 +121,3 @@ def test_what_is_unknown_is_shared_where_arms_go_to_the_same_place() -> None:
     assert np.abs(apart[..., 0] - apart[..., 1])[:, 0].max() > 0
     blind = unknown_apart(np.full((2, 2), 0.5), np.array([0.0, 1.0]), 1.0).reshape(-1, 2, 2)
     assert np.all(blind[:, 0, 0] == blind[:, 0, 1]) and np.abs(blind[:, 1, 0] - blind[:, 1, 1]).max() > 0
-
-
-def test_panels_integrate_polynomials() -> None:
-    x, w = legendre_panels(-1.0, 2.0, 3)
-    assert w @ x**9 == pytest.approx((2.0**10 - 1) / 10)

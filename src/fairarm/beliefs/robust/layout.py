@@ -12,9 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairarm.beliefs.lines import Columns, Lines, distinct
-from fairarm.core.posterior.doubly_robust import (
-    legendre_panels,
-)
 from fairarm.core.posterior.regression import FOLDS
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.problem.context import ContextLaw
@@ -22,6 +19,7 @@ from fairarm.problem.likelihood import likelihood
 from fairarm.problem.problem import Problem
 from fairarm.problem.shared_cells import missing_children, summable
 from fairarm.problem.space import CellSpace
+from fairarm.problem.summing import summed_values
 
 MAX_VALUES = 1 << 26
 """Most likelihood values (K × G × points) computed for one estimate; of more contexts a part is used."""
@@ -124,7 +122,7 @@ class Layout:
         free: tuple[str, ...] | None = None,
     ) -> Layout | None:
         """None where the points of a context, or those of a known law, are too many. ``free``: the law's own order."""
-        axes = {name: _nodes(problem, name, panels) for name in summed}
+        axes = {name: summed_values(problem.variables[name], panels) for name in summed}
         size = math.prod(len(values) for values, _ in axes.values())
         contexts = 1 if law is None else len(law)
         if size > MAX_GRID or size * contexts * len(problem.arms) * len(problem.groups) > MAX_VALUES:
@@ -189,14 +187,6 @@ class Layout:
 
 def _others(problem: Problem, names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in problem.cell_columns if name not in names)
-
-
-def _nodes(problem: Problem, name: str, panels: int) -> tuple[NDArray[Any], FloatArray]:
-    """States with weight 1, or Gauss–Legendre panels over the range."""
-    variable = problem.variables[name]
-    if variable.finite:
-        return np.arange(variable.size), np.ones(variable.size)
-    return legendre_panels(variable.low or 0.0, variable.high or 0.0, panels)
 
 
 def _spaced(length: int, most: int) -> IntArray:

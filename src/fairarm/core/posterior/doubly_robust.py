@@ -30,7 +30,6 @@ PRIOR_SD = 1.0 / math.sqrt(12.0)
 """Of a mean about which nothing is known: that of a uniform number."""
 LEVEL_SD, REGION_SD = 0.87, 0.87
 """Of what is unknown, relative to that: a level common to all, and the deviation of each region (or arm)."""
-NODES_A_PANEL = 8
 
 EXACT_WIDTH = 512
 """Up to so many numbers (K · G) their covariance is kept; above, sums of its rows with random signs."""
@@ -182,11 +181,3 @@ def unknown_by_region(lost: FloatArray, own_cells: bool, scale: float) -> FloatA
     if own_cells:
         both = np.concatenate([both * (np.arange(G) == t) for t in range(G)])
     return np.asarray(both.reshape(-1, K * G) * PRIOR_SD * scale)
-
-
-def legendre_panels(low: float, high: float, panels: int) -> tuple[FloatArray, FloatArray]:
-    """Nodes and weights of Gauss–Legendre rules of 8 nodes on equal panels."""
-    x, w = np.polynomial.legendre.leggauss(NODES_A_PANEL)
-    edges = np.linspace(low, high, panels + 1)
-    half = np.diff(edges)[:, None] / 2
-    return ((edges[:-1, None] + half) + half * x).ravel(), (half * w).ravel()
