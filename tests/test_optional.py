@@ -44,6 +44,7 @@ def test_a_plain_installation_needs_no_extra(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_text("\n".join(["group,side,result", *map(",".join, sides)]) + "\n")
     commands = [
         ["problems"],
+        ["algorithms"],
         ["init", "log.csv", "--sensitive", "group", "--decision", "side", "--outcome", "result"],
         ["evaluate", "coin", "log.csv", "--report", "log.html"],
         ["evaluate", "coin", "log.parquet", "--json"],

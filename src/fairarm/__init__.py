@@ -19,9 +19,12 @@ if TYPE_CHECKING:
         Guarantee,
         PoolOptions,
         Readings,
+        Registration,
         Status,
         Verdict,
         algorithm,
+        known_algorithms,
+        register,
         resume,
     )
     from fairarm.catalog import Scenario, bundled_problems, load_problem
@@ -63,9 +66,12 @@ _HOME = {
         "Guarantee",
         "PoolOptions",
         "Readings",
+        "Registration",
         "Status",
         "Verdict",
         "algorithm",
+        "known_algorithms",
+        "register",
         "resume",
     ),
     "fairarm.catalog": ("Scenario", "bundled_problems", "load_problem"),
@@ -105,9 +111,9 @@ _WHERE = {name: module for module, names in _HOME.items() for name in names}
 __all__ = [
     "Algorithm", "Arm", "Batch", "BestMixture", "Code", "Constraint", "ContextLaw", "ContextSample", "Evaluation", "ExperimentPlan",
     "FairarmError", "FittedNote", "FunctionWorld", "Guarantee", "LogMap", "Mechanism", "Network", "NetworkWorld", "Outcome",
-    "PoolOptions", "Problem", "Readings", "Request", "Scenario", "Status", "Table", "Truth", "Unknown", "Variable", "Verdict", "algorithm",
+    "PoolOptions", "Problem", "Readings", "Registration", "Request", "Scenario", "Status", "Table", "Truth", "Unknown", "Variable", "Verdict", "algorithm",
     "batch", "bundled_problems", "context_law", "draft_problem", "evaluate", "find_limit", "fit_mechanisms", "from_pgmpy", "identify", "inspect",
-    "load_problem", "open_log", "plan", "read_log", "read_network", "read_problem", "report", "resume", "simulate", "table", "write_problem",
+    "known_algorithms", "load_problem", "open_log", "plan", "read_log", "read_network", "read_problem", "register", "report", "resume", "simulate", "table", "write_problem",
 ]  # fmt: skip
 
 

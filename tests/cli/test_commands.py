@@ -360,7 +360,7 @@ def test_plan_prints_a_plan_and_draws_it(capsys: Any, tmp_path: Path) -> None:
     assert code == 2 and "target error" in err
 
 
-ORDER = ["init", "evaluate", "inspect", "plan", "identify", "simulate", "problems", "paper", "schema"]
+ORDER = ["init", "evaluate", "inspect", "plan", "identify", "simulate", "problems", "algorithms", "paper", "schema"]
 
 
 @pytest.mark.parametrize("width", [60, 80])
@@ -380,6 +380,7 @@ def test_help_lists_the_commands_in_the_order_of_use_and_cuts_nothing(width: int
     "arguments",
     [
         ("problems",),
+        ("algorithms",),
         ("inspect", "coin", "--report", "inspect.html"),
         ("identify", "coin", "--pulls", "100", "--report", "identify.html"),
         ("simulate", "coin", "--runs", "3", "--pulls", "100", "--plot", "s.svg", "--report", "simulate.html"),

@@ -26,6 +26,7 @@ LOG = BERKELEY / "admissions.csv"
 
 COMMANDS = {
     "problems": ("problems",),
+    "algorithms": ("algorithms",),
     "inspect": ("inspect", "ad-marketplace"),
     "limit": ("inspect", "ad-marketplace", "--limit"),
     "evaluate": ("evaluate", str(BERKELEY / "problem.toml"), str(LOG)),

@@ -4,7 +4,17 @@ from fairarm.algorithms.best_mixture import BestMixture, MixtureReport
 from fairarm.algorithms.csr import Readings
 from fairarm.algorithms.pool import PoolOptions
 from fairarm.algorithms.procedure import Guarantee
-from fairarm.algorithms.registry import DEFAULT, DESCRIPTIONS, algorithm, make_procedure, options_of, resume
+from fairarm.algorithms.registered import Registration
+from fairarm.algorithms.registry import (
+    DEFAULT,
+    DESCRIPTIONS,
+    algorithm,
+    known_algorithms,
+    make_procedure,
+    options_of,
+    register,
+    resume,
+)
 from fairarm.algorithms.run import Algorithm
 from fairarm.algorithms.verdict import ArmReport, Verdict
 from fairarm.problem.answer import Answer, Status
@@ -20,10 +30,13 @@ __all__ = [
     "MixtureReport",
     "PoolOptions",
     "Readings",
+    "Registration",
     "Status",
     "Verdict",
     "algorithm",
+    "known_algorithms",
     "make_procedure",
     "options_of",
+    "register",
     "resume",
 ]

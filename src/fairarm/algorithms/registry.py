@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
-from functools import cache
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +12,7 @@ from fairarm.algorithms.mis import BalanceHeuristic
 from fairarm.algorithms.pool import Pool, PoolOptions
 from fairarm.algorithms.procedure import Procedure
 from fairarm.algorithms.records import checked_leaf
+from fairarm.algorithms.registered import Registration, find, keep, names_of_others
 from fairarm.algorithms.run import Algorithm
 from fairarm.algorithms.saved import WHAT, opened_run
 from fairarm.algorithms.sris import sris
@@ -34,33 +33,74 @@ DEFAULT = "pool"
 MOST_PULLS = 10**18
 """Of a procedure: counts stay within 64 bits. The theorems' bounds are computed up to there; commands take at most 1e15."""
 
-DESCRIPTIONS = {
-    "pool": "all pulls pooled into one posterior, planned by what would overturn the answer; says how sure it is",
-    "csr-v1": "constraint successive rejection; estimates from each phase's own pulls",
-    "csr-v2": "constraint successive rejection; estimates from all pulls so far",
-    "two-stage-v1": "half the pulls to screen for fairness, then SRIS-v1 on the survivors",
-    "two-stage-v2": "half the pulls to screen for fairness, then SRIS-v2 on the survivors",
-    "sris-v1": "successive rejection by outcome alone, no fairness; each phase's own pulls",
-    "sris-v2": "successive rejection by outcome alone, no fairness; all pulls so far",
-    "uniform": "every arm the same share, plain group means",
-    "mis": "csr's pulls, estimates by the balance heuristic over all rows; nothing is rejected",
-    "top-two": "pool's posterior, pulls by top-two sampling; at most 10 000",
-    "tf-lucb": "top-feasible LUCB: each arm from its own rows, pulls by confidence bounds; at most 10 000",
-}
 
-_IN_PHASES = {"csr": csr, "sris": sris, "two-stage": two_stage}
+def _in_phases(kind: Callable[..., Procedure], pooled: bool) -> Callable[..., Procedure]:
+    return lambda problem, pulls, readings: kind(problem, pulls, pooled, readings)
 
-_WITHOUT_OPTIONS: dict[str, Callable[[Problem, int], Procedure]] = {
-    "uniform": Uniform,
-    "mis": BalanceHeuristic.of,
-    "tf-lucb": TopFeasible,
-}
+
+_OURS = {
+    made.name: made
+    for made in (
+        Registration("pool", Pool, "all pulls pooled into one posterior, planned by what would overturn the answer; says how sure it is", PoolOptions),
+        Registration("csr-v1", _in_phases(csr, False), "constraint successive rejection; estimates from each phase's own pulls", Readings),
+        Registration("csr-v2", _in_phases(csr, True), "constraint successive rejection; estimates from all pulls so far", Readings),
+        Registration("two-stage-v1", _in_phases(two_stage, False), "half the pulls to screen for fairness, then SRIS-v1 on the survivors", Readings),
+        Registration("two-stage-v2", _in_phases(two_stage, True), "half the pulls to screen for fairness, then SRIS-v2 on the survivors", Readings),
+        Registration("sris-v1", _in_phases(sris, False), "successive rejection by outcome alone, no fairness; each phase's own pulls", Readings),
+        Registration("sris-v2", _in_phases(sris, True), "successive rejection by outcome alone, no fairness; all pulls so far", Readings),
+        Registration("uniform", Uniform, "every arm the same share, plain group means"),
+        Registration("mis", BalanceHeuristic.of, "csr's pulls, estimates by the balance heuristic over all rows; nothing is rejected"),
+        Registration("top-two", TopTwo, "pool's posterior, pulls by top-two sampling; at most 10 000", TopTwoOptions),
+        Registration("tf-lucb", TopFeasible, "top-feasible LUCB: each arm from its own rows, pulls by confidence bounds; at most 10 000"),
+    )
+}  # fmt: skip
+
+DESCRIPTIONS = {name: made.description for name, made in _OURS.items()}
+"""Of the algorithms that come with fairarm."""
+
+
+def register(
+    name: str, make: Callable[..., Procedure], *, description: str, options: type | None = None
+) -> Registration:
+    """Make an algorithm of yours known by name: to every function, every command, and `resume` (docs/new-algorithm.md).
+
+    ``make(problem, pulls)`` is its procedure; with ``options``, a dataclass, it gets an instance as third argument. A
+    package names what this returns as an entry point of the group `fairarm.algorithms`, so that commands find it too.
+    Registering a name again replaces what was there; the names of fairarm's own algorithms are taken.
+    """
+    made = Registration(name, make, description, options)
+    if name in _OURS:
+        raise OptionError(f"fairarm has an algorithm '{name}' of its own. Give yours another name.")
+    keep([made])
+    return made
+
+
+def known_algorithms() -> dict[str, str]:
+    """Every algorithm by name, with one line about it: fairarm's, those registered, and those of other packages."""
+    return DESCRIPTIONS | {name: _about(name) for name in names_of_others() if name not in _OURS}
+
+
+def _about(name: str) -> str:
+    try:
+        return found_algorithm(name).description
+    except OptionError as error:
+        return str(error)
+
+
+def found_algorithm(name: str) -> Registration:
+    """The algorithm of this name; an error that lists all where there is none."""
+    found = _OURS.get(name) or find(name)
+    if found is None:
+        known = dict.fromkeys([*_OURS, *names_of_others()])
+        raise OptionError(f"There is no algorithm '{name}'. Algorithms: {', '.join(known)}.")
+    return found
 
 
 def make_procedure(name: str, problem: Problem, pulls: int, /, **options: Any) -> Procedure:
     """The procedure of a named algorithm; ``options`` are the fields of `PoolOptions` for pool, of `TopTwoOptions` for
-    top-two, else of `Readings`; uniform, mis and tf-lucb have none."""
-    checked = _checked(name, options)
+    top-two, else of `Readings`; uniform, mis and tf-lucb have none. Those of a registered one are its own."""
+    found = found_algorithm(name)
+    checked = _checked(found, options)
     if not isinstance(problem, Problem):
         raise OptionError(f"A problem is needed; got {type(problem).__name__}. Of a scenario, pass scenario.problem.")
     if not isinstance(pulls, int | np.integer):
@@ -72,42 +112,20 @@ def make_procedure(name: str, problem: Problem, pulls: int, /, **options: Any) -
     if pulls < 1:
         raise BudgetError(f"A run needs at least 1 pull; got {pulls}. Give a larger number of pulls.")
     pair_of(problem)  # before the first pull; what compares the groups refuses others by itself too
-    if name in _WITHOUT_OPTIONS:
-        return _WITHOUT_OPTIONS[name](problem, pulls)
-    if name == "top-two":
-        return TopTwo(problem, pulls, TopTwoOptions(**checked))
-    if name == "pool":
-        return Pool(problem, pulls, PoolOptions(**checked))
-    kind, version = name.rsplit("-", 1)
-    return _IN_PHASES[kind](problem, pulls, version == "v2", Readings(**checked))
+    return (found.procedure if name in _OURS else found.checked_procedure)(problem, pulls, checked)
 
 
 def options_of(name: str) -> dict[str, tuple[Any, ...]]:
     """The options of a named algorithm: the texts each can be, or (float,), or (float, None)."""
-    if name not in DESCRIPTIONS:
-        raise OptionError(f"There is no algorithm '{name}'. Algorithms: {', '.join(DESCRIPTIONS)}.")
-    if name in _WITHOUT_OPTIONS:
-        return {}
-    return _allowed({"pool": PoolOptions, "top-two": TopTwoOptions}.get(name, Readings))
+    return found_algorithm(name).allowed()
 
 
-@cache
-def _allowed(kind: type) -> dict[str, tuple[Any, ...]]:
-    """See `options_of`."""
-    hints = get_type_hints(kind)
-    found = {}
-    for f in fields(kind):
-        parts = get_args(hints[f.name]) or (hints[f.name],)
-        found[f.name] = tuple(None if part is type(None) else part for part in parts)
-    return found
-
-
-def _checked(name: str, options: dict[str, Any]) -> dict[str, Any]:
+def _checked(found: Registration, options: dict[str, Any]) -> dict[str, Any]:
     """Options as the algorithm takes them: texts from a list, numbers also given as text."""
-    allowed, made = options_of(name), {}
+    allowed, made = found.allowed(), {}
     for key, value in options.items():
         if key not in allowed:
-            raise OptionError(f"'{name}' has no option '{key}'. Options: {', '.join(allowed) or 'none'}.")
+            raise OptionError(f"'{found.name}' has no option '{key}'. Options: {', '.join(allowed) or 'none'}.")
         made[key] = _number(key, value) if float in allowed[key] and value is not None else value
         if float not in allowed[key] and value not in allowed[key]:
             raise OptionError(f"Option {key} is '{value}'. It can be: {', '.join(allowed[key])}.")
@@ -144,6 +162,7 @@ def resume(problem: Problem, document: str) -> Algorithm:
     try:
         pulls, seed = (checked_leaf(key, saved[key], int) for key in ("pulls", "seed"))
         name, options = (checked_leaf(key, saved[key], kind) for key, kind in (("algorithm", str), ("options", dict)))
+        _require_known(name)
         made = algorithm(name, problem, pulls=pulls, seed=seed, **options)
         made._restore(saved)
     except DataError:
@@ -152,3 +171,16 @@ def resume(problem: Problem, document: str) -> Algorithm:
         what = f"it has no {error}" if isinstance(error, KeyError) else str(error)
         raise damaged(WHAT, what) from None
     return made
+
+
+def _require_known(name: str) -> None:
+    """Of a saved run: its algorithm may be that of a package which is not installed here."""
+    if name not in _OURS and name not in names_of_others():
+        raise DataError(
+            f"The saved run is of the algorithm {name!r:.60}, which is not known here. Install the package that has it, or "
+            f"register it (fairarm.register) before you resume; the run is untouched."
+        )
+    try:
+        found_algorithm(name)
+    except OptionError as error:
+        raise DataError(f"The saved run cannot be resumed yet. {error}") from None

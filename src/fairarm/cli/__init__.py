@@ -1,4 +1,4 @@
-"""The command line: ``fairarm problems | inspect | identify | simulate | paper | schema``."""
+"""The command line: ``fairarm init | evaluate | inspect | plan | identify | simulate | problems | algorithms | paper | schema``."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from fairarm.cli.algorithms import algorithms
 from fairarm.cli.evaluate import evaluate
 from fairarm.cli.identify import identify
 from fairarm.cli.init import init
@@ -87,5 +88,5 @@ def schema() -> None:
     print_json(problem_schema())
 
 
-for _command in (init, evaluate, inspect, plan, identify, simulate, problems, paper, schema):  # in the order of use
+for _command in (init, evaluate, inspect, plan, identify, simulate, problems, algorithms, paper, schema):
     app.command()(_command)

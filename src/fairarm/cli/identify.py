@@ -28,7 +28,9 @@ def identify(
     problem: ProblemName,
     algorithm: Annotated[
         str,
-        typer.Option(help="pool; csr-v1, csr-v2, two-stage-v1, two-stage-v2, sris-v1, sris-v2, uniform and others."),
+        typer.Option(
+            help="pool; csr-v1, csr-v2, two-stage-v1, two-stage-v2, sris-v1, sris-v2, uniform and others (see `fairarm algorithms`)."
+        ),
     ] = "pool",
     tolerance: Tolerance = None,
     pulls: Annotated[

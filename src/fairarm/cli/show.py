@@ -39,6 +39,13 @@ MOST_ARMS = 40
 """Rows of a table; --json has all."""
 
 
+def algorithms(listed: dict[str, str]) -> None:
+    table(
+        [TableColumn("algorithm", "name"), TableColumn("what it is", "text")],
+        [((name, "bold"), text) for name, text in listed.items()],
+    )
+
+
 def problems(listed: dict[str, str]) -> None:
     """The bundled problems, and how to give them parameters."""
     table(

@@ -32,7 +32,9 @@ MOST_RUNS = 10_000_000
 
 def simulate(
     problem: ProblemName,
-    algorithms: Annotated[str, typer.Option(help="Names, separated by commas.")] = "pool,csr-v2,two-stage-v2",
+    algorithms: Annotated[
+        str, typer.Option(help="Names, separated by commas (see `fairarm algorithms`).")
+    ] = "pool,csr-v2,two-stage-v2",
     tolerance: Tolerance = None,
     pulls: Annotated[str, typer.Option(help="Numbers of pulls, separated by commas.")] = "1000,3000,10000",
     runs: Annotated[

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from fairarm.algorithms import Algorithm, make_procedure, options_of
+from fairarm.algorithms import Algorithm, Registration, make_procedure, options_of
 from fairarm.algorithms.info import Info
 from fairarm.algorithms.procedure import Procedure, require_log_start
+from fairarm.algorithms.registered import at_run_time, keep
 from fairarm.algorithms.state import State
 from fairarm.beliefs.evidence import CellEvidence, RunEvidence
 from fairarm.beliefs.from_log import log_evidence, rows_of
@@ -26,7 +27,7 @@ from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import OptionError, ProblemError
 from fairarm.experiments.identify import require_world
 from fairarm.experiments.limit import find_limit
-from fairarm.experiments.workers import watched_workers
+from fairarm.experiments.workers import sendable, watched_workers
 from fairarm.frames import Column, columns_of
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch
@@ -202,17 +203,22 @@ def _run_all(
         return
     from joblib import Parallel, delayed
 
+    others = sendable(at_run_time({task.algorithm for task in tasks}), jobs)
     # longest first, so that no worker is left with a long task at the end; results are sorted afterwards
     ordered = sorted(tasks, key=lambda task: -task.pulls)
     with watched_workers(jobs):
         calls: Iterable[_Outcome] = Parallel(n_jobs=jobs, return_as="generator_unordered")(
-            delayed(_run)(problem, world, task, log) for task in ordered
+            delayed(_run)(problem, world, task, log, others) for task in ordered
         )
         yield from calls
 
 
-def _run(problem: Problem, world: World, task: _Task, log: RunEvidence | None) -> _Outcome:
+def _run(
+    problem: Problem, world: World, task: _Task, log: RunEvidence | None, others: Sequence[Registration] = ()
+) -> _Outcome:
+    """``others``: algorithms that were registered where the simulation was asked for, which a worker does not know."""
     started = time.perf_counter()
+    keep(others)
     key = [task.seed, zlib.crc32(task.algorithm.encode()), task.pulls, task.chunk]
     procedure = make_procedure(task.algorithm, problem, task.pulls, **dict(task.options))
     rng = np.random.default_rng(key)

@@ -1,13 +1,14 @@
-"""Worker processes: what is said where the system ends one of them."""
+"""Worker processes: what they are sent, and what is said where the system ends one of them."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 
-from fairarm.errors import OptionError
+from fairarm.algorithms import Registration
+from fairarm.errors import OptionError, one_line
 
 
 @contextmanager
@@ -24,3 +25,20 @@ def watched_workers(jobs: int) -> Iterator[None]:
             f"One of the {jobs} worker processes was killed by the system, most likely because memory ran out. Use fewer "
             f"jobs, or fewer runs at a time; what was finished and kept before is not lost."
         ) from None
+
+
+def sendable(registrations: Sequence[Registration], jobs: int) -> Sequence[Registration]:
+    """Algorithms of others, as workers get them; one line where one cannot be sent."""
+    from joblib.externals.loky.backend.reduction import dumps
+
+    for registration in registrations:
+        try:
+            dumps(registration)
+        except Exception as error:
+            raise OptionError(
+                one_line(
+                    f"The algorithm '{registration.name}' cannot be sent to {jobs} worker processes: {error}. Use one job, "
+                    f"or put the algorithm into a module of its own, without open files or locks."
+                )
+            ) from None
+    return registrations
