@@ -13,6 +13,7 @@ from fairarm.core.fairness import (
     draw_shares,
     expected_shares,
     gap_of,
+    interval_fairness,
     is_fair,
     two_groups,
 )
@@ -29,6 +30,14 @@ def test_gap_is_the_first_group_minus_the_second() -> None:
 
 def test_an_arm_on_the_tolerance_is_unfair_and_so_is_one_that_is_not_known() -> None:
     assert is_fair(np.array([0.25, -0.25, 0.249, -0.249, np.nan]), 0.25).tolist() == [False, False, True, True, False]
+
+
+def test_an_interval_is_fair_or_unfair_only_throughout() -> None:
+    low, high = np.array([-0.1, -0.2, 0.2, 0.1, -0.5, -0.5]), np.array([0.1, 0.1, 0.5, 0.3, -0.2, -0.1])
+    fair, above, below = interval_fairness(low, high, 0.2)
+    assert fair.tolist() == [True, False, False, False, False, False]  # -0.2 itself is unfair
+    assert above.tolist() == [False, False, True, False, False, False]
+    assert below.tolist() == [False, False, False, False, True, False]
 
 
 def test_best_fair_is_the_highest_outcome_among_the_fair() -> None:

@@ -35,6 +35,7 @@ class BestMixture:
 
 
 def described(problem: Problem, found: Mixtures, fair_probability: float) -> BestMixture:
+    """The mixtures found, with names for positions and in the outcome's own units."""
     width = problem.outcome.width
     cost = None if found.margin_cost is None else width * found.margin_cost
     return BestMixture(fair_probability, _report(problem, found.best), _report(problem, found.single), cost)

@@ -113,6 +113,7 @@ class SuccessiveRejection(BaseProcedure):
 
     @property
     def tests_fairness(self) -> bool:
+        """Whether some stage estimates gaps; SRIS has none."""
         return any(stage.gap for stage in self.stages)
 
     @property
@@ -121,11 +122,13 @@ class SuccessiveRejection(BaseProcedure):
         return self.pooled
 
     def options(self) -> dict[str, Any]:
+        """The readings of the paper that it was made with."""
         return asdict(self.readings)
 
     # ---- planning ----
 
     def phases(self, stage: int) -> int:
+        """n(T) of a stage."""
         return len(self._lengths[stage])
 
     @cached_property
@@ -168,6 +171,7 @@ class SuccessiveRejection(BaseProcedure):
         return costs
 
     def start(self, n: int) -> State[Rejections]:
+        """All arms in R, and the first phase planned."""
         memory = Rejections.none(n, len(self.problem.regimes), len(self.problem.arms))
         return self._planned(self.fresh(n, memory), changed=np.ones(n, np.bool_))
 
@@ -192,6 +196,7 @@ class SuccessiveRejection(BaseProcedure):
     def step(
         self, state: State[Rejections], in_phase: Evidence, in_stage: Evidence, seed: int
     ) -> tuple[State[Rejections], Info]:
+        """Estimate, reject, and plan the next phase; or answer, or go on to the next stage."""
         stage, running, before = self.stages[state.stage], state.running, state.memory.alive
         state = state.but(memory=self._estimated(state, stage, in_stage if self.pooled else in_phase))
         state, ended = self._rejected(state.but(closed=state.closed + running), stage)

@@ -72,9 +72,11 @@ class BalanceHeuristic(SuccessiveRejection):
 
     @classmethod
     def of(cls, problem: Problem, pulls: int) -> BalanceHeuristic:
+        """One stage that estimates outcomes and gaps together from all pulls."""
         return cls(problem, pulls, (Stage(pulls, outcome=True, gap=True),), pooled=True)
 
     def options(self) -> dict[str, Any]:
+        """Nothing can be asked of it: the paper's readings are fixed."""
         return {}
 
     def _estimated(self, state: State[Rejections], stage: Stage, evidence: Evidence) -> Rejections:

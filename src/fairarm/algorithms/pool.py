@@ -82,13 +82,16 @@ class Pool(BaseProcedure):
 
     @property
     def guarantee(self) -> Guarantee:
+        """By what ends the run: the pulls, a proof, or the posterior."""
         return Guarantee.POSTERIOR if self.asked.confidence is None else Guarantee(self.asked.stop)
 
     @property
     def confidence(self) -> float | None:
+        """How sure it has to be; None where all pulls are used."""
         return self.asked.confidence
 
     def options(self) -> dict[str, Any]:
+        """As asked for."""
         return asdict(self.asked)
 
     @cached_property
@@ -161,6 +164,7 @@ class Pool(BaseProcedure):
         return begun.but(closed=state.closed), info
 
     def step(self, state: State[Bets], in_phase: Evidence, in_stage: Evidence, seed: int) -> tuple[State[Bets], Info]:
+        """One phase is one batch to bet on."""
         return self._closed(state, [(in_phase, in_stage)], in_stage, seed)
 
     def _closed(

@@ -34,10 +34,14 @@ class Procedure(Protocol):
     """
 
     @property
-    def problem(self) -> Problem: ...
+    def problem(self) -> Problem:
+        """What is to be answered."""
+        ...
 
     @property
-    def pulls(self) -> int: ...
+    def pulls(self) -> int:
+        """How many it may make."""
+        ...
 
     @property
     def tests_fairness(self) -> bool:
@@ -98,21 +102,26 @@ class BaseProcedure:
 
     @property
     def tests_fairness(self) -> bool:
+        """Yes, unless a procedure says otherwise."""
         return True
 
     @property
     def guarantee(self) -> Guarantee:
+        """None, unless a procedure says otherwise."""
         return Guarantee.NONE
 
     @property
     def confidence(self) -> float | None:
+        """None: it ends when its pulls are made."""
         return None
 
     def options(self) -> dict[str, Any]:
+        """Nothing can be asked of it, unless a procedure says otherwise."""
         return {}
 
     @property
     def takes_log(self) -> bool:
+        """Yes: its estimates use all rows of the stage, those of a log included."""
         return True
 
     def begin(self, state: State[Any], log: RunEvidence, seed: int) -> tuple[State[Any], Info]:

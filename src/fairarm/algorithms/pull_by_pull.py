@@ -25,6 +25,7 @@ def next_batch(made: int, pulls: int) -> int:
 
 
 def require_few_pulls(name: str, pulls: int) -> None:
+    """An error above what an algorithm that decides pull by pull can do in reasonable time."""
     if pulls > MOST_PULLS:
         raise OptionError(
             f"'{name}' decides pull by pull and takes at most {MOST_PULLS} pulls; got {pulls}. "

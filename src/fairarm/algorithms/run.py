@@ -56,6 +56,7 @@ class Progress:
 
     @property
     def finished(self) -> bool:
+        """The run has an answer."""
         return self.state.finished
 
     def missing(self) -> IntArray:
@@ -133,10 +134,12 @@ class Algorithm:
 
     @property
     def problem(self) -> Problem:
+        """What the run is about."""
         return self.procedure.problem
 
     @property
     def finished(self) -> bool:
+        """The run has an answer: nothing more is asked for."""
         return self._now.finished
 
     @property
@@ -201,6 +204,7 @@ class Algorithm:
         return now
 
     def verdict(self) -> Verdict:
+        """The answer as of now, and why each arm is or is not it; before the end it says so."""
         now = self._now
         return verdict(self.procedure, now.state, now.info)
 

@@ -68,6 +68,7 @@ class Bounds:
         return np.asarray(np.isnan(self.gap) | (np.abs(self.gap) - self.gap_radius < tolerance))
 
     def looks_fair(self, tolerance: float) -> BoolArray:
+        """The estimate of the gap is below the tolerance, whatever its radius."""
         return is_fair(self.gap, tolerance)
 
 
@@ -137,6 +138,7 @@ class TopFeasible(BaseProcedure):
     def step(
         self, state: State[NoMemory], in_phase: Evidence, in_stage: Evidence, seed: int
     ) -> tuple[State[NoMemory], Info]:
+        """Judge every arm by its own rows; then name the leader and the challenger of the next batch, or answer."""
         E = self.problem.scaled_tolerance
         rows, sums = in_stage.group_sums(in_stage.every_regime)
         bounds = own_bounds(rows, sums, group_shares(in_stage))

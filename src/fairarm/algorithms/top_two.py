@@ -96,12 +96,15 @@ class TopTwo(BaseProcedure):
 
     @property
     def guarantee(self) -> Guarantee:
+        """Pool's posterior, at a fixed number of pulls."""
         return Guarantee.POSTERIOR
 
     def options(self) -> dict[str, Any]:
+        """As asked for."""
         return asdict(self.asked)
 
     def start(self, n: int) -> State[NoMemory]:
+        """Pool's first phase."""
         first = self._pool.start(n)
         return self.fresh(n, NoMemory()).but(phase=first.phase, given=first.given, plan=first.plan)
 

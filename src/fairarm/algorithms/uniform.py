@@ -42,6 +42,7 @@ class Uniform(BaseProcedure):
         return shares
 
     def start(self, n: int) -> State[NoMemory]:
+        """All pulls in one phase."""
         state = self.fresh(n, NoMemory())
         costs = self.problem.cost_array.copy()
         costs[1:] = np.inf
@@ -53,6 +54,7 @@ class Uniform(BaseProcedure):
     def step(
         self, state: State[NoMemory], in_phase: Evidence, in_stage: Evidence, seed: int
     ) -> tuple[State[NoMemory], Info]:
+        """Compare the arms' plain means, and answer."""
         rows, sums = in_stage.group_sums((0,))
         with np.errstate(invalid="ignore", divide="ignore"):
             means = sums / rows

@@ -14,6 +14,7 @@ import numpy as np
 from fairarm.beliefs.evidence import CountedEvidence
 from fairarm.beliefs.logged_rows import LoggedBeliefs
 from fairarm.core.answer import Code
+from fairarm.core.fairness import interval_fairness
 from fairarm.core.proof.log_intervals import bound_delta, cut_sums, weighted_intervals
 from fairarm.core.proof.region import Intervals, intervals, narrowed
 from fairarm.core.types import BoolArray, FloatArray, IntArray
@@ -52,8 +53,9 @@ class Certificate:
         """Arms whose gap is certified to lie within the tolerance, and outside of it, (K,) each."""
         if self.intervals is None:
             return np.zeros(len(problem.arms), dtype=bool), np.zeros(len(problem.arms), dtype=bool)
-        (low, high), tolerance = self.intervals.gaps[0].T, problem.scaled_tolerance
-        fair, unfair = (low > -tolerance) & (high < tolerance), (low >= tolerance) | (high <= -tolerance)
+        low, high = self.intervals.gaps[0].T
+        fair, above, below = interval_fairness(low, high, problem.scaled_tolerance)
+        unfair = above | below
         fair[list(self.uncertified_arms)] = unfair[list(self.uncertified_arms)] = False
         return fair, unfair
 

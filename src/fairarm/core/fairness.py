@@ -47,6 +47,14 @@ def is_fair(gaps: FloatArray, tolerance: float) -> BoolArray:
     return np.asarray(np.abs(gaps) < tolerance)  # (A2)
 
 
+def interval_fairness(low: FloatArray, high: FloatArray, tolerance: float) -> tuple[BoolArray, BoolArray, BoolArray]:
+    """Whether an interval of the gap is fair throughout, too high throughout (unfair toward s'), too low throughout.
+
+    None of the three where it holds fair gaps and unfair ones.
+    """
+    return (low > -tolerance) & (high < tolerance), low >= tolerance, high <= -tolerance
+
+
 def best_fair(outcomes: FloatArray, fair: BoolArray) -> IntArray:
     """The position of the highest outcome among the fair arms over the last axis, Code.NONE where none is fair."""
     best = np.argmax(np.where(fair, outcomes, -np.inf), axis=-1)

@@ -32,6 +32,7 @@ class LogTruths:
         return CellBeliefs.of(self.log)
 
     def draw(self, count: int, rng: np.random.Generator) -> CellWorlds:
+        """Worlds to pull in: the outcome's law in each cell and the laws not declared, from the posterior."""
         beliefs, posterior = self._beliefs, self._beliefs.posterior_of_states
         if posterior is None:
             raise ProblemError(

@@ -58,6 +58,7 @@ class Model:
             self.distribution(lowest, variables[self.node].size, 1)  # one answer shows how many states it has
 
     def log_prob(self, columns: Columns) -> FloatArray:
+        """log of the model's probability of each row's decision; equal inputs are asked about once."""
         decided = np.asarray(columns[self.node])
         found, at = self._answers(columns, len(decided))
         if len(decided) and decided.max() >= found.shape[1]:
@@ -66,6 +67,7 @@ class Model:
             return np.asarray(np.log(found)[at, decided])
 
     def distribution(self, columns: Columns, states: int, length: int) -> FloatArray:
+        """The model's probabilities of all states, (I, states)."""
         found, at = self._answers(columns, length)
         if length and found.shape[1] != states:
             raise self._wrong_size(found.shape[1], states)

@@ -198,6 +198,7 @@ class Cuts:
         states: Sequence[str] | None,
         score_class: Any,
     ) -> Cuts:
+        """Of a threshold, or of tiers with a state for each; what does not fit is an error that names the arm."""
         if (threshold is None) == (tiers is None):
             raise ProblemError(
                 f"Arm '{arm}': say threshold=... for two states or tiers=[...] for more, one of the two: where the score is cut."

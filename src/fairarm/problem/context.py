@@ -58,4 +58,5 @@ class ContextSample:
 
     @property
     def size(self) -> int:
+        """The number of rows."""
         return len(next(iter(self.columns.values())))

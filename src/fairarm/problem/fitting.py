@@ -42,6 +42,7 @@ class FittedNote:
 
     @property
     def text(self) -> str:
+        """In a sentence: of what, from how many rows, and where there were none."""
         what = f"arm '{self.arm}'" if self.arm is not None else f"'{self.node}'"
         unseen = f"; {self.unseen} combinations have no row: there it is uniform" if self.unseen else ""
         return (

@@ -44,15 +44,19 @@ class Graph:
         return cls(tuple(dict.fromkeys(node for pair in pairs for node in pair)), tuple(pairs))
 
     def parents(self, node: str) -> tuple[str, ...]:
+        """Nodes with an edge into this one, in the order of the edges."""
         return tuple(a for a, b in self.edges if b == node)
 
     def children(self, node: str) -> tuple[str, ...]:
+        """Nodes that this one has an edge to, in the order of the edges."""
         return tuple(b for a, b in self.edges if a == node)
 
     def ancestors(self, node: str) -> frozenset[str]:
+        """All nodes from which this one can be reached, itself left out."""
         return _reached(node, ((b, a) for a, b in self.edges))
 
     def descendants(self, node: str) -> frozenset[str]:
+        """All nodes that can be reached from this one, itself left out."""
         return _reached(node, self.edges)
 
     def with_parents(self, node: str, parents: Iterable[str]) -> Graph:

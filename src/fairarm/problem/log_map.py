@@ -46,6 +46,7 @@ class LogMap:
     """Node, "arm", "regime" or column -> values whose rows are left out on purpose; "" is a missing value."""
 
     def column(self, node: str) -> str:
+        """The log's name of a node; its own where none is given."""
         return self.columns.get(node, node)
 
     def column_of(self, key: str, problem: Problem) -> str:
@@ -56,6 +57,7 @@ class LogMap:
 
     @property
     def has_propensities(self) -> bool:
+        """Whether the log says how probable each decision was."""
         return self.propensity is not None or bool(self.propensities)
 
     def check(self, problem: Problem) -> None:

@@ -47,10 +47,14 @@ class Mechanism(Protocol):
     """P(node | parents), whatever it is made of."""
 
     @property
-    def node(self) -> str: ...
+    def node(self) -> str:
+        """What it decides."""
+        ...
 
     @property
-    def parents(self) -> tuple[str, ...]: ...
+    def parents(self) -> tuple[str, ...]:
+        """What it looks at, in the order of a table's axes."""
+        ...
 
     def check(self, variables: Mapping[str, Variable]) -> None:
         """An error where it does not fit the declared variables."""
@@ -160,10 +164,12 @@ class Table:
             )
 
     def log_prob(self, columns: Columns) -> FloatArray:
+        """log of the entries at the rows' codes; −inf for an entry of 0."""
         with np.errstate(divide="ignore"):
             return np.log(self.probabilities[tuple(columns[name] for name in (*self.parents, self.node))])
 
     def distribution(self, columns: Columns, states: int, length: int) -> FloatArray:
+        """The table's row for each row of the columns, (I, states)."""
         found = self.probabilities[tuple(columns[name] for name in self.parents)]
         return _all_states(
             np.broadcast_to(found, (length, found.shape[-1])), states, length, f"The table of '{self.node}'"
@@ -209,9 +215,11 @@ class Code:
         object.__setattr__(self, "parents", tuple(self.parents))
 
     def check(self, variables: Mapping[str, Variable]) -> None:
+        """Every parent is a variable; what the function returns is checked when it is called."""
         check_parents(self.node, self.parents, variables)
 
     def log_prob(self, columns: Columns) -> FloatArray:
+        """What the function returns, checked: one number per row, finite or −inf."""
         given = {name: columns[name] for name in (*self.parents, self.node)}
         length = len(columns[self.node])
         values = numbers(ask(self.function, given, what=self._what, given=rows_of(given, length)), self._what)
@@ -223,6 +231,7 @@ class Code:
         return values
 
     def distribution(self, columns: Columns, states: int, length: int) -> FloatArray:
+        """All states at once where the code offers that, else one call for each."""
         given = {name: columns[name] for name in self.parents}
         if self.all_states is not None:
             answer = ask(self.all_states, given, what=self._what, given=rows_of(given, length))
@@ -261,6 +270,7 @@ class Unknown:
         object.__setattr__(self, "parents", tuple(self.parents))
 
     def check(self, variables: Mapping[str, Variable]) -> None:
+        """Every parent is a variable."""
         check_parents(self.node, self.parents, variables)
 
     @property
@@ -273,9 +283,11 @@ class Unknown:
         )
 
     def log_prob(self, columns: Columns) -> FloatArray:
+        """An error: the mechanism has to be declared, or fitted from a log."""
         raise ProblemError(self.message)
 
     def distribution(self, columns: Columns, states: int, length: int) -> FloatArray:
+        """The same error."""
         raise ProblemError(self.message)
 
 
@@ -301,6 +313,7 @@ class Arm:
 
     @property
     def parents(self) -> tuple[str, ...]:
+        """The inputs that the arm looks at."""
         return self.mechanism.parents
 
     @classmethod

@@ -49,6 +49,7 @@ class Outcome:
 
     @property
     def width(self) -> float:
+        """hi − lo: a gap of 1 on the scale of Y' is this much in the outcome's units."""
         return (self.high or 0.0) - (self.low or 0.0)
 
     def scale(self, raw: FloatArray) -> FloatArray:

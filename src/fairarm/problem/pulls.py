@@ -52,6 +52,7 @@ class Request:
 
     @property
     def total(self) -> int:
+        """Pulls asked for, over all units."""
         return int(self.counts.sum())
 
     def __repr__(self) -> str:
@@ -72,10 +73,12 @@ class Batch(Shown):
 
     @property
     def size(self) -> int:
+        """Lines, each of which stands for ``count`` rows."""
         return len(self.arm)
 
     @property
     def total(self) -> int:
+        """Rows."""
         return sum(self.count.tolist())  # exact, however large
 
     def take(self, lines: IntArray) -> Batch:

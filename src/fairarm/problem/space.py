@@ -27,6 +27,7 @@ class CellSpace:
 
     @classmethod
     def of(cls, columns: tuple[str, ...], variables: Mapping[str, Variable]) -> CellSpace:
+        """The space of finite columns; an error before it is too large to be held."""
         space = cls(columns, tuple(variables[name].size for name in columns))
         if space.count > MAX_CELLS:
             raise ProblemError(
@@ -37,6 +38,7 @@ class CellSpace:
 
     @property
     def count(self) -> int:
+        """C: the product of the sizes."""
         return math.prod(self.sizes)
 
     def number(self, columns: Mapping[str, NDArray[Any]]) -> IntArray:

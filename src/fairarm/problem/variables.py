@@ -52,6 +52,7 @@ class Variable:
 
     @property
     def finite(self) -> bool:
+        """It has states; else a range."""
         return self.states is not None
 
     @property

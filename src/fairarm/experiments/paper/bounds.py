@@ -50,6 +50,7 @@ class BoundCurve:
 
     @property
     def theorem(self) -> int:
+        """1 where a fair arm exists, 2 where none does."""
         return self.instances[0].theorem
 
     @property

@@ -55,6 +55,7 @@ class Instance:
 
     @property
     def setting(self) -> str:
+        """The name without its parameters, as the paper calls it."""
         return self.instance.partition(":")[0].removeprefix("synthetic-")
 
     @property
@@ -73,6 +74,7 @@ def describe_instances(points: Iterable[PaperPoint]) -> list[Instance]:
 
 
 def describe(name: str) -> Instance:
+    """An instance by its numbers: margins, divergences from the deployed arm, and what the programme pulls."""
     world = instance_world(name)
     problem, truth = world.problem, world.truth()
     deployed = problem.arm_index(problem.deployed) if problem.deployed else 0

@@ -53,6 +53,7 @@ class FinishedPoint:
 
     @property
     def error(self) -> float:
+        """The share of runs with a wrong answer."""
         return self.errors / self.runs
 
     @property

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
+from fairarm.core.fairness import interval_fairness
 from fairarm.core.statistics import RESOLVED
 from fairarm.experiments import Evaluation
 from fairarm.experiments.evaluate import ArmEvaluation
@@ -88,10 +91,12 @@ def certified_labels(found: Evaluation) -> str | None:
 
 def _toward(found: Evaluation, arm: ArmEvaluation) -> str:
     """The group whose outcome is proved to be the lower one: the whole certified interval lies beyond one end."""
-    low, high, tolerance = arm.gap.certified_low, arm.gap.certified_high, found.problem.gap_tolerance
-    if low is not None and low >= tolerance:
-        return f" (toward {pair_of(found.problem)[1]})"
-    return f" (toward {pair_of(found.problem)[0]})" if high is not None and high <= -tolerance else ""
+    low, high = arm.gap.certified_low, arm.gap.certified_high
+    if low is None or high is None:
+        return ""
+    _, above, below = interval_fairness(np.array(low), np.array(high), found.problem.gap_tolerance)
+    first, second = pair_of(found.problem)
+    return f" (toward {second})" if above else f" (toward {first})" if below else ""
 
 
 def left_to_learn(found: Evaluation) -> str | None:
