@@ -92,6 +92,7 @@ def certify_counts(evidence: CountedEvidence, delta: float, estimated: bool) -> 
     by = (Bound.REGION,) * (law is not None) + (Bound.BERNSTEIN,) * (logging is None)
     if not by:
         return Certificate(None, (), logging, uncertified)
+    # two ways hold at once where each has half of δ; what lies in both intervals is then the interval
     found, part = [], delta / len(by)
     if law is not None:
         cells = evidence.summary(problem.shared_cells.apart())

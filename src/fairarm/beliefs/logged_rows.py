@@ -82,6 +82,7 @@ class LoggedBeliefs:
         """
         pair_of(self.problem)
         means = []
+        # both groups move by ``shared``, which mostly cancels in a gap, and in opposite ways by ``apart``, which does in an outcome
         shared, apart = rng.standard_normal((2, draws, len(self.means)))
         for t, (root, own) in enumerate(zip(self.roots, (apart, -apart), strict=True)):
             freedom = max(float(self.rows[t]) - 1.0, 2.0)
@@ -313,9 +314,11 @@ class _Weighing:
         possible = q > 0
         self.impossible += int(count[~possible].sum())
         count = np.where(possible, count, 0)
+        # (C16): against the mixture of the arms that made the group's rows, or the logged propensity
         w = own / np.where(possible, q, 1.0)
         c = np.minimum(w, self.level[t])
         direct, at_row = self._predicted(columns, law, halves, len(outcome))
+        # (P9), a term per row; sums of ψ and ψψᵀ are all that is kept of them, so a log of any length fits
         psi = direct + c * (outcome - at_row)
         sums.rows += float(count.sum())
         sums.psi += psi @ count
@@ -329,6 +332,7 @@ class _Weighing:
         if law is None:
             return
         if propensity is None:
+            # decisions that no arm of the log makes for such a person: what the arm does there no row can tell
             mixed = np.tensordot(made, law, axes=1)
             sums.unseen += (law * (mixed == 0)).sum(axis=2) @ count
         sums.two_sided = propensity is None
@@ -340,6 +344,7 @@ class _Weighing:
     ) -> FloatArray:
         """1{V = v} − P(v | x), or 1{V = v}/p − 1, and its variance, summed over strata of rows: (2, strata, states)."""
         chosen = np.eye(self.states or 0)[columns[self.problem.decision]]
+        # of mean 0 if the declared law, or the propensity, is the one that made the rows: a check that no outcome enters
         more = chosen / np.where(q > 0, q, 1.0)[:, None] - 1.0 if law is None else chosen - law
         variance = more**2 if law is None else law * (1.0 - law)
         strata = np.stack([np.ones(len(q)), *(part(columns) for part in self.strata)]) * count

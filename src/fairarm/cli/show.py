@@ -40,6 +40,7 @@ MOST_ARMS = 40
 
 
 def algorithms(listed: dict[str, str]) -> None:
+    """Every algorithm that can be named, those that others have registered included."""
     table(
         [TableColumn("algorithm", "name"), TableColumn("what it is", "text")],
         [((name, "bold"), text) for name, text in listed.items()],

@@ -167,6 +167,7 @@ class Layout:
             columns[self.problem.decision] = np.tile(self.nodes, length * len(self.grid_volume))
         found = likelihood(self.problem, columns, length * self.points, without_outcome=True)
         values = np.exp(found.as_declared)
+        # the likelihood of a point times the volume that it stands for: sums over points are then integrals
         volume = np.multiply.outer(self.grid_volume, self.node_volume).ravel()
         return np.asarray(values.reshape(*values.shape[:2], length, -1) * volume)
 
@@ -178,6 +179,7 @@ class Layout:
         mass = self.density(sample, length).sum(axis=3)
         if not self.own_law and (left := [x for x in self.problem.relevant_children if x in self.free]):
             columns = {name: sample[name] for name in self.free}
+            # such a child's own factor is part of L and no density over what is summed: it is divided out again
             for t, code in enumerate(self.problem.group_codes):
                 given = {**columns, self.problem.sensitive: np.full(length, code)}
                 chance = sum(self.problem.mechanisms[x].log_prob(given) for x in left)
@@ -225,6 +227,7 @@ class Contexts:
         kept = _some(len(first), _most_contexts(layout), rng)
         rows, by_fold, first = rows[:, kept], by_fold[kept], first[kept]
         total = rows.sum(axis=1, keepdims=True)
+        # a group without a row borrows the law of all rows: there is nothing better, and it counts as unseen
         law = np.where(total > 0, rows / np.maximum(total, 1), rows.sum(axis=0) / max(int(total.sum()), 1))
         law = law if layout.own_law else rows.sum(axis=0)[None] / max(int(total.sum()), 1)
         columns = {name: lines.columns[name][first] for name in layout.free}
