@@ -39,20 +39,21 @@ MOST_ARMS = 40
 """Rows of a table; --json has all."""
 
 
-def algorithms(listed: dict[str, str]) -> None:
-    """Every algorithm that can be named, those that others have registered included."""
+def _described(what: str, listed: dict[str, str]) -> None:
     table(
-        [TableColumn("algorithm", "name"), TableColumn("what it is", "text")],
+        [TableColumn(what, "name"), TableColumn("what it is", "text")],
         [((name, "bold"), text) for name, text in listed.items()],
     )
+
+
+def algorithms(listed: dict[str, str]) -> None:
+    """Every algorithm that can be named, those that others have registered included."""
+    _described("algorithm", listed)
 
 
 def problems(listed: dict[str, str]) -> None:
     """The bundled problems, and how to give them parameters."""
-    table(
-        [TableColumn("problem", "name"), TableColumn("what it is", "text")],
-        [((name, "bold"), text) for name, text in listed.items()],
-    )
+    _described("problem", listed)
     say()
     say(
         "Parameters go after a colon: ",
