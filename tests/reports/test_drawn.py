@@ -227,8 +227,8 @@ def run() -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("size", SIZES)
 def test_phases_of_a_run(run: tuple[Any, Any], size: str) -> None:
-    found, problem = run
-    svg, name = drawing(read_page(page_text(found, problem)), "phases", size)
+    found, _ = run
+    svg, name = drawing(read_page(page_text(found)), "phases", size)
     up = scale(svg, name, "y", 1)
     for i, part in enumerate(found.story):
         heights = [y for _, y in points(svg.find(f"{name}-pulls-{i}"))]
@@ -252,14 +252,14 @@ def test_arms_left_after_each_phase(size: str) -> None:
 
 @pytest.mark.parametrize("figure", ["outcomes", "gaps"])
 def test_intervals_and_truths_of_a_run(run: tuple[Any, Any], figure: str) -> None:
-    found, problem = run
-    svg, name = drawing(read_page(page_text(found, problem)), figure, "")
+    found, _ = run
+    svg, name = drawing(read_page(page_text(found)), figure, "")
     at = scale(svg, name)
     truths = found.truth.outcomes if figure == "outcomes" else found.truth.gaps
     for i, report in enumerate(by_probability(found.verdict)):
         interval = report.outcome_interval if figure == "outcomes" else report.gap_interval
         assert across(svg, f"{name}-usual-{i}") == pytest.approx([at(x) for x in interval], abs=NEAR)
-        truth = truths[problem.arm_index(report.name)]
+        truth = truths[found.problem.arm_index(report.name)]
         assert across(svg, f"{name}-truth-{i}")[0] == pytest.approx(at(truth), abs=NEAR)
 
 

@@ -24,11 +24,11 @@ from fairarm.problem.mechanism import Arm
 from fairarm.problem.outcome import Outcome
 from fairarm.reports.page.inspection import reasons
 from fairarm.reports.page.write import page_text
-from fairarm.reports.words import guarantee_of
+from fairarm.reports.words import arm_reason, guarantee_of
 
 
-def page_of(result: Any, problem: Any = None) -> Element:
-    return read_page(page_text(result, problem))
+def page_of(result: Any) -> Element:
+    return read_page(page_text(result))
 
 
 def tables(page: Element) -> list[list[dict[str, str]]]:
@@ -76,7 +76,7 @@ def test_a_run_is_told_in_the_words_of_the_terminal(options: dict[str, Any], ter
     for part in found.story:
         teller.phase(part)
     teller.end(found)
-    said = page_of(found, problem).text.lower()
+    said = page_of(found).text.lower()
     expected = sentences(terminal.getvalue())
     assert expected
     assert [line for line in expected if line.lower() not in said] == []
@@ -94,13 +94,13 @@ def test_an_inspection_is_told_in_the_words_of_the_terminal(name: str, terminal:
 
 
 def test_every_arm_of_a_run_with_its_reason() -> None:
-    found, problem = run_of("ad-marketplace", pulls=1000, seed=7)
-    page = page_of(found, problem)
+    found, _ = run_of("ad-marketplace", pulls=1000, seed=7)
+    page = page_of(found)
     phases, outcomes, gaps = tables(page)
     assert len(phases) == len(found.story)
     assert phases[0]["what it pulled"] == "484 x deployed (natural)"
     assert {row["arm"].removeprefix("★ "): row["why"] for row in outcomes} == {
-        r.name: r.reason for r in found.verdict.arms
+        r.name: arm_reason(found.verdict, r) for r in found.verdict.arms
     }
     assert outcomes[0]["arm"] == "★ by-query" and gaps[0]["gap female - male, in revenue (from 0 to 10)"] == "+0.051"
     assert "Nothing is certified: the probability goes by the posterior." in page.text
@@ -108,56 +108,56 @@ def test_every_arm_of_a_run_with_its_reason() -> None:
 
 
 def test_labels_are_proved_before_the_best_arm_is() -> None:
-    found, problem = run_of("ad-marketplace", pulls=1000, confidence=0.95)
+    found, _ = run_of("ad-marketplace", pulls=1000, confidence=0.95)
     arms = tuple(
         replace(arm, certified=label)
         for arm, label in zip(found.verdict.arms, ["fair", "unfair", "worse", None, "fair", None], strict=True)
     )
     a, b, c, _, e, _ = (arm.name for arm in arms)
-    said = page_of(replace(found, verdict=replace(found.verdict, arms=arms)), problem).text
+    said = page_of(replace(found, verdict=replace(found.verdict, arms=arms))).text
     assert found.verdict.status == "UNDECIDED" and "Nothing is certified" not in said
     assert (
         f"The best arm is not certified at confidence 0.95; certified fair: {a}, {e}; certified unfair: {b}; certified not to "
         f"be the best fair arm: {c}."
     ) in said
     bare = replace(found, verdict=replace(found.verdict, arms=tuple(replace(arm, certified=None) for arm in arms)))
-    assert "at confidence 0.95; certified fair: none; certified unfair: none." in page_of(bare, problem).text
+    assert "at confidence 0.95; certified fair: none; certified unfair: none." in page_of(bare).text
 
 
 def test_every_arm_of_a_rejection_with_its_phase() -> None:
-    found, problem = run_of("coin", algorithm="csr-v2")
-    _, rows = tables(page_of(found, problem))
+    found, _ = run_of("coin", algorithm="csr-v2")
+    _, rows = tables(page_of(found))
     assert [(row["arm"], row["phase"]) for row in rows] == [("★ even", ""), ("tilted", "7")]
     assert rows[1]["why"].startswith("unfair: gap 0.1378 > 0.1")
 
 
-def test_a_run_without_its_problem_still_has_the_tolerance_of_its_world() -> None:
+def test_a_run_holds_its_problem_and_needs_no_truth_for_the_tolerance() -> None:
     found, problem = run_of("coin")
-    page = page_of(found)
-    assert "A gap between -0.1 and 0.1 is fair." in page.text
-    assert "Choose how" not in page.text and "Choose how" in page_of(found, problem).text
-    blind = page_of(replace(found, truth=None))
-    assert "Shaded" not in blind.text and "the truth in this world" not in blind.text
+    assert found.problem is problem
+    for page in (page_of(found), page_of(replace(found, truth=None))):
+        assert "A gap between -0.1 and 0.1 is fair." in page.text
+        assert "Choose how" in page.text and "Shaded" in page.text
+    assert "the truth in this world" not in page.text
 
 
 def test_a_run_that_started_from_a_log_says_so() -> None:
-    found, problem = run_of("coin")
+    found, _ = run_of("coin")
     said = "The run started from 1234 rows of a log; they count neither as pulls nor as cost."
-    assert said in page_of(replace(found, log_rows=1234), problem).text
-    assert said not in page_of(found, problem).text
+    assert said in page_of(replace(found, log_rows=1234)).text
+    assert said not in page_of(found).text
 
 
 def test_a_long_story_is_drawn_as_one_outline() -> None:
-    found, problem = run_of("coin")
+    found, _ = run_of("coin")
     story = tuple(replace(found.story[0], phase=k + 1) for k in range(200))
-    page = page_of(replace(found, story=story), problem)
+    page = page_of(replace(found, story=story))
     assert len(tables(page)[0]) == 200
     assert not [e for e in page.walk() if "phases-pulls-" in e.attributes.get("id", "")]
 
 
 def test_a_run_without_a_phase() -> None:
-    found, problem = run_of("coin")
-    assert "No pull was made." in page_of(replace(found, story=()), problem).text
+    found, _ = run_of("coin")
+    assert "No pull was made." in page_of(replace(found, story=())).text
 
 
 # ---- simulations ----
@@ -337,7 +337,7 @@ def test_terminal_and_page_say_the_same_sentences(changes: dict[str, Any], answe
         f"Choose how {problem.decision} is decided so that {problem.outcome.node} is highest, while changing "
         f"{problem.sensitive} ({', '.join(problem.groups)}) changes it by less than 0.1."
     )
-    page = page_of(found, problem).text
+    page = page_of(found).text
     for sentence in (answer, asked):
         assert sentence in terminal.getvalue() and sentence.lower() in page.lower()  # a page starts with a capital
 
@@ -363,7 +363,7 @@ def test_a_run_says_that_the_gate_passed_an_arm_over(terminal: io.StringIO) -> N
     shown = terminal.getvalue()
     assert "fair only with probability" in shown and "named only from 0.8 on (--min-fair-probability)" in shown
     assert shown.index("Not the most probable answer: by-sex") < shown.index("by-query is the best fair arm found")
-    assert identification(problem, found)["gated"] is True
+    assert identification(found)["gated"] is True
     plain, _ = run_of("ad-marketplace", pulls=200, seed=1, min_fair_probability=0.0)
     assert plain.verdict.arm == "by-sex" and not plain.verdict.gated
 

@@ -55,8 +55,8 @@ NASTY = (
 )
 
 
-def page_of(result: Any, problem: Any = None) -> Element:
-    return read_page(page_text(result, problem))
+def page_of(result: Any) -> Element:
+    return read_page(page_text(result))
 
 
 def headings(page: Element) -> list[str]:
@@ -84,29 +84,27 @@ def proved() -> Element:
 
 
 @pytest.fixture(scope="module")
-def results() -> dict[str, tuple[Any, Any]]:
-    """One result of each kind, with its problem."""
+def results() -> dict[str, Any]:
+    """One result of each kind."""
     coin = load_problem("coin")
     assert coin.world is not None
     run = identify(coin.problem, coin.world, pulls=300, seed=1)
     repeated = simulate(coin.problem, coin.world, algorithms=["pool", "csr-v2"], pulls=[50, 200], runs=20)
     return {
-        "evaluation": (evaluation(), None),
-        "certified": (certified(), None),
-        "identification": (run, coin.problem),
-        "identification, problem not given": (run, None),
-        "rejection": (identify(coin.problem, coin.world, algorithm="csr-v2", pulls=300, seed=1), coin.problem),
-        "simulation": (repeated, coin.problem),
-        "simulation, problem not given": (repeated, None),
-        "inspection": (inspect(coin.problem, coin.world, limit=True), None),
-        "inspection without a world": (inspect(coin.problem), None),
+        "evaluation": evaluation(),
+        "certified": certified(),
+        "identification": run,
+        "rejection": identify(coin.problem, coin.world, algorithm="csr-v2", pulls=300, seed=1),
+        "simulation": repeated,
+        "inspection": inspect(coin.problem, coin.world, limit=True),
+        "inspection without a world": inspect(coin.problem),
     }
 
 
 @pytest.fixture(scope="module")
-def texts(results: dict[str, tuple[Any, Any]]) -> dict[str, str]:
+def texts(results: dict[str, Any]) -> dict[str, str]:
     """The pages of these results."""
-    return {kind: page_text(*given) for kind, given in results.items()}
+    return {kind: page_text(given) for kind, given in results.items()}
 
 
 # ---- what the page of an evaluation says ----
@@ -489,8 +487,8 @@ def test_the_hint_is_seen_only_on_narrow_screens(voided: Element) -> None:
 # ---- every page ----
 
 KINDS = (
-    "evaluation", "certified", "identification", "identification, problem not given", "rejection", "simulation",
-    "simulation, problem not given", "inspection", "inspection without a world",
+    "evaluation", "certified", "identification", "rejection", "simulation",
+    "inspection", "inspection without a world",
 )  # fmt: skip
 
 
@@ -531,7 +529,7 @@ def test_a_page_can_be_read_aloud(texts: dict[str, str], kind: str) -> None:
 
 def test_the_same_result_gives_the_same_page(results: dict[str, tuple[Any, Any]], texts: dict[str, str]) -> None:
     for kind in ("evaluation", "identification", "simulation", "inspection"):
-        assert page_text(*results[kind]) == texts[kind], kind
+        assert page_text(results[kind]) == texts[kind], kind
 
 
 def test_the_same_bytes_in_another_process(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from fairarm.algorithms.registry import (
     resume,
 )
 from fairarm.algorithms.run import Algorithm
-from fairarm.algorithms.verdict import ArmReport, Verdict
+from fairarm.algorithms.verdict import ArmReason, ArmReport, Verdict
 from fairarm.problem.answer import Answer, Status
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "DESCRIPTIONS",
     "Algorithm",
     "Answer",
+    "ArmReason",
     "ArmReport",
     "BestMixture",
     "Guarantee",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,29 @@ from fairarm.problem.problem import Problem
 from fairarm.shown import Fact, Shown
 
 
+class ArmReason(StrEnum):
+    """Why an arm is the answer or not. `fairarm.reports.words.arm_reason` says it in words."""
+
+    FOUND = "found"
+    UNFAIR = "unfair"
+    """Rejected: its estimated gap is too large."""
+    WORSE = "worse"
+    """Rejected: another arm's estimate is surely better."""
+    STILL_RUNNING = "still-running"
+    NO_USABLE_PULL = "no-usable-pull"
+    LOWER_ESTIMATE = "lower-estimate"
+    """Than the arm found."""
+    NOT_SHOWN_FAIR = "not-shown-fair"
+    UNFAIR_PROVED = "unfair-proved"
+    WORSE_PROVED = "worse-proved"
+    UNFAIR_OR_WORSE_PROVED = "unfair-or-worse-proved"
+    UNLIKELY_FAIR = "unlikely-fair"
+    """By the posterior, as the next two."""
+    UNLIKELY_BEST = "unlikely-best"
+    NOT_KNOWN = "not-known"
+    """Not well enough to say."""
+
+
 @dataclass(frozen=True)
 class ArmReport:
     """What is known of one arm, in the outcome's own units; None where undefined."""
@@ -31,7 +55,9 @@ class ArmReport:
     fair: bool
     """In F, the arms shown to be fair, as of the last phase that tested; False once rejected."""
     rejected_in_phase: int | None
-    reason: str
+    reason: ArmReason
+    unfair_toward: str | None
+    """The group whose outcome is the lower one, where the reason is that the arm is unlikely, or proved not, to be fair."""
     best_probability: float | None
     """That it is the best fair arm; None where the algorithm does not say (also below)."""
     fair_probability: float | None
@@ -50,6 +76,7 @@ class ArmReport:
 class Verdict(Shown):
     """The answer, and why."""
 
+    problem: Problem
     answer: Answer
     arms: tuple[ArmReport, ...]
     phases: int
@@ -109,7 +136,7 @@ class Verdict(Shown):
             "gap_other_way": (float, [second for _, second in gaps]),
             **columns_of(
                 self.arms, fair=bool, fair_probability=float, best_probability=float, certified=str, rejected_in_phase=int,
-                reason=str, effective_rows=float, largest_weight=float, overlap=float, unseen=float,
+                reason=str, unfair_toward=str, effective_rows=float, largest_weight=float, overlap=float, unseen=float,
             ),
         }  # fmt: skip
 
@@ -121,6 +148,7 @@ def verdict(procedure: Procedure, state: State[Any], info: Info, replicate: int 
     fairness = procedure.tests_fairness
     gate = procedure.options().get("min_fair_probability")
     return Verdict(
+        problem=problem,
         answer=Answer.of(answer, problem.arm_names),
         arms=tuple(_report(problem, answer, info, replicate, k, fairness) for k in range(len(problem.arms))),
         phases=int(state.closed[replicate]),
@@ -156,24 +184,50 @@ _SURENESS_FIELDS = ("leader", "probability", "none_probability", "runner_up", "r
 
 NEVER_BEST, UNLIKELY_FAIR = 0.05, 0.2
 
+_PROOFS = {
+    Proof.UNFAIR: ArmReason.UNFAIR_PROVED,
+    Proof.UNFAIR_TO_FIRST: ArmReason.UNFAIR_PROVED,
+    Proof.UNFAIR_TO_SECOND: ArmReason.UNFAIR_PROVED,
+    Proof.WORSE: ArmReason.WORSE_PROVED,
+    Proof.UNFAIR_OR_WORSE: ArmReason.UNFAIR_OR_WORSE_PROVED,
+}
 
-def _believed_reason(problem: Problem, answer: int, info: Info, standing: Standing, i: int, k: int) -> str:
-    """Why an arm is not the answer, where there are beliefs: unfair and toward whom, worse, or not known well enough."""
-    against = pair_of(problem)[1 if info.gaps[i, 0, k] > 0 else 0]
-    proof, fair = Proof(int(standing.proof[i, k])), float(standing.fair[i, k])
-    if proof.label == "unfair":
-        side = {Proof.UNFAIR_TO_FIRST: 0, Proof.UNFAIR_TO_SECOND: 1}.get(proof)
-        return "unfair (proved)" if side is None else f"unfair toward {pair_of(problem)[side]} (proved)"
-    if proof in (Proof.WORSE, Proof.UNFAIR_OR_WORSE):
-        return f"{proof.label} than the arm found (proved)"
+
+def _believed_reason(answer: int, info: Info, standing: Standing, i: int, k: int) -> ArmReason:
+    """Why an arm is not the answer, where there are beliefs: unfair, worse, or not known well enough."""
+    if (proved := _PROOFS.get(Proof(int(standing.proof[i, k])))) is not None:
+        return proved
     if answer == Code.PENDING:
-        return f"still in the running: the best fair arm with probability {standing.best[i, k]:.2g}"
-    if fair <= UNLIKELY_FAIR:
-        return f"unfair toward {against}: fair with probability {fair:.2g}"
+        return ArmReason.STILL_RUNNING
+    if standing.fair[i, k] <= UNLIKELY_FAIR:
+        return ArmReason.UNLIKELY_FAIR
     lower = answer >= 0 and info.outcomes[i, k] < info.outcomes[i, answer]
-    if lower and (info.fair[i, k] or standing.best[i, k] <= NEVER_BEST):
-        return f"worse than the arm found: the best fair arm with probability {standing.best[i, k]:.2g}"
-    return f"not known well enough: fair with probability {fair:.2g}, best with {standing.best[i, k]:.2g}"
+    likely = not info.fair[i, k] and standing.best[i, k] > NEVER_BEST
+    return ArmReason.UNLIKELY_BEST if lower and not likely else ArmReason.NOT_KNOWN
+
+
+def _reason(answer: int, info: Info, i: int, k: int, fairness: bool) -> ArmReason:
+    outcome = info.outcomes[i, k]
+    if info.standing is not None and answer != k:
+        return _believed_reason(answer, info, info.standing, i, k)
+    if info.reason[i, k] != Reason.NOT_REJECTED:
+        return ArmReason.UNFAIR if info.reason[i, k] == Reason.UNFAIR else ArmReason.WORSE
+    if answer == k:
+        return ArmReason.FOUND
+    if answer == Code.PENDING:
+        return ArmReason.STILL_RUNNING
+    if np.isnan(outcome) and (np.isnan(info.gaps[i, :, k]).any() or not fairness):
+        return ArmReason.NO_USABLE_PULL
+    lower = answer >= 0 and outcome <= info.outcomes[i, answer]
+    return ArmReason.LOWER_ESTIMATE if lower else ArmReason.NOT_SHOWN_FAIR
+
+
+def _toward(problem: Problem, reason: ArmReason, info: Info, i: int, k: int) -> str | None:
+    """The group that an arm is unfair toward, where that is the reason and the side is known."""
+    groups, proof = pair_of(problem), Proof.NOTHING if info.standing is None else info.standing.proof[i, k]
+    if reason == ArmReason.UNLIKELY_FAIR:
+        return groups[1 if info.gaps[i, 0, k] > 0 else 0]
+    return {Proof.UNFAIR_TO_FIRST: groups[0], Proof.UNFAIR_TO_SECOND: groups[1]}.get(Proof(int(proof)))
 
 
 def _report(problem: Problem, answer: int, info: Info, i: int, k: int, fairness: bool) -> ArmReport:
@@ -181,14 +235,15 @@ def _report(problem: Problem, answer: int, info: Info, i: int, k: int, fairness:
     outcome = float(problem.outcome.unscale(info.outcomes[i, k]))
     gaps = problem.outcome.width * info.gaps[i, :, k]
     keyed = {f"{s}|{other}": gaps[0], f"{other}|{s}": gaps[1]}
-    rejected = int(info.rejected[i, k])
+    rejected, reason = int(info.rejected[i, k]), _reason(answer, info, i, k, fairness)
     return ArmReport(
         name=problem.arm_names[k],
         outcome=None if np.isnan(outcome) else outcome,
         gaps={key: None if np.isnan(gap) else float(gap) for key, gap in keyed.items()},
         fair=bool(info.fair[i, k]),
         rejected_in_phase=rejected or None,
-        reason=_reason(problem, answer, info, i, k, fairness),
+        reason=reason,
+        unfair_toward=_toward(problem, reason, info, i, k),
         **_beliefs(problem, info.standing, i, k),
     )
 
@@ -219,22 +274,3 @@ _BELIEF_FIELDS = (
     "best_probability", "fair_probability", "outcome_interval", "gap_interval", "certified", "effective_rows",
     "largest_weight", "overlap", "unseen",
 )  # fmt: skip
-
-
-def _reason(problem: Problem, answer: int, info: Info, i: int, k: int, fairness: bool) -> str:
-    outcome, gaps = info.outcomes[i, k], problem.outcome.width * np.abs(info.gaps[i, :, k])
-    if info.standing is not None and answer != k:
-        return _believed_reason(problem, answer, info, info.standing, i, k)
-    if info.reason[i, k] == Reason.UNFAIR:
-        return f"unfair: gap {np.nanmax(gaps):.4g} > {problem.gap_tolerance:.4g}"
-    if info.reason[i, k] == Reason.WORSE:
-        return "worse than a fair arm" if fairness else "worse than another arm"
-    if answer == k:
-        return "found: best of the fair arms" if fairness else "found: best of all; fairness was not tested"
-    if answer == Code.PENDING:
-        return "still in the running"
-    if np.isnan(outcome) and (np.isnan(gaps).any() or not fairness):
-        return "not known well enough: no usable pull"
-    if answer >= 0 and outcome <= info.outcomes[i, answer]:
-        return "a lower estimate than the arm found"
-    return "not shown to be fair"

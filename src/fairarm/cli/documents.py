@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from fairarm.algorithms import ArmReport, Verdict
 from fairarm.core.limit.fewest_pulls import Limit
 from fairarm.experiments import Evaluation, ExperimentPlan, Identification, Inspection, Simulation
 from fairarm.experiments.assumptions import Statement
 from fairarm.problem.pair import pair_of
 from fairarm.problem.problem import Problem
-from fairarm.reports.words import bounds_text, sentence
+from fairarm.reports.words import arm_reason, bounds_text, sentence
 from fairarm.worlds.base import Truth
 
 
@@ -115,8 +116,9 @@ def _limit(problem: Problem, limit: Limit | None) -> dict[str, Any] | None:
     }
 
 
-def identification(problem: Problem, found: Identification) -> dict[str, Any]:
+def identification(found: Identification) -> dict[str, Any]:
     """What `fairarm identify --json` prints: the answer, every arm, every phase."""
+    problem = found.problem
     return {
         "problem": problem.name,
         "algorithm": found.algorithm,
@@ -141,15 +143,21 @@ def identification(problem: Problem, found: Identification) -> dict[str, Any]:
         "cost": found.cost,
         "log_rows": found.log_rows,
         "phases": found.verdict.phases,
-        "arms": [_plain(asdict(report)) for report in found.verdict.arms],
+        "arms": [_arm_report(found.verdict, report) for report in found.verdict.arms],
         "story": [_plain(asdict(phase)) for phase in found.story],
     }
+
+
+def _arm_report(verdict: Verdict, report: ArmReport) -> dict[str, Any]:
+    """The reason in words, and beside it its code."""
+    plain: dict[str, Any] = _plain(asdict(report))
+    return plain | {"reason": arm_reason(verdict, report), "reason_code": str(report.reason)}
 
 
 def simulation(found: Simulation) -> dict[str, Any]:
     """What `fairarm simulate --json` prints: one entry per algorithm and number of pulls."""
     return {
-        "problem": found.problem,
+        "problem": found.problem.name,
         "seed": found.seed,
         "best_fair_arm": found.best_fair_arm,
         "log_rows": found.log_rows,

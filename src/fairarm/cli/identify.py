@@ -71,7 +71,7 @@ def identify(
         **options,
     )
     if teller is None:
-        print_json(documents.identification(known, found))
+        print_json(documents.identification(found))
     else:
         teller.end(found)
-    write_report(found, report, known)
+    write_report(found, report)

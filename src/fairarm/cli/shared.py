@@ -121,10 +121,10 @@ def check_report(path: Path | None) -> None:
         check_report_path(path)
 
 
-def write_report(found: Any, path: Path | None, problem: Problem | None = None) -> None:
+def write_report(found: Any, path: Path | None) -> None:
     """Write the page that ``--report`` names, if any, and say so on the error stream."""
     if path is not None:
         from fairarm.reports.page import report
 
-        report(found, path, problem)
+        report(found, path)
         note(f"saved {path}")

@@ -16,7 +16,10 @@ from fairarm.problem.pair import pair_of
 from fairarm.problem.problem import Problem
 from fairarm.reports.words import (
     Marked,
+    after_phase,
     answer_of,
+    arm_reason,
+    closing,
     count,
     digits_of,
     guarantee_of,
@@ -37,6 +40,7 @@ from fairarm.reports.words import (
 
 MOST_ARMS = 40
 """Rows of a table; --json has all."""
+REMARKS = {"plain": "", "warn": "yellow", "good": "green", "bad": "red"}
 
 
 def _described(what: str, listed: dict[str, str]) -> None:
@@ -152,15 +156,7 @@ class Storyteller:
             f": {count(story.pulls, 'pull')}, cost {story.cost:.6g}: {plan_text(story.plan)}",
             hang=4,
         )
-        if story.probability is not None:
-            say(f"    most likely: {story.leader or ''}, probability {story.probability:.2f}", hang=4)
-            return
-        say(
-            f"    {len(story.left)} of {len(self.problem.arms)} arms left, {len(story.fair)} shown fair"
-            + (f", leader {story.leader}" if story.leader else "")
-            + (f"; rejected {names(story.rejected)}" if story.rejected else ""),
-            hang=4,
-        )
+        say(f"    {after_phase(story, len(self.problem.arms))}", hang=4)
 
     def end(self, found: Identification) -> None:
         """The table of all arms, then the answer, how sure it is, and the best mixture."""
@@ -181,14 +177,8 @@ class Storyteller:
             say(started)
         if found.mixture is not None:
             say(mixture_text(found.mixture, self.problem.outcome))
-        if not verdict.fairness_tested:
-            say(("This algorithm does not test fairness: the arm may be unfair.", "yellow"))
-        if verdict.status == "UNDECIDED":
-            more = "Not sure enough" if verdict.confidence is not None else "There is no usable estimate"
-            say(f"{more}. Give more pulls.")
-        elif found.correct is not None:
-            right = found.correct
-            say((f"That is {'' if right else 'not '}the truth in this world.", "green" if right else "red"))
+        for remark in closing(found):
+            say((remark.text, REMARKS[remark.tone]))
 
 
 def _tested_table(problem: Problem, verdict: Verdict) -> None:
@@ -205,7 +195,7 @@ def _tested_table(problem: Problem, verdict: Verdict) -> None:
             value(report.outcome, digits),
             *(value(gap, signed) for gap in report.gaps.values()),
             str(report.rejected_in_phase or ""),
-            report.reason,
+            arm_reason(verdict, report),
         ]
         for report in verdict.arms[:MOST_ARMS]
     ]
@@ -234,7 +224,7 @@ def _believed_table(problem: Problem, verdict: Verdict) -> None:
             value(report.fair_probability, ".2f"),
             value(report.best_probability, ".2f"),
             value(report.effective_rows, ",.0f"),
-            report.reason,
+            arm_reason(verdict, report),
         ]
         for report in sorted(verdict.arms, key=lambda r: -(r.best_probability or 0.0))[:MOST_ARMS]
     ]
@@ -252,7 +242,7 @@ def simulation(found: Simulation) -> None:
     """A line per algorithm and number of pulls: how often it was wrong, and what it used."""
     best = found.best_fair_arm
     truth = "no arm is fair" if best is None else f"the best fair arm is {best}"
-    say((found.problem, "bold"), f": {truth}. Share of runs with a wrong answer:")
+    say((found.problem.name, "bold"), f": {truth}. Share of runs with a wrong answer:")
     limit = ["used / limit"] if any(p.pulls_per_limit is not None for p in found.results) else []
     columns = [
         TableColumn("algorithm", "name"),

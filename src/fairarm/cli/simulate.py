@@ -88,4 +88,4 @@ def simulate(
         )
     put_out(found, as_json, documents.simulation, show.simulation)
     save_plot(error_curves, found, plot)
-    write_report(found, report, known)
+    write_report(found, report)

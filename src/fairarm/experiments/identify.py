@@ -55,11 +55,16 @@ class Identification(Shown):
     """Rows of the log it started from."""
 
     @property
+    def problem(self) -> Problem:
+        """What was asked."""
+        return self.verdict.problem
+
+    @property
     def correct(self) -> bool | None:
         """Whether the verdict is the truth; None where that is not known."""
         if self.truth is None:
             return None
-        return self.verdict.answer == Answer.of(self.truth.answer, [report.name for report in self.verdict.arms])
+        return self.verdict.answer == Answer.of(self.truth.answer, self.problem.arm_names)
 
     def _facts(self) -> list[Fact]:
         found = self.verdict

@@ -76,7 +76,7 @@ class Point:
 class Simulation(Shown):
     """All points, in the order asked for."""
 
-    problem: str
+    problem: Problem
     seed: int
     best_fair_arm: str | None
     results: tuple[Point, ...]
@@ -85,7 +85,7 @@ class Simulation(Shown):
 
     def _facts(self) -> list[Fact]:
         return [
-            ("problem", self.problem), ("best_fair_arm", self.best_fair_arm), ("points", len(self.results)),
+            ("problem", self.problem.name), ("best_fair_arm", self.best_fair_arm), ("points", len(self.results)),
             ("log_rows", self.log_rows), ("seed", self.seed),
         ]  # fmt: skip
 
@@ -176,7 +176,7 @@ def simulate(
         _point(name, count, done[name, count], truth.answer, needed[count]) for name in algorithms for count in pulls
     )
     named = None if best is None else problem.arm_names[best]
-    return Simulation(problem.name, seed, named, points, rows_of(before))
+    return Simulation(problem, seed, named, points, rows_of(before))
 
 
 def _own_options(name: str, options: dict[str, Any]) -> dict[str, Any]:

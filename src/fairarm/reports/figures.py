@@ -103,7 +103,7 @@ def _banded(axes: Any, points: Sequence[Point | PlanPoint], label: str, colour: 
 
 def error_curves(found: Simulation, path: Path) -> None:
     """Error against pulls, one line an algorithm, with Wilson's 95 % limits as bands."""
-    with _drawn(path, found.problem) as axes:
+    with _drawn(path, found.problem.name) as axes:
         draw_errors(axes, found)
 
 

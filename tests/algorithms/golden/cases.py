@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import cache
 from typing import Any
 
@@ -88,6 +88,7 @@ def units(part: Batch) -> Batch:
 
 
 def said(verdict: Verdict) -> dict[str, Any]:
-    """What a verdict says but for the words of its reasons, which may be put better."""
-    plain = asdict(verdict) | {"status": verdict.status, "arm": verdict.arm}
-    return {**plain, "arms": [{k: v for k, v in arm.items() if k != "reason"} for arm in plain["arms"]]}
+    """What a verdict says but for the reasons, which may be put better, and the problem, which is not inside."""
+    plain = {f.name: getattr(verdict, f.name) for f in fields(verdict) if f.name not in ("problem", "answer")}
+    arms = [{k: v for k, v in asdict(arm).items() if k != "reason"} for arm in verdict.arms]
+    return plain | {"status": verdict.status, "arm": verdict.arm, "arms": arms}

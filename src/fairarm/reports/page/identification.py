@@ -5,24 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from fairarm.algorithms.verdict import ArmReport, Verdict
-from fairarm.experiments.identify import Identification, PhaseStory
-from fairarm.problem.problem import Problem
+from fairarm.algorithms.verdict import ArmReason, ArmReport, Verdict
+from fairarm.experiments.identify import Identification
 from fairarm.reports.page.charts import phase_figure
 from fairarm.reports.page.evaluation import PROBABLY, cut_note, fairness
 from fairarm.reports.page.forest import Line, Marks, forest
 from fairarm.reports.page.parts import Block, Box, Facts, Page, PageTable, Section, Text, Tone
 from fairarm.reports.page.rows import MOST_ROWS, Row, Words
 from fairarm.reports.words import (
+    after_phase,
     answer_of,
+    arm_reason,
     between,
+    closing,
     count,
     digits_of,
     gap_unit_of,
     guarantee_of,
     interval_digits,
     mixture_text,
-    names,
     not_most_probable,
     plan_text,
     question,
@@ -35,32 +36,28 @@ from fairarm.reports.words import (
 )
 
 
-def identification_page(found: Identification, problem: Problem | None, version: str) -> Page:
+def identification_page(found: Identification, version: str) -> Page:
     """The page of one run."""
-    verdict = found.verdict
+    verdict, problem = found.verdict, found.problem
     arms = by_probability(verdict)
-    outcome, gap = _measures(found, problem)
-    tolerance = problem.gap_tolerance if problem else found.truth.tolerance if found.truth else None
-    about = [text for text in (problem.description, unmarked(question(problem))) if text] if problem else []
+    outcome, gap = _measures(found)
     mixture = (
         []
         if found.mixture is None
-        else [
-            Section("A mixture of two arms", [Text(mixture_text(found.mixture, problem.outcome if problem else None))])
-        ]
+        else [Section("A mixture of two arms", [Text(mixture_text(found.mixture, problem.outcome))])]
     )
     return Page(
-        title=f"{problem.name if problem else 'A run'}: the best fair arm, by {found.algorithm}",
-        about=about,
+        title=f"{problem.name}: the best fair arm, by {found.algorithm}",
+        about=[text for text in (problem.description, unmarked(question(problem))) if text],
         boxes=[_answer(found), *_guarantee(found)],
         sections=[
             _phases(found),
             Section("How good each arm is", [_forest(found, arms, outcome, Marks())]),
-            Section("How fair each arm is", [_forest(found, arms, gap, Marks(tolerance, zero=True))]),
+            Section("How fair each arm is", [_forest(found, arms, gap, Marks(problem.gap_tolerance, zero=True))]),
             Section("All numbers", _tables(verdict, arms, outcome, gap)),
             *mixture,
-            *([fairness(problem)] if problem else []),
-            _made(found, problem, version),
+            fairness(problem),
+            _made(found, version),
         ],
     )
 
@@ -76,14 +73,7 @@ def by_probability(verdict: Verdict) -> list[ArmReport]:
 def _answer(found: Identification) -> Box:
     verdict = found.verdict
     headline = unmarked(answer_of(verdict, found.pulls, found.cost))
-    lines = list(sureness(verdict))
-    if not verdict.fairness_tested:
-        lines.append("This algorithm does not test fairness: the arm may be unfair.")
-    if verdict.status == "UNDECIDED":
-        more = "Not sure enough" if verdict.confidence is not None else "There is no usable estimate"
-        lines.append(f"{more}. Give more pulls.")
-    elif found.correct is not None:
-        lines.append(f"That is {'' if found.correct else 'not '}the truth in this world.")
+    lines = [*sureness(verdict), *(remark.text for remark in closing(found))]
     if started := started_from(found):
         lines.append(started)
     good = verdict.status == "FOUND" and verdict.fairness_tested
@@ -120,23 +110,19 @@ def _phases(found: Identification) -> Section:
         [f"The pulls of each phase, and {beside}."],
     )
     rows = [
-        (f"{part.phase}", whole(part.pulls), f"{part.cost:.6g}", plan_text(part.plan), _after(part, found))
+        (
+            f"{part.phase}",
+            whole(part.pulls),
+            f"{part.cost:.6g}",
+            plan_text(part.plan),
+            after_phase(part, len(found.verdict.arms)),
+        )
         for part in found.story
     ]
     table = PageTable(
         "Phase by phase", ("phase", "pulls", "cost", "what it pulled", "after it"), rows, ("what it pulled", "after it")
     )
     return Section("The run", [figure, table])
-
-
-def _after(part: PhaseStory, found: Identification) -> str:
-    if part.probability is not None:
-        return f"most likely: {part.leader}, probability {part.probability:.2f}"
-    return (
-        f"{len(part.left)} of {len(found.verdict.arms)} arms left, {len(part.fair)} shown fair"
-        + (f", leader {part.leader}" if part.leader else "")
-        + (f"; rejected {names(part.rejected)}" if part.rejected else "")
-    )
 
 
 # ---- arms ----
@@ -160,26 +146,24 @@ class Measure:
         return value(self.mean(report), self.digits), between(low, high, self.digits)
 
 
-def _measures(found: Identification, problem: Problem | None) -> tuple[Measure, Measure]:
-    truth, arms = found.truth, found.verdict.arms
-    names_ = [report.name for report in arms]
+def _measures(found: Identification) -> tuple[Measure, Measure]:
+    truth, problem = found.truth, found.problem
+    names_ = problem.arm_names
     outcomes = {} if truth is None else dict(zip(names_, truth.outcomes.tolist(), strict=True))
     gaps = {} if truth is None else dict(zip(names_, truth.gaps.tolist(), strict=True))
-    digits, signed = _digits(found, problem)
-    outcome = f"mean {unit_of(problem.outcome)}" if problem else "mean outcome"
-    gap = gap_unit_of(problem) if problem else f"gap {next(iter(arms[0].gaps))}, in the outcome's units"
+    digits, signed = _digits(found)
+    outcome, gap = f"mean {unit_of(problem.outcome)}", gap_unit_of(problem)
     return (
         Measure("outcomes", "Outcome of each arm", digits, lambda r: r.outcome, lambda r: r.outcome_interval, outcomes, outcome),
         Measure("gaps", "Gap between the groups under each arm", signed, _gap, lambda r: r.gap_interval, gaps, gap),
     )  # fmt: skip
 
 
-def _digits(found: Identification, problem: Problem | None) -> tuple[str, str]:
+def _digits(found: Identification) -> tuple[str, str]:
     """Of outcomes and of gaps, as on the terminal."""
-    outcome, arms = problem.outcome if problem else None, found.verdict.arms
+    outcome, arms = found.problem.outcome, found.verdict.arms
     if found.verdict.leader is None:
-        tolerance = [problem.gap_tolerance] if problem else []
-        return digits_of(outcome), digits_of(outcome, tolerance, signed=True)
+        return digits_of(outcome), digits_of(outcome, [found.problem.gap_tolerance], signed=True)
     return (
         interval_digits(outcome, [report.outcome_interval for report in arms]),
         interval_digits(outcome, [report.gap_interval for report in arms], signed=True),
@@ -193,7 +177,7 @@ def _gap(report: ArmReport) -> float | None:
 def _unfair(report: ArmReport) -> bool:
     if report.fair_probability is not None:
         return report.fair_probability < PROBABLY
-    return report.reason.startswith("unfair")
+    return report.reason == ArmReason.UNFAIR
 
 
 def _forest(found: Identification, arms: Sequence[ArmReport], measure: Measure, marks: Marks) -> Block:
@@ -238,7 +222,7 @@ def _tables(verdict: Verdict, arms: Sequence[ArmReport], outcome: Measure, gap: 
         first, second = verdict.arms[0].gaps
         columns = ("arm", outcome.xlabel, f"gap {first}", f"gap {second}", "phase", "why")
         rows = [
-            (r.name, value(r.outcome, outcome.digits), *(value(g, gap.digits) for g in r.gaps.values()), str(r.rejected_in_phase or ""), r.reason)
+            (r.name, value(r.outcome, outcome.digits), *(value(g, gap.digits) for g in r.gaps.values()), str(r.rejected_in_phase or ""), arm_reason(verdict, r))
             for r in arms
         ]  # fmt: skip
         return [
@@ -247,7 +231,13 @@ def _tables(verdict: Verdict, arms: Sequence[ArmReport], outcome: Measure, gap: 
             )
         ]
     best = [
-        (r.name, *outcome.cells(r), value(r.best_probability, ".2f"), value(r.effective_rows, ".0f"), r.reason)
+        (
+            r.name,
+            *outcome.cells(r),
+            value(r.best_probability, ".2f"),
+            value(r.effective_rows, ".0f"),
+            arm_reason(verdict, r),
+        )
         for r in arms
     ]
     fair = [(r.name, *gap.cells(r), value(r.fair_probability, ".2f"), r.certified or "no") for r in arms]
@@ -263,9 +253,10 @@ def _tables(verdict: Verdict, arms: Sequence[ArmReport], outcome: Measure, gap: 
     ]  # fmt: skip
 
 
-def _made(found: Identification, problem: Problem | None, version: str) -> Section:
+def _made(found: Identification, version: str) -> Section:
     pairs = [
-        *([("problem", problem.name), ("tolerance", f"{problem.gap_tolerance:.6g}")] if problem else []),
+        ("problem", found.problem.name),
+        ("tolerance", f"{found.problem.gap_tolerance:.6g}"),
         ("algorithm", found.algorithm),
         ("arms", whole(len(found.verdict.arms))),
         ("phases", whole(found.verdict.phases)),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fairarm.experiments.simulate import Point, Simulation
-from fairarm.problem.problem import Problem
 from fairarm.reports.page.charts import error_figure
 from fairarm.reports.page.parts import Box, Facts, Figure, Page, PageTable, Section, Text
 from fairarm.reports.words import question, unmarked, value, whole
@@ -15,14 +14,14 @@ MEANINGS = (
 )
 
 
-def simulation_page(found: Simulation, problem: Problem | None, version: str) -> Page:
+def simulation_page(found: Simulation, version: str) -> Page:
     """The page of many runs: error against pulls, and the numbers behind it."""
-    best = found.best_fair_arm
+    problem, best = found.problem, found.best_fair_arm
     truth = "no arm is fair" if best is None else f"the best fair arm is {best}"
     return Page(
-        title=f"{found.problem}: how often each algorithm is wrong",
-        about=[text for text in (problem.description, unmarked(question(problem))) if text] if problem else [],
-        boxes=[_answer(found), Box("In this world", f"{found.problem}: {truth}.", (), "plain")],
+        title=f"{problem.name}: how often each algorithm is wrong",
+        about=[text for text in (problem.description, unmarked(question(problem))) if text],
+        boxes=[_answer(found), Box("In this world", f"{problem.name}: {truth}.", (), "plain")],
         sections=[
             Section("Error against pulls", [_curves(found)]),
             Section("All numbers", [_numbers(found), Text(MEANINGS)]),
@@ -73,5 +72,5 @@ def _numbers(found: Simulation) -> PageTable:
 
 
 def _made(found: Simulation, version: str) -> Section:
-    pairs = [("problem", found.problem), ("seed", str(found.seed)), ("fairarm", version)]
+    pairs = [("problem", found.problem.name), ("seed", str(found.seed)), ("fairarm", version)]
     return Section("How it was made", [Facts(pairs)])

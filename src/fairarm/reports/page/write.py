@@ -26,12 +26,11 @@ def report(
 ) -> Path:
     """Write a page about the result of `evaluate`, `identify`, `simulate` or `inspect`, and return its path.
 
-    A run and a simulation do not hold their ``problem``: with it the page also has the question, the tolerance and what
-    "fair" does not mean.
+    ``problem`` is not needed: every result holds its own.
     """
     target = Path(path)
     check_report_path(target)
-    write_whole(target, page_text(result, problem).encode("utf-8", "replace"), "report")
+    write_whole(target, page_text(result).encode("utf-8", "replace"), "report")
     return target
 
 
@@ -40,14 +39,14 @@ def check_report_path(path: Path) -> None:
     check_path(path, "report", FORMATS)
 
 
-def page_text(result: object, problem: Problem | None = None) -> str:
+def page_text(result: object) -> str:
     """The page of a result as one HTML text that needs nothing from elsewhere."""
     from markupsafe import Markup
 
-    return render("page.html.j2", page=page_of(result, problem), drawn=Markup)
+    return render("page.html.j2", page=page_of(result), drawn=Markup)
 
 
-def page_of(result: object, problem: Problem | None = None) -> Page:
+def page_of(result: object) -> Page:
     """The parts of the page, by what the result is."""
     from importlib.metadata import version
 
@@ -62,9 +61,9 @@ def page_of(result: object, problem: Problem | None = None) -> Page:
     if isinstance(result, Evaluation):
         return evaluation_page(result, installed)
     if isinstance(result, Identification):
-        return identification_page(result, problem, installed)
+        return identification_page(result, installed)
     if isinstance(result, Simulation):
-        return simulation_page(result, problem, installed)
+        return simulation_page(result, installed)
     if isinstance(result, Inspection):
         return inspection_page(result, installed)
     raise OptionError(

@@ -32,7 +32,10 @@ from fairarm.reports.words.numbers import (
 )
 from fairarm.reports.words.problems import limit_text, not_fair_means, paper_lines, question, wide_tolerance
 from fairarm.reports.words.runs import (
+    after_phase,
     answer_of,
+    arm_reason,
+    closing,
     guarantee_of,
     mixture_text,
     not_most_probable,
@@ -44,12 +47,15 @@ from fairarm.reports.words.runs import (
 __all__ = [
     "METHODS",
     "Marked",
+    "after_phase",
     "answer_of",
+    "arm_reason",
     "between",
     "bounds_text",
     "certified_labels",
     "certified_text",
     "chances",
+    "closing",
     "count",
     "digits_of",
     "gap_unit_of",

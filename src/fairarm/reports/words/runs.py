@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
 
-from fairarm.algorithms import BestMixture, Verdict
+from fairarm.algorithms import ArmReason, ArmReport, BestMixture, Verdict
 from fairarm.experiments import Identification
+from fairarm.experiments.identify import PhaseStory
 from fairarm.problem.outcome import Outcome
 from fairarm.reports.words.numbers import Marked, between, count, interval_digits, names, value
 
@@ -93,6 +96,77 @@ def below_gate(fair_probability: float, gate: float) -> str:
     return (
         f"but it is fair only with probability {fair_probability:.3f}, and an arm is named only from {gate:g} on "
         f"(--min-fair-probability)"
+    )
+
+
+def arm_reason(verdict: Verdict, arm: ArmReport) -> str:
+    """Why an arm is the answer or not."""
+    fair, best = arm.fair_probability or 0.0, arm.best_probability
+    toward = f"unfair toward {arm.unfair_toward}" if arm.unfair_toward else "unfair"
+    match arm.reason:
+        case ArmReason.FOUND:
+            tested = verdict.fairness_tested
+            return "found: best of the fair arms" if tested else "found: best of all; fairness was not tested"
+        case ArmReason.UNFAIR:
+            largest = max(abs(gap) for gap in arm.gaps.values() if gap is not None)
+            return f"unfair: gap {largest:.4g} > {verdict.problem.gap_tolerance:.4g}"
+        case ArmReason.WORSE:
+            return f"worse than {'a fair' if verdict.fairness_tested else 'another'} arm"
+        case ArmReason.STILL_RUNNING:
+            chance = "" if best is None else f": the best fair arm with probability {best:.2g}"
+            return f"still in the running{chance}"
+        case ArmReason.UNFAIR_PROVED:
+            return f"{toward} (proved)"
+        case ArmReason.UNLIKELY_FAIR:
+            return f"{toward}: fair with probability {fair:.2g}"
+        case ArmReason.UNLIKELY_BEST:
+            return f"worse than the arm found: the best fair arm with probability {best or 0.0:.2g}"
+        case ArmReason.NOT_KNOWN:
+            return f"not known well enough: fair with probability {fair:.2g}, best with {best or 0.0:.2g}"
+        case _:
+            return PLAIN_REASONS[arm.reason]
+
+
+PLAIN_REASONS = {
+    ArmReason.WORSE_PROVED: "worse than the arm found (proved)",
+    ArmReason.UNFAIR_OR_WORSE_PROVED: "unfair or worse than the arm found (proved)",
+    ArmReason.NO_USABLE_PULL: "not known well enough: no usable pull",
+    ArmReason.LOWER_ESTIMATE: "a lower estimate than the arm found",
+    ArmReason.NOT_SHOWN_FAIR: "not shown to be fair",
+}
+"""Those that need no number."""
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A line below the answer of a run, and how it is meant."""
+
+    text: str
+    tone: Literal["plain", "warn", "good", "bad"] = "plain"
+
+
+def closing(found: Identification) -> Iterator[Remark]:
+    """What is left to say of a run: that fairness was not tested, that it is undecided, or whether it is the truth."""
+    verdict = found.verdict
+    if not verdict.fairness_tested:
+        yield Remark("This algorithm does not test fairness: the arm may be unfair.", "warn")
+    if verdict.status == "UNDECIDED":
+        more = "Not sure enough" if verdict.confidence is not None else "There is no usable estimate"
+        yield Remark(f"{more}. Give more pulls.")
+    elif found.correct is not None:
+        yield Remark(
+            f"That is {'' if found.correct else 'not '}the truth in this world.", "good" if found.correct else "bad"
+        )
+
+
+def after_phase(story: PhaseStory, arms: int) -> str:
+    """What was known after a phase, of so many arms."""
+    if story.probability is not None:
+        return f"most likely: {story.leader or ''}, probability {story.probability:.2f}"
+    return (
+        f"{len(story.left)} of {arms} arms left, {len(story.fair)} shown fair"
+        + (f", leader {story.leader}" if story.leader else "")
+        + (f"; rejected {names(story.rejected)}" if story.rejected else "")
     )
 
 
