@@ -77,7 +77,7 @@ def drawn(world: NetworkWorld, pulls: Any, seed: int = 0, n: int = 1) -> CellEvi
 def law_of_row(world: NetworkWorld, k: int, t: int, o: int) -> float:
     """P(X, V, Y | arm k, S = t) without what no arm or group changes: a plain product of the declared tables."""
     p = world.problem
-    codes = {name: int(values[o]) for name, values in p.row_space.codes().items()}
+    codes = {name: int(values[o]) for name, values in p.compiled.row_space.codes().items()}
     given: dict[str, Any] = {name: mechanism.probabilities for name, mechanism in p.mechanisms.items()}  # type: ignore[union-attr]
     arm: Any = p.arms[k].mechanism
     value = arm.probabilities[t, codes["V"]] * given["X"][t, codes["X"]]
@@ -99,7 +99,7 @@ def test_balanced_means_are_a_plain_loop_over_rows(seed: int, S_to_Y: bool) -> N
         mixture = sum(law_of_row(world, j, u, o) for j, u, _ in rows) / N
         for k in range(K):
             for t in range(2):
-                expected[k, t] += law_of_row(world, k, t, o) / mixture * world.problem.row_outcomes[o] / N
+                expected[k, t] += law_of_row(world, k, t, o) / mixture * world.problem.compiled.row_outcomes[o] / N
     np.testing.assert_allclose(balanced_means(CellEvidence(world.problem, counts))[0], expected, rtol=1e-12)
 
 
@@ -485,7 +485,7 @@ def test_tf_lucb_estimates_each_arm_from_its_own_rows_alone() -> None:
     procedure = TopFeasible(world.problem, 60)
     evidence = drawn(world, [[30, 0, 5], [5, 8, 0], [5, 8, 9]])
     _, shown = procedure.step(procedure.start(1), evidence, evidence, 0)
-    values = world.problem.row_outcomes
+    values = world.problem.compiled.row_outcomes
     for k in range(3):
         means = []
         for t in range(2):

@@ -195,7 +195,7 @@ def same_but_for_order(first: Algorithm, second: Algorithm) -> None:
     np.testing.assert_array_equal(first.state.answer, second.state.answer)
     for field in ("fair", "rejected", "reason"):
         np.testing.assert_array_equal(getattr(first.info, field), getattr(second.info, field))
-    rtol = 0 if first.problem.finite else 1e-12
+    rtol = 0 if first.problem.compiled.finite else 1e-12
     np.testing.assert_allclose(first.info.outcomes, second.info.outcomes, rtol=rtol)
     np.testing.assert_allclose(first.info.gaps, second.info.gaps, rtol=rtol, atol=rtol)
 
@@ -249,7 +249,7 @@ def test_parts_in_any_split_and_order_are_one(name: str, world: World, seed: int
         assert parts.finished == whole.finished
         np.testing.assert_array_equal(parts.ask().counts, whole.ask().counts)
     same_but_for_order(whole, parts)
-    if world.problem.finite:
+    if world.problem.compiled.finite:
         assert comparable(whole) == comparable(parts)
 
 

@@ -514,7 +514,7 @@ def mirrored(world: NetworkWorld) -> NetworkWorld:
 
 def as_batch(problem: Problem, counts: np.ndarray) -> Batch:
     regime, arm, group, cell = np.nonzero(counts)
-    columns: dict[str, Any] = dict(problem.row_space.codes(cell))
+    columns: dict[str, Any] = dict(problem.compiled.row_space.codes(cell))
     columns[problem.sensitive] = np.array(problem.group_codes)[group]
     return Batch(arm, regime, columns, counts[regime, arm, group, cell])
 

@@ -239,7 +239,7 @@ def test_an_unknown_law_of_contexts_adds_its_variance() -> None:
     """
     problem = context_problem()
     evidence = CellEvidence.empty(problem)
-    space = problem.row_space
+    space = problem.compiled.row_space
     for z, rows in enumerate((4, 6, 10)):
         v = 1 if z == 2 else 0
         cell = space.number({"Z": np.array([z]), "V": np.array([v]), "Y": np.array([v])})

@@ -84,7 +84,7 @@ def test_pool_goes_on_as_if_the_log_had_been_told_as_its_first_phase(kind: str, 
     by_hand.close_phase()
     warm = algorithm("pool", problem, pulls=120 - first, seed=seed, log=log)
     assert warm.log_rows == 150
-    rtol = 0 if problem.finite else 1e-9
+    rtol = 0 if problem.compiled.finite else 1e-9
     for part in range(PHASES):
         assert not warm.finished
         np.testing.assert_array_equal(warm.ask().counts, by_hand.ask().counts)
@@ -119,7 +119,7 @@ def test_others_estimate_as_if_the_log_had_come_with_the_first_phase(name: str, 
         stage = by_hand.state.stage
         warm.tell(rows, id=str(part))
         by_hand.tell(told, id=str(part))
-        rtol = 0 if problem.finite else 1e-12
+        rtol = 0 if problem.compiled.finite else 1e-12
         np.testing.assert_allclose(warm.info.outcomes, by_hand.info.outcomes, rtol=rtol)
         np.testing.assert_allclose(warm.info.gaps, by_hand.info.gaps, rtol=rtol, atol=rtol)
     assert by_hand.finished

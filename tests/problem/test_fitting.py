@@ -480,7 +480,7 @@ def both_fitted(below: bool = False, times: int = 1) -> tuple[Problem, CellEvide
     evidence = CellEvidence.empty(problem)
     evidence.counts[0, 0, 0] = counts
     group, row = np.nonzero(counts)
-    columns = {**problem.row_space.codes(row), "S": group}
+    columns = {**problem.compiled.row_space.codes(row), "S": group}
     fitted, _ = fit_mechanisms(problem, {"old": (columns, counts[group, row])}, children=True)
     return fitted, CellEvidence(fitted, evidence.counts)
 
@@ -567,7 +567,7 @@ def test_many_rows_give_the_truth() -> None:
         given = {}
         for k, arm in enumerate(arms):
             group, row = np.nonzero(counts[k])
-            columns = {**problem.row_space.codes(row), "S": np.array(case.groups)[group]}
+            columns = {**problem.compiled.row_space.codes(row), "S": np.array(case.groups)[group]}
             given[arm.name] = columns, counts[k, group, row]
         fitted, _ = fit_mechanisms(problem, given, children=True)
         evidence = CellEvidence.empty(fitted)

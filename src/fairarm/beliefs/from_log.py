@@ -33,7 +33,7 @@ def log_evidence(problem: Problem, log: Batch | None) -> RunEvidence | None:
     check_batch(problem, log)
     if log.total == 0:
         return None
-    return empty_evidence(problem).add(log if problem.finite else _merged(problem, log))
+    return empty_evidence(problem).add(log if problem.compiled.finite else _merged(problem, log))
 
 
 def _merged(problem: Problem, log: Batch) -> Batch:

@@ -29,7 +29,7 @@ class KnownCells:
 def known_cells(problem: Problem, world: World | None) -> KnownCells:
     """Exact, from a Bayesian network; other worlds do not know their cells."""
     network = as_network(require_world(problem, world))
-    if network is None or not problem.finite:
+    if network is None or not problem.compiled.finite:
         raise ProblemError(
             f"The limit needs the law of the cells and of the outcome in each: a Bayesian network as the world of "
             f"'{problem.name}', with finite columns."

@@ -186,9 +186,9 @@ def _own_options(name: str, options: dict[str, Any]) -> dict[str, Any]:
 
 def chunk_size(problem: Problem) -> int:
     """Runs computed together: fixed by the problem alone."""
-    if not problem.finite:
+    if not problem.compiled.finite:
         return CHUNK
-    counts = len(problem.regimes) * len(problem.arms) * len(problem.groups) * problem.row_space.count
+    counts = len(problem.regimes) * len(problem.arms) * len(problem.groups) * problem.compiled.row_space.count
     return max(1, min(CHUNK, CHUNK_COUNTS // counts))
 
 
@@ -223,7 +223,7 @@ def _run(
     procedure = make_procedure(task.algorithm, problem, task.pulls, **dict(task.options))
     rng = np.random.default_rng(key)
     inner = int(rng.integers(1 << 62))
-    network = as_network(world) if problem.finite else None
+    network = as_network(world) if problem.compiled.finite else None
     if network is not None:
         ran = replicate(procedure, network, task.runs, rng, inner, log)
         answers, costs, made = ran.state.answer, ran.costs, ran.pulls

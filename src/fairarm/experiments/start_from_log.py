@@ -125,7 +125,7 @@ def _from_batch(problem: Problem, batch: Batch) -> LoggedPulls:
     if not batch.total:
         return LoggedPulls(problem, batch, ())
     known, fitted = with_fitted_arms(problem, batch)
-    checks = check_cells(known, batch, estimated=False) if known.finite else []
+    checks = check_cells(known, batch, estimated=False) if known.compiled.finite else []
     checks += check_counts(known, {}, *rows_by_group(known, batch))
     return LoggedPulls(known, batch, tuple(checks), (), fitted)
 

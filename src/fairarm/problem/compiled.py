@@ -40,6 +40,12 @@ class Compiled:
         return shared_cells(self.problem)
 
     @cached_property
+    def finite(self) -> bool:
+        """Every observed column has states: rows can be counted instead of kept."""
+        variables = self.problem.variables
+        return all(node in variables and variables[node].finite for node in self.problem.observed)
+
+    @cached_property
     def row_space(self) -> CellSpace:
         """Cells with the outcome's state, last: what a row can be, besides S. All of it must be finite."""
         return CellSpace.of((*self.problem.cell_columns, self.problem.outcome.node), self.problem.variables)

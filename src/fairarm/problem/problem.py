@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import InitVar, dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fairarm.core.types import FloatArray
@@ -32,7 +32,6 @@ from fairarm.problem.parts import (
     ordered_groups,
 )
 from fairarm.problem.shared_cells import SharedCells
-from fairarm.problem.space import CellSpace
 from fairarm.problem.tables import Tables
 from fairarm.problem.variables import Variable
 from fairarm.shown import Fact, Shown
@@ -106,28 +105,16 @@ class Problem(Shown):
         algorithms need them for their divergences. ``needs_columns``: a `LogMap` goes with it, as with a problem whose file
         has a ``[log]``, and its logs are not read without one.
         """
-        put = partial(object.__setattr__, self)
-        put("name", name)
-        put("description", clean_description(description))
-        put("sensitive", sensitive)
-        put("decision", decision)
-        put("outcome", outcome)
-        put("deployed", deployed)
-        put("context", context)
-        put("budget", budget)
-        put("needs_columns", needs_columns)
-        put("variables", named_variables(variables))
-        put("graph", Graph.of(graph))
-        put("arms", tuple(arms))
-        put("mechanisms", named_mechanisms(mechanisms))
-        put("hidden", tuple(hidden))
-        put("groups", ordered_groups(sensitive, self.variables, groups))
-        put("constraints", held_constraints(constraints, tolerance, sensitive, self.groups, outcome))
+        _hold(self, name=name, description=clean_description(description), sensitive=sensitive, decision=decision)
+        _hold(self, outcome=outcome, deployed=deployed, context=context, budget=budget, needs_columns=needs_columns)
+        _hold(self, variables=named_variables(variables), graph=Graph.of(graph), arms=tuple(arms))
+        _hold(self, mechanisms=named_mechanisms(mechanisms), hidden=tuple(hidden))
+        _hold(self, groups=ordered_groups(sensitive, self.variables, groups))
+        _hold(self, constraints=held_constraints(constraints, tolerance, sensitive, self.groups, outcome))
         checks.check_arms(self.arms, decision, self.variables)
         if deployed is not None:
             self.arm_index(deployed)
-        put("costs", held_costs(costs, self.groups, self.arm_names))
-        put("shares", held_shares(shares, self.groups))
+        _hold(self, costs=held_costs(costs, self.groups, self.arm_names), shares=held_shares(shares, self.groups))
         checks.check_budget(budget)
         checks.check_names(name, self.graph, self.hidden)
         checks.check_nodes(self.observed, outcome, self.variables)
@@ -191,11 +178,6 @@ class Problem(Shown):
         """The observed nodes other than S and Y: what a cell is made of."""
         return tuple(node for node in self.observed if node not in (self.sensitive, self.outcome.node))
 
-    @cached_property
-    def finite(self) -> bool:
-        """Every observed column has states: rows can be counted instead of kept."""
-        return all(node in self.variables and self.variables[node].finite for node in self.observed)
-
     # ---- what follows from what is declared ----
 
     @cached_property
@@ -241,16 +223,6 @@ class Problem(Shown):
         return self.compiled.shared_cells
 
     @property
-    def row_space(self) -> CellSpace:
-        """Cells with the outcome's state, last: what a row can be, besides S. All of it must be finite."""
-        return self.compiled.row_space
-
-    @property
-    def row_outcomes(self) -> FloatArray:
-        """Y' of each cell of the row space, (O,)."""
-        return self.compiled.row_outcomes
-
-    @property
     def cost_array(self) -> FloatArray:
         """Costs as (R, K)."""
         return self.compiled.cost_array
@@ -277,3 +249,9 @@ class Problem(Shown):
             (arm.name, ", ".join(arm.parents) or "nothing", *costs)
             for arm, costs in zip(self.arms, self.costs, strict=True)
         ]
+
+
+def _hold(problem: Problem, **parts: Any) -> None:
+    """Parts of a problem that is being made; afterwards it is frozen."""
+    for name, part in parts.items():
+        object.__setattr__(problem, name, part)

@@ -41,19 +41,19 @@ class NetworkWorld:
     @cached_property
     def law(self) -> FloatArray:
         """P(cell, y | arm k, S = t), (K, G, O), from the network with V's mechanism replaced by the arm's."""
-        p = self.problem
-        shared = shared_factor(self.network, p, self.problem.row_space.columns)
+        p, space = self.problem, self.problem.compiled.row_space
+        shared = shared_factor(self.network, p, space.columns)
         values = p.variables[p.sensitive].size
         columns = {
-            **self.problem.row_space.codes(),
-            p.sensitive: np.zeros(self.problem.row_space.count, dtype=np.int64),
+            **space.codes(),
+            p.sensitive: np.zeros(space.count, dtype=np.int64),
         }
-        law = np.empty((len(p.arms), len(p.groups), self.problem.row_space.count))
+        law = np.empty((len(p.arms), len(p.groups), space.count))
         for t, code in enumerate(p.group_codes):
-            columns[p.sensitive] = np.full(self.problem.row_space.count, code % values)
+            columns[p.sensitive] = np.full(space.count, code % values)
             log_children = sum(
                 (self.network.tables[child].log_prob(columns) for child in p.relevant_children),
-                np.zeros(self.problem.row_space.count),
+                np.zeros(space.count),
             )
             for k, arm in enumerate(p.arms):
                 law[k, t] = np.exp(arm.mechanism.log_prob(columns) + log_children) * shared
@@ -77,7 +77,7 @@ class NetworkWorld:
     def outcome_values(self) -> FloatArray:
         """The value of the outcome in each of the space's cells, (O,)."""
         values = self.problem.outcome.values or ()
-        return np.array(values)[self.problem.row_space.codes()[self.problem.outcome.node]]
+        return np.array(values)[self.problem.compiled.row_space.codes()[self.problem.outcome.node]]
 
     def truth(self) -> Truth:
         """By exact inference, in the outcome's own units."""
@@ -105,7 +105,7 @@ class NetworkWorld:
         """Counts by cell, drawn at once: rows that are equal come as one line with a count."""
         regime, arm, group, drawn = self._draw_units(plan.counts, rng)
         unit, cell = np.nonzero(drawn)
-        columns: dict[str, Any] = dict(self.problem.row_space.codes(cell))
+        columns: dict[str, Any] = dict(self.problem.compiled.row_space.codes(cell))
         columns[self.problem.sensitive] = np.array(self.problem.group_codes)[group[unit]]
         return Batch(arm[unit], regime[unit], columns, drawn[unit, cell])
 

@@ -21,4 +21,4 @@ __all__ = [
 
 def empty_evidence(problem: Problem) -> RunEvidence:
     """No pull yet: counts of cells where every column is finite, else rows."""
-    return CellEvidence.empty(problem) if problem.finite else RowEvidence.empty(problem)
+    return CellEvidence.empty(problem) if problem.compiled.finite else RowEvidence.empty(problem)

@@ -35,12 +35,12 @@ class CellEvidence(RunEvidence, CountedEvidence):
     @classmethod
     def empty(cls, problem: Problem, n: int = 1) -> CellEvidence:
         """Before any pull, of ``n`` replicates."""
-        shape = (n, len(problem.regimes), len(problem.arms), len(problem.groups), problem.row_space.count)
+        shape = (n, len(problem.regimes), len(problem.arms), len(problem.groups), problem.compiled.row_space.count)
         return cls(problem, np.zeros(shape, dtype=np.int64))
 
     def add(self, batch: Batch) -> CellEvidence:
         """The evidence with a checked batch added to its only replicate."""
-        group, cell = groups_of(self.problem, batch), self.problem.row_space.number(batch.columns)
+        group, cell = groups_of(self.problem, batch), self.problem.compiled.row_space.number(batch.columns)
         require_possible(self.problem, batch, self.likelihood.own(batch.arm, group, self._at(cell)))
         counts = self.counts.copy()
         np.add.at(counts[0], (batch.regime, batch.arm, group, cell), batch.count)
@@ -98,7 +98,7 @@ class CellEvidence(RunEvidence, CountedEvidence):
         """Only what was seen with an outcome above its lowest: the rest adds nothing to any estimate."""
         chosen = self._counts_in(regimes)
         arm, group, row = np.nonzero(chosen[0] if len(chosen) == 1 else chosen.any(axis=0))
-        outcome = self.problem.row_outcomes[row]
+        outcome = self.problem.compiled.row_outcomes[row]
         if not outcome.all():
             above = np.flatnonzero(outcome)
             arm, group, row, outcome = arm[above], group[above], row[above], outcome[above]
@@ -150,7 +150,7 @@ class CellEvidence(RunEvidence, CountedEvidence):
 
     def natural_squares(self) -> FloatArray:
         """Σ Y'² of the natural rows by group, (G,)."""
-        return np.asarray(self.counts[0, 0].sum(axis=0) @ self.problem.row_outcomes**2)
+        return np.asarray(self.counts[0, 0].sum(axis=0) @ self.problem.compiled.row_outcomes**2)
 
     def lines(self, replicate: int = 0) -> Lines:
         """One line per state of S, cell and outcome that has a row."""
@@ -159,16 +159,16 @@ class CellEvidence(RunEvidence, CountedEvidence):
         by_code[list(problem.group_codes)] = counts.sum(axis=(0, 1))
         code, row = np.nonzero(by_code)
         group = np.argsort(np.array(problem.group_codes))[code]
-        codes, found = problem.row_space.codes(row), self.likelihood.of(self._at(row))
+        codes, found = problem.compiled.row_space.codes(row), self.likelihood.of(self._at(row))
         columns: Columns = {problem.sensitive: code, **{name: codes[name] for name in problem.cell_columns}}
         made, natural = counts.sum(axis=(0, 3)), counts[0].sum(axis=(0, 2))
-        outcome = problem.row_outcomes[row]
+        outcome = problem.compiled.row_outcomes[row]
         return Lines(group, columns, outcome, by_code[code, row], found.arms, found.known_children, made, natural)
 
     def group_sums(self, regimes: tuple[int, ...]) -> tuple[IntArray, FloatArray]:
         """Sums over cells; the outcome's value is part of the cell."""
         chosen = self._counts_in(regimes)
-        return chosen.sum(axis=-1), chosen @ self.problem.row_outcomes
+        return chosen.sum(axis=-1), chosen @ self.problem.compiled.row_outcomes
 
     def _counts_in(self, regimes: tuple[int, ...]) -> IntArray:
         return self.counts[:, regimes[0]] if len(regimes) == 1 else self.counts[:, regimes].sum(axis=1)

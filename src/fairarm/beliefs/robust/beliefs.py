@@ -42,7 +42,7 @@ class RobustBeliefs:
         fits: list[Fit] = []
         for i in range(evidence.replicates):
             lines = evidence.lines(i)
-            same = fits and problem.finite
+            same = fits and problem.compiled.finite
             layout = fits[0].layout if same else Layout.of(problem, lines, estimated)
             fits.append(fit_lines(lines, layout, seed, estimated))
         return cls(problem, estimated, tuple(fits))
