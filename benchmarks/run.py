@@ -98,7 +98,7 @@ def runs_against_programmes() -> list[Row]:
         leakages = procedure._leakages(procedure.stages[0])
         started = time.perf_counter()
         for alive in sets:
-            allocate(leakages, problem.cost_array, budget, alive)
+            allocate(leakages, problem.compiled.cost_array, budget, alive)
         times["programmes"].append(time.perf_counter() - started)
     a, c, b = (float(np.median(times[key][1:])) for key in ("simulated", "asked", "programmes"))  # the first warms up
     what = "(synthetic-tight, T = 10^4) / its distinct linear programmes"
@@ -170,7 +170,7 @@ def divergences() -> list[Row]:
 
     def ours() -> None:
         problem.__dict__.pop("tables", None)
-        _ = problem.tables.M, problem.tables.D
+        _ = problem.compiled.tables.M, problem.compiled.tables.D
 
     def reference() -> None:
         np.exp(inputs, out=out)
@@ -178,7 +178,7 @@ def divergences() -> list[Row]:
     a, b = side_by_side(ours, reference, 3)
     rows = [Row("M and D, K = 300, 1 000 cells / numpy.exp over K·K·C", a, b, "≤ 8", a <= 8 * b)]
     # VmHWM, since the ru_maxrss of a child starts at its parent's
-    script = "from run import many_arms, peak_memory; p = many_arms(); p.tables.M, p.tables.D; print(peak_memory())"
+    script = "from run import many_arms, peak_memory; p = many_arms(); p.compiled.tables.M, p.compiled.tables.D; print(peak_memory())"
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=Path(__file__).parent, capture_output=True, text=True, check=True
     )

@@ -123,9 +123,9 @@ def runs(K: int = 10, m: int = 20, pulls: int = 10_000, n: int = 50, algorithm: 
     """n runs computed together; programmes are solved anew each time."""
     problem, network = chain(K, m)
     world = NetworkWorld(problem, network)
-    _ = world.law, problem.shared_cells
+    _ = world.law, problem.compiled.shared_cells
     if algorithm != "pool":
-        _ = problem.tables.M, problem.tables.D
+        _ = problem.compiled.tables.M, problem.compiled.tables.D
     return lambda: replicate(make_procedure(algorithm, problem, pulls), world, n, np.random.default_rng(1), 1)
 
 

@@ -79,7 +79,7 @@ def as_rows(case: oracle.Case, batch: Batch) -> list[oracle.Row]:
 
 def estimates(problem: Problem, evidence: CellEvidence | RowEvidence, phase: int, shrink: float = 1.0) -> np.ndarray:
     """Ŷ, ζ̂^{s,s'} and ζ̂^{s',s} as successive rejection computes them, (n, 3, K); ``shrink`` multiplies M and D."""
-    M, D, pulls = shrink * problem.tables.M, shrink * problem.tables.D, evidence.pulls()
+    M, D, pulls = shrink * problem.compiled.tables.M, shrink * problem.compiled.tables.D, evidence.pulls()
     found = [dropped_mean(evidence.outcome_terms((0,)), pulls[:, 0], M, phase)]
     for direction, regime in ((0, 2), (1, 1)):
         found.append(dropped_mean(evidence.gap_terms(direction), pulls[:, regime], D[direction], phase))
@@ -158,7 +158,7 @@ def test_likelihood_over_cells(block: list[Sample]) -> None:
         like = oracle.likelihoods(s.case)
         if s.case.outcome not in oracle.relevant_children(s.case):
             like = like[..., 0]  # Y is no part of L
-        found = np.exp(s.problem.tables.likelihood.log_L)
+        found = np.exp(s.problem.compiled.tables.likelihood.log_L)
         assert oracle.worst(found, like.reshape(s.K, 2, -1)) <= EXACT, s.case.seed
 
 
@@ -167,8 +167,8 @@ def test_likelihood_over_cells(block: list[Sample]) -> None:
 
 def test_divergences_are_their_definitions(block: list[Sample]) -> None:
     for s in block:
-        assert oracle.worst(s.problem.tables.M, s.M) <= EXACT, s.case.seed
-        assert oracle.worst(s.problem.tables.D, s.D) <= EXACT, s.case.seed
+        assert oracle.worst(s.problem.compiled.tables.M, s.M) <= EXACT, s.case.seed
+        assert oracle.worst(s.problem.compiled.tables.D, s.D) <= EXACT, s.case.seed
         assert s.M.min() >= 1 - EXACT
         assert s.D.min() >= math.log(2) - EXACT
 
@@ -178,9 +178,9 @@ def test_overlap_error_exactly_where_no_arm_can_inform_a_gap(block: list[Sample]
         lost = [k for d, k in itertools.product((0, 1), range(s.K)) if np.isinf(s.D[d, k]).all()]
         if lost:
             with pytest.raises(OverlapError, match=f"'arm {lost[0]}'"):
-                s.problem.tables.require_overlap()
+                s.problem.compiled.tables.require_overlap()
         else:
-            s.problem.tables.require_overlap()
+            s.problem.compiled.tables.require_overlap()
 
 
 # ---- estimators ----
@@ -337,8 +337,8 @@ def test_an_exact_sample_gives_the_exact_divergences(block_of_samples: int) -> N
             continue
         problem, case, reweighted = sampled
         M, D = oracle.divergences(case)
-        assert oracle.worst(problem.tables.M, M) <= EXACT, seed
-        assert oracle.worst(problem.tables.D, D) <= EXACT, seed
+        assert oracle.worst(problem.compiled.tables.M, M) <= EXACT, seed
+        assert oracle.worst(problem.compiled.tables.D, D) <= EXACT, seed
         done[reweighted] += 1
     assert min(done[False], done[True]) >= 3, done
 
@@ -372,7 +372,7 @@ def _half_blind_tables() -> tuple[oracle.Case, np.ndarray, np.ndarray]:
     assert rows is not None
     columns = {name: np.array([row[name] for row in rows], dtype=np.int64) for name in rows[0]}
     problem, _ = oracle.as_fairarm(case, context=ContextSample("arm 0", columns))
-    return case, problem.tables.M, problem.tables.D
+    return case, problem.compiled.tables.M, problem.compiled.tables.D
 
 
 def test_a_logging_arm_with_less_support_in_one_group_gives_no_nan() -> None:

@@ -155,8 +155,8 @@ class TestLifted:
             lambda p: identify(p, world(p), pulls=60),
             lambda p: simulate(p, world(p), algorithms=["uniform"], pulls=[60], runs=2),
             lambda p: world(p).truth().best_fair_arm,
-            lambda p: p.tables.D,
-            lambda p: p.tables.gap_weights,
+            lambda p: p.compiled.tables.D,
+            lambda p: p.compiled.tables.gap_weights,
         ],
     )
     def test_no_answer(self, ask: Callable[[Problem], object]) -> None:

@@ -142,7 +142,7 @@ def refuted_truths(stratum: Stratum, bets: Bets) -> tuple[IntArray, int]:
     rule = Certified.of(stratum.problem, DELTA, estimated=False).rule
     truth, problem = stratum.world.truth(), stratum.problem
     width = problem.outcome.width
-    claims = true_claims(truth.outcomes / width, truth.gaps / width, problem.scaled_tolerance)
+    claims = true_claims(truth.outcomes / width, truth.gaps / width, problem.compiled.scaled_tolerance)
     gone = bets.wealth_gap >= rule.log_threshold
     pair_gone = (bets.wealth_pair >= rule.log_threshold).all(axis=1)
     refuted = np.concatenate([(gone & claims.gaps).sum(axis=0).ravel(), (pair_gone & claims.pairs).sum(axis=0).ravel()])

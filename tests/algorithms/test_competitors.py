@@ -193,7 +193,7 @@ def test_mis_answers_the_best_estimate_below_the_tolerance() -> None:
     world = random_world(3)
     procedure = BalanceHeuristic.of(world.problem, 200)
     state, info, _, _ = replicate(procedure, world, 40, np.random.default_rng(0), 0)
-    E = world.problem.scaled_tolerance
+    E = world.problem.compiled.scaled_tolerance
     for i in range(40):
         fair = [k for k in range(3) if abs(info.gaps[i, 0, k]) < E]
         assert state.answer[i] == (max(fair, key=lambda k: info.outcomes[i, k]) if fair else Code.NONE)
@@ -381,7 +381,7 @@ def test_top_two_begins_as_pool_does_and_then_pulls_costly_arms_as_they_can_be_p
     procedure, pool = (make_procedure(name, scenario.problem, 100) for name in ("top-two", "pool"))
     state = procedure.start(4)
     np.testing.assert_array_equal(state.plan, pool.start(4).plan)
-    world, rng, costs = scenario.world, np.random.default_rng(0), scenario.problem.cost_array
+    world, rng, costs = scenario.world, np.random.default_rng(0), scenario.problem.compiled.cost_array
     evidence = CellEvidence.empty(scenario.problem, 4)
     while not state.finished:
         fresh = CellEvidence(scenario.problem, world.draw(state.plan, rng))

@@ -382,7 +382,7 @@ def test_exactly_the_pulls_and_never_more_cost(name: str, world: World, pulls: i
     run = start(name, world, pulls)
     finish(run, world)
     budget = world.problem.average_cost_budget(pulls)
-    made, cost = int(run.pulls_made().sum()), float(np.sum(run.pulls_made() * world.problem.cost_array))
+    made, cost = int(run.pulls_made().sum()), float(np.sum(run.pulls_made() * world.problem.compiled.cost_array))
     early = (run.info.rejected == 0).sum() <= 1 or run.verdict().status is Status.NO_FAIR_ARM
     assert made <= pulls if early else made == pulls
     assert budget is None or cost <= budget * pulls + 1e-6
@@ -397,7 +397,7 @@ def test_a_run_that_rejects_nobody_uses_every_pull(name: str, world: World) -> N
         run.close_phase()
     assert total.sum() == 1001
     budget = world.problem.average_cost_budget(1001)
-    assert budget is None or np.sum(total * world.problem.cost_array) <= budget * 1001 + 1e-6
+    assert budget is None or np.sum(total * world.problem.compiled.cost_array) <= budget * 1001 + 1e-6
 
 
 # ---- saving and resuming ----

@@ -384,7 +384,7 @@ def reference_of(name: str, problem: Problem, T: int, **options: Any) -> Referen
     assert problem.outcome.low is not None
     assert problem.outcome.high is not None
     E = problem.gap_tolerance / (problem.outcome.high - problem.outcome.low)
-    tables = problem.tables
+    tables = problem.compiled.tables
     D = tables.D.tolist() if kind != "sris" else []
     M = tables.M.tolist() if kind != "two-stage" or problem.shares else []
     return Reference(kind, version == "v2", T, E, M, D, np.exp(tables.likelihood.log_L).tolist(), **options)
@@ -515,7 +515,7 @@ def mirrored(world: NetworkWorld) -> NetworkWorld:
 def as_batch(problem: Problem, counts: np.ndarray) -> Batch:
     regime, arm, group, cell = np.nonzero(counts)
     columns: dict[str, Any] = dict(problem.compiled.row_space.codes(cell))
-    columns[problem.sensitive] = np.array(problem.group_codes)[group]
+    columns[problem.sensitive] = np.array(problem.compiled.group_codes)[group]
     return Batch(arm, regime, columns, counts[regime, arm, group, cell])
 
 
@@ -630,7 +630,7 @@ def test_reading_programme(name: str, programme: str) -> None:
     for seed in range(8):
         world = random_world("chain", 60 + seed)
         problem, T = world.problem, 400
-        M, D, budget = problem.tables.M, problem.tables.D, problem.average_cost_budget(T)
+        M, D, budget = problem.compiled.tables.M, problem.compiled.tables.D, problem.average_cost_budget(T)
         ours, printed = [(2, 1 / D[0]), (1, 1 / D[1])], [(1, D[0]), (2, D[1])]
         gap_blocks = ours if programme == "reciprocal" else printed
         wrong_pairing = [(3 - r, entries) for r, entries in gap_blocks]
@@ -639,13 +639,13 @@ def test_reading_programme(name: str, programme: str) -> None:
         blocks = blocks_of(kind, outcome_blocks, gap_blocks)
         procedure = make_procedure(name, problem, T, programme=programme)
         shares = procedure.start(1).memory.shares[0]
-        best = programme_value(blocks, problem.cost_array, budget)
+        best = programme_value(blocks, problem.compiled.cost_array, budget)
         reached = min(float((entries @ shares[regime]).min()) for regime, entries in blocks)
         assert reached == pytest.approx(best, rel=1e-6)
         if kind != "sris":
             swapped = blocks_of(kind, outcome_blocks, wrong_pairing)
             told_apart += min(float((e @ shares[r]).min()) for r, e in swapped) < 0.999 * programme_value(
-                swapped, problem.cost_array, budget
+                swapped, problem.compiled.cost_array, budget
             )
     assert kind == "sris" or told_apart > 0
 
@@ -657,15 +657,15 @@ def test_the_programme_is_solved_for_the_arms_that_are_left(name: str) -> None:
     for seed in range(4):
         world = random_world("chain", 100 + seed)
         p, T = world.problem, 20_000
-        M, D, budget = p.tables.M, p.tables.D, p.average_cost_budget(T)
+        M, D, budget = p.compiled.tables.M, p.compiled.tables.D, p.average_cost_budget(T)
         for step in drive(make_procedure(name, p, T), world_draw(world, seed)):
             kind = name.rsplit("-", 1)[0] if step.before.stage == 0 else "sris"
             blocks = blocks_of(kind, [(0, 1 / M)], [(2, 1 / D[0]), (1, 1 / D[1])])
             left, shares = np.flatnonzero(step.before.memory.alive[0]), step.before.memory.shares[0]
             reached = min(float((entries[left] @ shares[regime]).min()) for regime, entries in blocks)
-            best = programme_value(blocks, p.cost_array, budget, left)
+            best = programme_value(blocks, p.compiled.cost_array, budget, left)
             assert reached == pytest.approx(best, rel=1e-6)
-            outdated += best > 1.01 * programme_value(blocks, p.cost_array, budget)
+            outdated += best > 1.01 * programme_value(blocks, p.compiled.cost_array, budget)
     assert outdated > 3
 
 
@@ -795,7 +795,7 @@ def test_uniform_is_plain_means() -> None:
             mean = sum(row.y * row.count for row in rows) / sum(row.count for row in rows)
             assert step.after.outcomes[0, k] == pytest.approx(mean, rel=1e-12)
             assert step.after.gaps[0, 0, k] == pytest.approx(means[0] - means[1], rel=1e-9, abs=1e-12)
-            if abs(means[0] - means[1]) < world.problem.scaled_tolerance and (best is None or mean > best[0]):
+            if abs(means[0] - means[1]) < world.problem.compiled.scaled_tolerance and (best is None or mean > best[0]):
                 best = mean, k
         assert step.after.answer[0] == (NONE if best is None else best[1])
 
@@ -911,7 +911,7 @@ def test_one_arm_without_a_constraint(name: str) -> None:
 @pytest.mark.parametrize("name", PAPER)
 def test_identical_arms(name: str) -> None:
     world = chain([[[0.5, 0.5], [0.45, 0.55]]] * 3, [[0.7, 0.3], [0.4, 0.6]], tolerance=0.3)
-    np.testing.assert_allclose(world.problem.tables.M, 1.0, rtol=1e-12)
+    np.testing.assert_allclose(world.problem.compiled.tables.M, 1.0, rtol=1e-12)
     end = last(drive(make_procedure(name, world.problem, 5000), world_draw(world, 0)))
     assert judged(name, world, end).status is Status.FOUND
     assert end.alive.all()
@@ -950,7 +950,7 @@ def test_a_constant_sensitive_attribute(name: str) -> None:
 @pytest.mark.parametrize("name", ["csr-v1", "csr-v2", "two-stage-v1", "two-stage-v2"])
 def test_groups_with_disjoint_supports_are_an_error_naming_arm_and_cell(name: str) -> None:
     arms = [[[0.5, 0.5, 0.0], [0.5, 0.4, 0.1]], [[0.2, 0.3, 0.5], [0.3, 0.2, 0.5]]]
-    chain([arms[1]], [[0.5, 0.5]] * 3).problem.tables.require_overlap()
+    chain([arms[1]], [[0.5, 0.5]] * 3).problem.compiled.tables.require_overlap()
     world = chain([arms[0]], [[0.5, 0.5]] * 3)
     with pytest.raises(OverlapError, match=r"arm0.*V='v2'"):
         make_procedure(name, world.problem, 100)
@@ -967,8 +967,8 @@ def test_arms_that_overlap_only_with_themselves(name: str) -> None:
     """Infinite M and D off the diagonal: each arm is learned from its own pulls, and every arm gets some."""
     arms = [[[0.5, 0.5, 0, 0], [0.6, 0.4, 0, 0]], [[0, 0, 0.5, 0.5], [0, 0, 0.4, 0.6]]]
     world = chain(arms, [[0.7, 0.3], [0.6, 0.4], [0.4, 0.6], [0.3, 0.7]], tolerance=0.3)
-    assert np.isinf(world.problem.tables.M[0, 1])
-    assert np.isinf(world.problem.tables.D[:, 1, 0]).all()
+    assert np.isinf(world.problem.compiled.tables.M[0, 1])
+    assert np.isinf(world.problem.compiled.tables.D[:, 1, 0]).all()
     first = next(drive(make_procedure(name, world.problem, 3000), world_draw(world, 0)))
     asked = {"csr": [0, 1, 2], "sris": [0], "two-stage": [1, 2]}[name.rsplit("-", 1)[0]]
     assert np.all(first.before.plan[0, asked] > 0)

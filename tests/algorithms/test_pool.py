@@ -156,7 +156,7 @@ def test_exactly_the_pulls_and_never_more_cost(costed: tuple[Problem, int], opti
         assert state.plan.min() >= 0
         made = state.given.sum(axis=(1, 2))
         if budget is not None:
-            cost = (state.given * problem.cost_array).sum(axis=(1, 2))
+            cost = (state.given * problem.compiled.cost_array).sum(axis=(1, 2))
             assert np.all(cost <= budget * made * (1 + 1e-9) + 1e-6)
         fresh = CellEvidence(problem, pulled.draw(state.plan, rng))
         seen = CellEvidence(problem, seen.counts + fresh.counts)
@@ -355,7 +355,7 @@ def test_a_billion_pulls() -> None:
     problem = chain(costs=[[0, 0, 0], [1, 1, 1], [1, 1, 1], [1, 1, 1]], budget="1/sqrt(pulls)")
     run = run_pool(problem, 10**9)
     assert run.pulls_made().sum() == 10**9
-    assert (run.pulls_made() * problem.cost_array).sum() <= math.sqrt(10**9)
+    assert (run.pulls_made() * problem.compiled.cost_array).sum() <= math.sqrt(10**9)
     assert run.verdict().arm == "good"
     assert run.verdict().probability == 1.0
 
@@ -582,7 +582,7 @@ def test_wealth_is_that_of_the_phases_bet_one_by_one(seed: int | None) -> None:
         batch = pulled.pull(run.ask(), rng)
         rows, n, y, natural = np.zeros((1, K, 2)), np.zeros((1, C)), np.zeros((1, C)), np.zeros((1, 2))
         for i in range(batch.size):
-            t = problem.group_codes.index(int(batch.columns[problem.sensitive][i]))
+            t = problem.compiled.group_codes.index(int(batch.columns[problem.sensitive][i]))
             x = int(np.ravel_multi_index([int(batch.columns[name][i]) for name in names], sizes))
             c = x + (math.prod(sizes) * t if math.prod(sizes) < C else 0)
             rows[0, batch.arm[i], t] += batch.count[i]
@@ -601,7 +601,7 @@ def _problem_and_world(seed: int | None) -> tuple[Problem, NetworkWorld]:
     if seed is None:
         return chain(), world(chain())
     problem, network = oracle.as_fairarm(oracle.random_case(seed), shares=None)
-    assert problem.shared_cells.contexts > 1
+    assert problem.compiled.shared_cells.contexts > 1
     return problem, NetworkWorld(problem, network)
 
 

@@ -436,7 +436,8 @@ def test_rows_and_cells_are_summed_alike() -> None:
         rows = oracle.draw_rows(case, rng, rng.integers(0, 4, size=(3, len(case.arms))) + 1, rare=True)
         batch = as_batch(case, rows)
         cells, kept = (
-            kind.empty(problem).add(batch).summary(problem.shared_cells) for kind in (CellEvidence, RowEvidence)
+            kind.empty(problem).add(batch).summary(problem.compiled.shared_cells)
+            for kind in (CellEvidence, RowEvidence)
         )
         for name in ("rows", "by_arm", "contexts", "natural"):
             assert np.array_equal(getattr(cells, name), getattr(kept, name)), (seed, name)

@@ -160,7 +160,7 @@ def as_batch(problem: Problem, counts: IntArray) -> Batch:
     """Counts (R, K, G, O) of a problem whose cell is V alone, as lines."""
     regime, arm, group, row = np.nonzero(counts)
     states = problem.variables["Y"].size
-    columns = {"S": np.array(problem.group_codes)[group], "V": row // states, "Y": row % states}
+    columns = {"S": np.array(problem.compiled.group_codes)[group], "V": row // states, "Y": row % states}
     return Batch(arm, regime, columns, counts[regime, arm, group, row])
 
 
@@ -183,7 +183,7 @@ def test_together_and_one_by_one_are_the_same(name: str, options: dict[str, Any]
     assert json.dumps(run.state.to_json()) == json.dumps(state.to_json())
     assert plain(run.state.memory) == plain(state.memory) and run.info.to_json() == info.to_json()
     assert made.tolist() == [run.pulls_made().sum()]
-    assert costs[0] == pytest.approx((run.pulls_made() * problem.cost_array).sum())
+    assert costs[0] == pytest.approx((run.pulls_made() * problem.compiled.cost_array).sum())
 
 
 # ---- what is pulled ----
@@ -212,7 +212,7 @@ def test_budgets_count_new_pulls_only(pulls: int, budget: Any, options: dict[str
     average = problem.average_cost_budget(pulls)
     while not run.finished:
         run.tell(source.pull(run.ask(), np.random.default_rng(0)), id=str(run.phase))
-        made, cost = run.pulls_made().sum(), (run.pulls_made() * problem.cost_array).sum()
+        made, cost = run.pulls_made().sum(), (run.pulls_made() * problem.compiled.cost_array).sum()
         assert average is None or cost <= average * made * (1 + 1e-9) + 1e-6
     assert run.pulls_made().sum() <= pulls
     if not options:
@@ -417,7 +417,7 @@ def _as_lines(problem: Problem, batch: Batch) -> Any:
     for i in range(batch.size):
         y = batch.columns["Y"][i]
         y = (values[y] if values else y) - low
-        group = problem.group_codes.index(int(batch.columns["S"][i]))
+        group = problem.compiled.group_codes.index(int(batch.columns["S"][i]))
         yield batch.arm[i], batch.regime[i], group, int(batch.columns["V"][i]), y / width, batch.count[i]
 
 

@@ -453,7 +453,9 @@ def test_replicates_are_independent_of_their_company() -> None:
     problem = scenario.problem
     rng = np.random.default_rng(0)
     shape = CellEvidence.empty(problem).counts.shape[1:]
-    possible = np.repeat(np.isfinite(problem.tables.likelihood.log_L), len(problem.outcome.values or ()), axis=2)
+    possible = np.repeat(
+        np.isfinite(problem.compiled.tables.likelihood.log_L), len(problem.outcome.values or ()), axis=2
+    )
     counts = rng.poisson(0.5, (3, *shape)) * possible
     together = RobustBeliefs.of(CellEvidence(problem, counts))
     for i in range(3):
@@ -621,7 +623,7 @@ def test_the_design_puts_pulls_where_they_tell() -> None:
         np.testing.assert_allclose(basis.laws.units.sum(axis=3), 1.0, atol=1e-9)
         assert basis.counts.sum() == pytest.approx(made.fits[0].lines.rows + 1, rel=1e-6)
         assert basis.counts.shape[1] <= 4000 and basis.noise.min() >= 1e-4
-        events = alternatives(*made.draw(np.random.default_rng(0), 6), problem.scaled_tolerance)
+        events = alternatives(*made.draw(np.random.default_rng(0), 6), problem.compiled.scaled_tolerance)
         costs = np.array([[0.0, 1.0, 1.0]] * 3)
         plan = plan_pulls(basis.counts, basis.noise, basis.laws, events, np.array([100.0]), costs, np.array([0.3]))
         assert plan.sum() == pytest.approx(100) and (plan * costs).sum() <= 30 + 1e-6

@@ -60,7 +60,7 @@ def test_the_tolerance_splits_the_arms(make: type) -> None:
         fair = np.sort(truth.outcomes[truth.fair])
         assert fair[-1] - fair[-2] >= 0.02 and truth.outcomes[~truth.fair].max() > fair[-1]
         assert truth.best_fair_arm != 0  # not the deployed arm, which is free
-        assert np.all(problem.cost_array[:, 0] == 0) and np.all(problem.cost_array[:, 1:] == 1)
+        assert np.all(problem.compiled.cost_array[:, 0] == 0) and np.all(problem.compiled.cost_array[:, 1:] == 1)
         again = make(seed=seed, K=6)[1].truth()
         np.testing.assert_array_equal(again.outcomes, truth.outcomes)
 
@@ -73,4 +73,4 @@ def test_sizes_are_checked() -> None:
 
 def test_csr_has_nothing_to_go_by_with_gaussian_arms() -> None:
     problem, _ = gaussian_arms()
-    assert problem.tables.M[:, 0].max() > 100
+    assert problem.compiled.tables.M[:, 0].max() > 100

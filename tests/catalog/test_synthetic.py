@@ -223,12 +223,12 @@ def test_problem_and_world_see_the_same_numbers(name: str) -> None:
     truth = NetworkWorld(problem, network).truth()
     np.testing.assert_allclose(truth.outcomes, made.outcomes, rtol=0, atol=1e-12)
     np.testing.assert_allclose(np.abs(truth.gaps), made.gaps, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(problem.tables.M[:, 0], [made.M(k) for k in range(30)], rtol=1e-10)
+    np.testing.assert_allclose(problem.compiled.tables.M[:, 0], [made.M(k) for k in range(30)], rtol=1e-10)
     for direction, pulled in enumerate((1, 0)):
         np.testing.assert_allclose(
-            problem.tables.D[direction, :, 0], [made.D(k, pulled) for k in range(30)], rtol=1e-10
+            problem.compiled.tables.D[direction, :, 0], [made.D(k, pulled) for k in range(30)], rtol=1e-10
         )
-    problem.tables.require_overlap()
+    problem.compiled.tables.require_overlap()
 
 
 # ---- seeds ----

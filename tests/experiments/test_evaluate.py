@@ -244,7 +244,7 @@ def test_what_to_pull_next_keeps_the_budget() -> None:
     found = evaluate(asked, pulled, columns=LogMap(arm="arm", count="count"))
     assert sum(line.share for line in found.next_pulls) == pytest.approx(1.0, abs=0.02)
     cost = sum(
-        line.share * asked.cost_array[asked.regimes.index(line.regime), asked.arm_index(line.arm)] for line in found.next_pulls
+        line.share * asked.compiled.cost_array[asked.regimes.index(line.regime), asked.arm_index(line.arm)] for line in found.next_pulls
     )  # fmt: skip
     assert asked.budget is None or cost <= (asked.average_cost_budget(1000) or 0) + 0.01
 
@@ -361,8 +361,8 @@ def test_sums_are_evidence_like_any_other() -> None:
     made = SumEvidence.of(asked, told, np.stack([scaled, scaled**2], axis=1))
     run = algorithm("pool", asked, pulls=10_000)
     run.tell(told, id="log")
-    by_rows = run._now.evidence.summary(asked.shared_cells)
-    by_sums = made.summary(asked.shared_cells)
+    by_rows = run._now.evidence.summary(asked.compiled.shared_cells)
+    by_sums = made.summary(asked.compiled.shared_cells)
     for part in ("rows", "sums", "squares", "by_arm", "contexts", "natural"):
         assert getattr(by_sums, part) == pytest.approx(getattr(by_rows, part), rel=1e-12)
     assert made.pulls().tolist() == run._now.evidence.pulls().tolist()

@@ -74,7 +74,7 @@ def test_good_enough_by_hand() -> None:
     problem = load_problem("coin").problem
     truth = worlds([[[0.0, 1.0], [1.0, 0.0]]] * 2, count=5)  # one side always wins
     outcomes, gaps = (values[0] for values in truth.outcomes())
-    E = problem.scaled_tolerance
+    E = problem.compiled.scaled_tolerance
     fair = np.abs(gaps) < E
     best = int(np.argmax(np.where(fair, outcomes, -1)))
     answers = np.array([best, 1 - best, -1, -2, best])

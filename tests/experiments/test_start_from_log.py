@@ -83,7 +83,7 @@ def test_identify_with_a_log_that_says_it_all(stop: str) -> None:
 def test_identify_counts_its_own_pulls_and_their_cost() -> None:
     scenario = load_problem("ad-marketplace")
     problem = scenario.problem
-    dear = int(problem.cost_array.sum(axis=0).argmax())
+    dear = int(problem.compiled.cost_array.sum(axis=0).argmax())
     found = identify(problem, scenario.world, pulls=64, log=logged(scenario.world, 50, arm=dear), seed=3)
     assert found.log_rows == 50
     assert found.pulls == sum(phase.pulls for phase in found.story) == 64
@@ -115,7 +115,7 @@ def test_every_run_starts_from_the_log() -> None:
     assert without.results[0].error > 0.1
     assert found.results[0].error == 0
     assert found.results[0].mean_pulls == 8
-    assert found.results[0].mean_cost <= 8 * scenario.problem.cost_array.max()
+    assert found.results[0].mean_cost <= 8 * scenario.problem.compiled.cost_array.max()
     sure = simulate(
         scenario.problem, scenario.world, **asked, log=logged(scenario.world, ENOUGH), confidence=0.9, stop="bayes-stop"
     )
@@ -234,7 +234,7 @@ def test_shares_and_contexts_are_drawn_where_they_are_not_declared() -> None:
     )
     drawn = LogTruths(bare, _counts(bare, both)).draw(4000, np.random.default_rng(2))
     codes = natural.columns[bare.sensitive]
-    a = int(natural.count[codes == bare.group_codes[0]].sum()) + 0.5
+    a = int(natural.count[codes == bare.compiled.group_codes[0]].sum()) + 0.5
     b = int(natural.count.sum()) - a + 1.0
     assert drawn.shares.shape == (4000, 2)
     mean, sd = a / (a + b), math.sqrt(a * b / (a + b) ** 2 / (a + b + 1))
@@ -395,7 +395,7 @@ def test_a_prior_beside_a_log_is_an_error() -> None:
 
 def test_sparse_cells_are_said() -> None:
     scenario = load_problem("synthetic-loose:m=150,K=3")
-    assert scenario.problem.shared_cells.cells == 150
+    assert scenario.problem.compiled.shared_cells.cells == 150
     for rows, said in ((20, True), (20_000, False)):
         found = plan(scenario.problem, log=logged(scenario.world, rows), truths=2, most_pulls=32)
         assert any("few rows per cell" in note for note in found.notes) == said

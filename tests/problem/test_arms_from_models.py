@@ -236,8 +236,12 @@ def test_a_classifier_is_the_table_of_its_predictions(name: str) -> None:
 
 def test_likelihoods_and_shared_cells_agree(models: NetworkWorld, tables: NetworkWorld) -> None:
     found, known = models.problem, tables.problem
-    np.testing.assert_allclose(found.tables.likelihood.log_L, known.tables.likelihood.log_L, atol=1e-12)
-    np.testing.assert_allclose(found.shared_cells.likelihood, known.shared_cells.likelihood, atol=1e-14)
+    np.testing.assert_allclose(
+        found.compiled.tables.likelihood.log_L, known.compiled.tables.likelihood.log_L, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        found.compiled.shared_cells.likelihood, known.compiled.shared_cells.likelihood, atol=1e-14
+    )
     np.testing.assert_allclose(models.law, tables.law, atol=1e-14)
     columns = {name: np.array([2, 0]) for name in ("Z", "C", "V")}
     np.testing.assert_allclose(likelihood(found, columns, 2).log_L, likelihood(known, columns, 2).log_L, atol=1e-12)
@@ -261,8 +265,8 @@ def test_inspect_and_plan_agree(models: NetworkWorld, tables: NetworkWorld) -> N
     assert found.M is None and found.notes == known.notes  # no context law is declared
     np.testing.assert_allclose(found.truth.outcomes, known.truth.outcomes, atol=1e-14)  # type: ignore[union-attr]
     declared = [replace(x.problem, context=context_law(x.network, x.problem)) for x in (models, tables)]
-    np.testing.assert_allclose(declared[0].tables.M, declared[1].tables.M, rtol=1e-12)
-    np.testing.assert_allclose(declared[0].tables.D, declared[1].tables.D, rtol=1e-12)
+    np.testing.assert_allclose(declared[0].compiled.tables.M, declared[1].compiled.tables.M, rtol=1e-12)
+    np.testing.assert_allclose(declared[0].compiled.tables.D, declared[1].compiled.tables.D, rtol=1e-12)
     both = [plan(p, truths=20, most_pulls=200, target_error=0.3, seed=1) for p in declared]
     assert both[0].options == both[1].options
 
@@ -542,7 +546,7 @@ def test_equality_fingerprint_and_pickling(models: NetworkWorld) -> None:
     assert problem == same and fingerprint(problem) == fingerprint(same) == fingerprint(again)
     assert problem != replace(problem, arms=[classifier_arm(name) for name in MODELS])  # other objects
     assert replace(problem, arms=problem.arms[:2], costs=()) != problem
-    np.testing.assert_array_equal(again.shared_cells.likelihood, problem.shared_cells.likelihood)
+    np.testing.assert_array_equal(again.compiled.shared_cells.likelihood, problem.compiled.shared_cells.likelihood)
     ruled = [Arm.from_callable("r", rule, decision="V", inputs=["Z"], states=V.states, explore=e) for e in (0, 0, 0.5)]
     assert ruled[0] == ruled[1] != ruled[2]
     assert pickle.loads(pickle.dumps(ruled[0])) == ruled[0] and hash(ruled[0]) == hash(ruled[1])
@@ -734,7 +738,7 @@ def test_the_number_of_states_is_checked_when_the_problem_is_made(models: Networ
     assert isinstance(made.arms[0].mechanism, Model)
     expected = np.array([[1.0, 0, 0], [1.0, 0, 0], [0, 0, 1.0]])
     known = replace(made, arms=[Arm("rule", Table("V", ("Z",), expected))])
-    np.testing.assert_array_equal(made.shared_cells.likelihood, known.shared_cells.likelihood)
+    np.testing.assert_array_equal(made.compiled.shared_cells.likelihood, known.compiled.shared_cells.likelihood)
 
 
 # ---- densities ----

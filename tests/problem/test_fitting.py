@@ -208,7 +208,7 @@ def test_a_problem_with_an_unknown_arm_is_well_posed() -> None:
     seen = inspect(problem)
     assert seen.M is None and seen.notes == (problem.arms[0].mechanism.message,)  # type: ignore[attr-defined]
     assert seen.notes[0].startswith("Arm 'old' has no mechanism") and inspect(small()).notes[0] == seen.notes[0]
-    for use in (lambda: problem.shared_cells, lambda: problem.tables.likelihood):
+    for use in (lambda: problem.compiled.shared_cells, lambda: problem.compiled.tables.likelihood):
         with pytest.raises(ProblemError, match=r"Arm 'old' has no mechanism.*`fairarm evaluate`"):
             use()
     with pytest.raises(ProblemError, match=r"mechanism of 'X' is declared unknown. Leave it out"):
@@ -216,7 +216,7 @@ def test_a_problem_with_an_unknown_arm_is_well_posed() -> None:
     with pytest.raises(ProblemError, match="Arm 'old': The mechanism of 'V' uses 'Q'"):
         small(arms=[Arm("old", Unknown("V", ("Q",)))])
     fitted, _ = fit_mechanisms(problem, {"old": lines()}, children=True)
-    assert fitted.tables.M.shape == (
+    assert fitted.compiled.tables.M.shape == (
         2,
         2,
     )  # the declared law was checked against the fitted tables, and everything works
@@ -344,7 +344,7 @@ def test_drawn_likelihoods_are_products_of_drawn_tables(children: str) -> None:
         named = sorted(oracle.relevant_children(case) - {"Y"})
         if children == "but one" and named:
             fitted = replace(fitted, mechanisms=[m for x, m in fitted.mechanisms.items() if x != named[0]])
-        cells = fitted.shared_cells
+        cells = fitted.compiled.shared_cells
         found = cells.drawn_likelihood(np.random.default_rng(seed), 2)
         tables = drawn_tables(fitted, np.random.default_rng(seed), 2)
         names = fitted.cell_columns

@@ -140,16 +140,16 @@ def test_frozen() -> None:
 def test_shares_follow_the_order_of_the_groups() -> None:
     made = problem(groups=("1", "0"), shares={"0": 0.25, "1": 0.75})
     assert made.shares == (0.75, 0.25)
-    assert made.group_codes == (1, 0)
+    assert made.compiled.group_codes == (1, 0)
 
 
 def test_missing_law_or_shares_is_said_when_needed() -> None:
     with pytest.raises(ProblemError, match="The law of Z is not declared"):
-        _ = problem(context=None).tables.M
+        _ = problem(context=None).compiled.tables.M
     with pytest.raises(ProblemError, match="shares of the groups"):
-        _ = problem(shares=None).tables.M
+        _ = problem(shares=None).compiled.tables.M
     with pytest.raises(ProblemError, match="mechanisms of X are not declared"):
-        _ = problem(mechanisms=(), context=ContextLaw(("Z",), np.array([0.25, 0.75]))).tables.D
+        _ = problem(mechanisms=(), context=ContextLaw(("Z",), np.array([0.25, 0.75]))).compiled.tables.D
 
 
 def test_real_decision_integrates_its_density() -> None:
@@ -176,18 +176,18 @@ def test_real_decision_integrates_its_density() -> None:
         return float(rate / (np.exp(rate) - 1) * np.exp(rate * v))
 
     expected, _ = quad(lambda v: p(2, v) * np.exp(p(2, v) / p(1, v)), 0, 1, epsabs=1e-13)
-    assert made.tables.M[1, 0] == pytest.approx(np.log(expected), rel=1e-10)
-    assert made.tables.M[0, 0] == pytest.approx(1, rel=1e-12)
-    assert np.allclose(made.tables.D, np.log(2))  # the arms do not look at S: g is 0
+    assert made.compiled.tables.M[1, 0] == pytest.approx(np.log(expected), rel=1e-10)
+    assert made.compiled.tables.M[0, 0] == pytest.approx(1, rel=1e-12)
+    assert np.allclose(made.compiled.tables.D, np.log(2))  # the arms do not look at S: g is 0
     narrow = dataclasses.replace(made, variables={**made.variables, "V": Variable("V", low=0, high=0.5)})
     with pytest.raises(ProblemError, match="the density and range of 'V'"):
-        _ = narrow.tables.M
+        _ = narrow.compiled.tables.M
 
 
 def test_code_that_misbehaves_is_named() -> None:
     made = problem(arms=[Arm("bad", Code("V", ("Z",), lambda columns: np.zeros(3)))], context=None)
     with pytest.raises(ProblemError, match="Arm 'bad': its code of 'V' must return"):
-        _ = made.tables.likelihood
+        _ = made.compiled.tables.likelihood
 
 
 def test_batch_takes_names_and_gives_them_back() -> None:
@@ -259,10 +259,10 @@ def same(left: Problem, right: Problem) -> bool:
 
 def test_with_tolerance_is_the_problem_made_anew() -> None:
     made = full()
-    _ = made.tables, made.scaled_tolerance  # what was worked out before must not be carried along
+    _ = made.compiled.tables, made.compiled.scaled_tolerance  # what was worked out before must not be carried along
     changed = made.with_tolerance(0.25)
     assert same(changed, full(tolerance=0.25))
-    assert changed.scaled_tolerance == 0.25 and made.gap_tolerance == 0.1
+    assert changed.compiled.scaled_tolerance == 0.25 and made.gap_tolerance == 0.1
     weighed = {"tolerance": None, "constraints": [Constraint((("0", -1.0), ("1", 1.0)), 0.1)]}
     again = full(**weighed).with_tolerance(0.3)
     assert again.constraints == (Constraint((("0", -1.0), ("1", 1.0)), 0.3),)
@@ -278,7 +278,7 @@ NEW = Arm("new", table("V", ["Z"], [[0.9, 0.1], [0.4, 0.6]]))
 def test_with_arms_is_the_problem_made_anew() -> None:
     made = full()
     one, two = made.arms
-    _ = made.tables, made.arm_names, made.roles
+    _ = made.compiled.tables, made.arm_names, made.roles
     assert same(made.with_arms(made.arms), full())
     assert same(made.with_arms(["one"]), full(arms=[one], costs=[(0, 0, 0)]))
     assert same(made.with_arms(["two", one]), full(arms=[two, one], costs=[(1, 2, 3), (0, 0, 0)]))

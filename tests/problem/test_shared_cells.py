@@ -114,7 +114,7 @@ def test_free_columns_are_those_the_graph_allows(block: list[Sample]) -> None:
 def test_rows_land_in_their_cell_and_context(block: list[Sample]) -> None:
     """Two rows share a context exactly where they agree in its columns (and the group, where h differs by group)."""
     for s in block:
-        cells, columns = s.problem.shared_cells, oracle.columns(s.case)[:-1]
+        cells, columns = s.problem.compiled.shared_cells, oracle.columns(s.case)[:-1]
         sizes = [s.case.sizes[name] for name in columns]
         free = [columns.index(name) for name in expected_columns(s)[1].split()]
         key_of: dict[tuple[int, ...], int] = {}
@@ -135,7 +135,7 @@ def true_h(s: Sample) -> np.ndarray:
 
     Contexts that nobody reaches get h = 1: no law depends on it.
     """
-    cells = s.problem.shared_cells
+    cells = s.problem.compiled.shared_cells
     p = s.rows_law.reshape(*s.rows_law.shape[:2], -1, s.case.sizes[s.case.outcome]).sum(axis=3)
     lowest, highest = np.full(cells.contexts, np.inf), np.zeros(cells.contexts)
     for k, t, x in np.ndindex(p.shape):
@@ -152,7 +152,7 @@ def true_h(s: Sample) -> np.ndarray:
 def test_likelihood_times_the_true_h_is_the_enumerated_law(block: list[Sample]) -> None:
     """And h is constant over the columns that were dropped: no reading of the graph is needed to see that."""
     for s in block:
-        cells, h = s.problem.shared_cells, true_h(s)
+        cells, h = s.problem.compiled.shared_cells, true_h(s)
         if cells.law is not None:
             assert len(cells.law) == 1
         else:
@@ -168,7 +168,7 @@ def test_declared_law_is_the_enumerated_law() -> None:
         if "context" not in oracle.features(case):
             continue
         problem = dataclasses.replace(problem, context=context_law(network, problem))
-        cells = problem.shared_cells
+        cells = problem.compiled.shared_cells
         assert cells.law is not None
         found = cells.law_of_cells(cells.law[None])[0]
         np.testing.assert_allclose(found, oracle.cell_law(case), atol=1e-12, err_msg=str(seed))
@@ -182,8 +182,8 @@ def test_a_declared_law_is_of_no_use_where_a_mechanism_is_missing() -> None:
             continue
         full, network = oracle.as_fairarm(s.case)
         problem = dataclasses.replace(s.problem, context=context_law(network, full))
-        assert problem.shared_cells.law is None
-        assert problem.shared_cells.contexts % 2 == 0
+        assert problem.compiled.shared_cells.law is None
+        assert problem.compiled.shared_cells.contexts % 2 == 0
         done += 1
     assert done >= 5
 
@@ -279,7 +279,7 @@ def test_a_context_sample_counts_as_rows_without_an_outcome() -> None:
 def test_apart_gives_every_point_a_cell_of_its_own(block: list[Sample]) -> None:
     """What certified answers use: the law is the same, summed over points that shared a cell."""
     for s in block:
-        cells, apart = s.problem.shared_cells, s.problem.shared_cells.apart()
+        cells, apart = s.problem.compiled.shared_cells, s.problem.compiled.shared_cells.apart()
         h = true_h(s)[None]
         points = apart.law_of_cells(h)[0]
         together = np.zeros_like(cells.law_of_cells(h)[0])

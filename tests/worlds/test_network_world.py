@@ -205,7 +205,7 @@ def test_context_law_without_any_context() -> None:
     h = context_law(network, problem)
     assert h.variables == ()
     assert float(h.weights) == pytest.approx(1.0)
-    np.testing.assert_allclose(dataclasses.replace(problem, context=h).tables.M, problem.tables.M)
+    np.testing.assert_allclose(dataclasses.replace(problem, context=h).compiled.tables.M, problem.compiled.tables.M)
 
 
 # ---- problems and networks that do not agree ----

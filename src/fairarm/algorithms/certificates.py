@@ -66,14 +66,14 @@ class Certified:
                 f"A certified answer is not available: the mechanism of '{problem.fitted[0]}' was fitted from rows, and the "
                 f"proof needs it exactly. Use stop=bayes-stop, or declare its table."
             )
-        cells = problem.shared_cells.apart()
+        cells = problem.compiled.shared_cells.apart()
         shares = None if estimated or problem.shares is None else np.array(problem.shares)
         law, context = cells.likelihood, None
         if cells.law is None or (estimated and cells.contexts > 1):
             context = cells.context
         else:
             law = cells.law_of_cells(cells.law[None])[0]
-        return cls(cells, Rule(law, problem.scaled_tolerance, delta, shares, context))
+        return cls(cells, Rule(law, problem.compiled.scaled_tolerance, delta, shares, context))
 
     def start(self, n: int) -> Bets:
         """Before the first row."""

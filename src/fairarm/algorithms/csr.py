@@ -107,7 +107,7 @@ class SuccessiveRejection(BaseProcedure):
     def __post_init__(self) -> None:
         require_room(len(self.problem.arms), max(stage.outcome + 2 * stage.gap for stage in self.stages))
         if self.tests_fairness:
-            self.problem.tables.require_overlap()
+            self.problem.compiled.tables.require_overlap()
         for stage in self.stages:  # a budget that cannot be met is an error before the first pull
             require_affordable(self._costs(stage), self.problem.average_cost_budget(self.pulls))
 
@@ -139,7 +139,7 @@ class SuccessiveRejection(BaseProcedure):
 
     def _leakages(self, stage: Stage) -> list[Leakage]:
         """Direction 0 (D^{s,s'}) is fed by pulls forced to s' (regime 2), direction 1 by s (regime 1)."""
-        tables, literal = self.problem.tables, self.readings.programme == "literal"
+        tables, literal = self.problem.compiled.tables, self.readings.programme == "literal"
         blocks = [(0, tables.M)] if stage.outcome else []
         if stage.gap:
             blocks += [(1 if literal else 2, tables.D[0]), (2 if literal else 1, tables.D[1])]
@@ -156,7 +156,9 @@ class SuccessiveRejection(BaseProcedure):
         key = (stage, alive.tobytes())
         if key not in self._programmes:
             budget = self.problem.average_cost_budget(self.pulls)
-            self._programmes[key] = allocate(self._leakages(self.stages[stage]), self.problem.cost_array, budget, alive)
+            self._programmes[key] = allocate(
+                self._leakages(self.stages[stage]), self.problem.compiled.cost_array, budget, alive
+            )
         return self._programmes[key]
 
     def value(self, alive: BoolArray) -> float:
@@ -165,7 +167,7 @@ class SuccessiveRejection(BaseProcedure):
 
     def _costs(self, stage: Stage) -> FloatArray:
         """Costs (R, K), +inf for regimes that the stage does not pull."""
-        costs = self.problem.cost_array.copy()
+        costs = self.problem.compiled.cost_array.copy()
         costs[0] = costs[0] if stage.outcome else np.inf
         costs[1:] = costs[1:] if stage.gap else np.inf
         return costs
@@ -214,7 +216,7 @@ class SuccessiveRejection(BaseProcedure):
 
     def _estimated(self, state: State[Rejections], stage: Stage, evidence: Evidence) -> Rejections:
         """Ŷ and both ζ̂ of the arms still in R of running replicates; others keep their last estimate."""
-        tables, pulls, base = self.problem.tables, evidence.pulls(), self.readings.clip_base
+        tables, pulls, base = self.problem.compiled.tables, evidence.pulls(), self.readings.clip_base
         memory = state.memory
         outcomes, gaps = memory.outcomes.copy(), memory.gaps.copy()
         fresh = memory.alive & state.running[:, None]
@@ -232,7 +234,7 @@ class SuccessiveRejection(BaseProcedure):
 
     def _rejected(self, state: State[Rejections], stage: Stage) -> tuple[State[Rejections], BoolArray]:
         """F and R after this phase, and which replicates end early because one arm is left (not if K is 1)."""
-        E, phase, memory = self.problem.scaled_tolerance, state.phase, state.memory
+        E, phase, memory = self.problem.compiled.scaled_tolerance, state.phase, state.memory
         alive, running = memory.alive, state.running
         single = len(self.problem.arms) == 1 and stage.gap
         alone = running & (alive.sum(axis=1) == 1) & (not single)

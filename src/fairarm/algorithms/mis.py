@@ -44,7 +44,7 @@ def _sampled(problem: Problem) -> IntArray:
     if not isinstance(sample, ContextSample):
         return np.zeros(len(problem.groups), dtype=np.int64)
     codes = np.asarray(sample.columns[problem.sensitive])
-    return np.array([np.sum(codes == code) for code in problem.group_codes])
+    return np.array([np.sum(codes == code) for code in problem.compiled.group_codes])
 
 
 def balanced_means(evidence: Evidence) -> FloatArray:
@@ -91,7 +91,7 @@ class BalanceHeuristic(SuccessiveRejection):
 
     def _rejected(self, state: State[Rejections], stage: Stage) -> tuple[State[Rejections], BoolArray]:
         """No arm leaves R and no replicate ends early; F holds the arms whose estimated gap is below the tolerance."""
-        fair = np.all(is_fair(state.memory.gaps, self.problem.scaled_tolerance), axis=1)
+        fair = np.all(is_fair(state.memory.gaps, self.problem.compiled.scaled_tolerance), axis=1)
         return state.but(memory=replace(state.memory, fair=fair)), np.zeros_like(state.running)
 
     def _answer(self, state: State[Rejections], stage: Stage, i: int, seed: int) -> int:

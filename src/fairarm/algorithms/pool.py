@@ -76,7 +76,7 @@ class Pool(BaseProcedure):
     growth: float = GROWTH
 
     def __post_init__(self) -> None:
-        require_affordable(self.problem.cost_array, self._budget)
+        require_affordable(self.problem.compiled.cost_array, self._budget)
         if self.guarantee == Guarantee.CERTIFIED:
             _ = self._certified  # an error where it is not available comes before the first pull
 
@@ -110,7 +110,7 @@ class Pool(BaseProcedure):
         state = self.fresh(n, self._certified.start(n) if certified else Bets.none(n))
         half = (self.pulls - math.isqrt(self.pulls)) // 2
         first = half if self.confidence is None else min(self.pulls, FIRST_LOOK)
-        costs = self.problem.cost_array
+        costs = self.problem.compiled.cost_array
         cheapest = costs[0] == costs[0].min()
         target = np.zeros_like(costs)
         target[0] = first * cheapest / cheapest.sum()
@@ -137,7 +137,7 @@ class Pool(BaseProcedure):
         ahead = self.pulls - made
         if self.confidence is not None:
             ahead = np.minimum(ahead, np.maximum(made, FIRST_LOOK))
-        costs, budget = self.problem.cost_array, self._budget
+        costs, budget = self.problem.compiled.cost_array, self._budget
         spent = (state.given[running] * costs).sum(axis=(1, 2))
         average = np.full(len(running), np.inf)
         if budget is not None:
@@ -176,7 +176,7 @@ class Pool(BaseProcedure):
         over = self._over(state)
         rng = np.random.default_rng([seed, state.phase])
         outcomes, gaps = beliefs.draw(rng, self._draws(bool(over.all())))
-        standing = standing_of(beliefs, outcomes, gaps, self.problem.scaled_tolerance)
+        standing = standing_of(beliefs, outcomes, gaps, self.problem.compiled.scaled_tolerance)
         answer = self.answers(standing, over)
         if self.guarantee == Guarantee.CERTIFIED:
             state, proved, proof = self._settled(state, batches)

@@ -222,7 +222,7 @@ class Algorithm:
             raise OptionError(f"fair_probability is {fair_probability}. It is a number from 0.5 to below 1.")
         rng = np.random.default_rng([self.seed, MIXTURE_DRAWS])
         outcomes, gaps = (draws[0] for draws in self.beliefs().draw(rng, MIXTURE_DRAWS))
-        found = best_mixture(outcomes, gaps, self.problem.scaled_tolerance, 1.0 - fair_probability)
+        found = best_mixture(outcomes, gaps, self.problem.compiled.scaled_tolerance, 1.0 - fair_probability)
         return described(self.problem, found, fair_probability)
 
     def pulls_made(self) -> IntArray:

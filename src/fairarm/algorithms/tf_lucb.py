@@ -108,11 +108,11 @@ class TopFeasible(BaseProcedure):
 
     def __post_init__(self) -> None:
         require_few_pulls("tf-lucb", self.pulls)
-        require_affordable(self.problem.cost_array, self._purse.budget)
+        require_affordable(self.problem.compiled.cost_array, self._purse.budget)
 
     @cached_property
     def _purse(self) -> Purse:
-        return Purse(self.problem.cost_array, self.problem.average_cost_budget(self.pulls))
+        return Purse(self.problem.compiled.cost_array, self.problem.average_cost_budget(self.pulls))
 
     def _wanted(self, leader: IntArray, challenger: IntArray, rows: IntArray, given: IntArray, batch: int) -> Wanted:
         """Leader and challenger in turn, each where it has the fewest rows by group, or pulls by regime."""
@@ -129,7 +129,7 @@ class TopFeasible(BaseProcedure):
     def start(self, n: int) -> State[NoMemory]:
         """The cheapest arm, in turn in the regimes it is pulled in."""
         state = self.fresh(n, NoMemory())
-        cheapest = np.full(n, self.problem.cost_array.min(axis=0).argmin())
+        cheapest = np.full(n, self.problem.compiled.cost_array.min(axis=0).argmin())
         rows = np.zeros((n, len(self.problem.arms), len(self.problem.groups)), dtype=np.int64)
         wanted = self._wanted(cheapest, cheapest, rows, state.given, min(self.pulls, FIRST))
         given = self._purse.buy(state.given, wanted.regimes, wanted.arms)
@@ -139,7 +139,7 @@ class TopFeasible(BaseProcedure):
         self, state: State[NoMemory], in_phase: Evidence, in_stage: Evidence, seed: int
     ) -> tuple[State[NoMemory], Info]:
         """Judge every arm by its own rows; then name the leader and the challenger of the next batch, or answer."""
-        E = self.problem.scaled_tolerance
+        E = self.problem.compiled.scaled_tolerance
         rows, sums = in_stage.group_sums(in_stage.every_regime)
         bounds = own_bounds(rows, sums, group_shares(in_stage))
         fair = bounds.looks_fair(E)

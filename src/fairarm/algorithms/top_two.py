@@ -92,7 +92,7 @@ class TopTwo(BaseProcedure):
 
     @cached_property
     def _purse(self) -> Purse:
-        return Purse(self.problem.cost_array, self.problem.average_cost_budget(self.pulls))
+        return Purse(self.problem.compiled.cost_array, self.problem.average_cost_budget(self.pulls))
 
     @property
     def guarantee(self) -> Guarantee:
@@ -112,7 +112,7 @@ class TopTwo(BaseProcedure):
         self, state: State[NoMemory], in_phase: Evidence, in_stage: Evidence, seed: int
     ) -> tuple[State[NoMemory], Info]:
         """All replicates have made the same number of pulls and end together."""
-        E, batch = self.problem.scaled_tolerance, next_batch(int(state.given[0].sum()), self.pulls)
+        E, batch = self.problem.compiled.scaled_tolerance, next_batch(int(state.given[0].sum()), self.pulls)
         beliefs, rng = believe(in_stage, seed=seed), np.random.default_rng([seed, state.phase])
         outcomes, gaps = beliefs.draw(rng, batch + TRIES if batch else ANSWER_DRAWS)
         standing = standing_of(beliefs, outcomes, gaps, E)

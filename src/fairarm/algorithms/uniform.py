@@ -26,17 +26,17 @@ class Uniform(BaseProcedure):
     """
 
     def __post_init__(self) -> None:
-        require_affordable(self.problem.cost_array[0], self.problem.average_cost_budget(self.pulls))
+        require_affordable(self.problem.compiled.cost_array[0], self.problem.average_cost_budget(self.pulls))
 
     def shares(self) -> FloatArray:
         """x for every arm with K x ≤ 1 and x Σ c_k + (1 − K x) c_min ≤ B, the rest to the cheapest; (R, K), natural only."""
-        costs = self.problem.cost_array[0]
+        costs = self.problem.compiled.cost_array[0]
         K, cheapest, budget = len(costs), float(costs.min()), self.problem.average_cost_budget(self.pulls)
         extra = float(costs.sum()) - K * cheapest
         x = 1.0 / K
         if budget is not None and extra > 0:
             x = min(x, (budget - cheapest) / extra)
-        shares = np.zeros_like(self.problem.cost_array)
+        shares = np.zeros_like(self.problem.compiled.cost_array)
         shares[0] = x
         shares[0, int(np.argmin(costs))] += 1.0 - K * x
         return shares
@@ -44,7 +44,7 @@ class Uniform(BaseProcedure):
     def start(self, n: int) -> State[NoMemory]:
         """All pulls in one phase."""
         state = self.fresh(n, NoMemory())
-        costs = self.problem.cost_array.copy()
+        costs = self.problem.compiled.cost_array.copy()
         costs[1:] = np.inf
         budget = self.problem.average_cost_budget(self.pulls)
         plan = round_pulls(self.shares() * self.pulls, state.given[0], costs, budget, float(self.pulls))
@@ -60,7 +60,7 @@ class Uniform(BaseProcedure):
             means = sums / rows
             outcomes = sums.sum(axis=2) / rows.sum(axis=2)
         gap = gap_of(means)
-        fair = is_fair(gap, self.problem.scaled_tolerance)
+        fair = is_fair(gap, self.problem.compiled.scaled_tolerance)
         answer = best_fair(outcomes, fair)
         state = state.but(
             closed=state.closed + 1,

@@ -39,7 +39,7 @@ class CellBeliefs:
     @classmethod
     def of(cls, evidence: Evidence, estimated: bool = False) -> CellBeliefs:
         """From all rows so far; ``estimated``: P(S) and the law of contexts from the rows, even where declared."""
-        cells = evidence.problem.shared_cells
+        cells = evidence.problem.compiled.shared_cells
         return cls(evidence.problem, cells, evidence.summary(cells), estimated)
 
     @cached_property

@@ -54,7 +54,7 @@ class Certificate:
         if self.intervals is None:
             return np.zeros(len(problem.arms), dtype=bool), np.zeros(len(problem.arms), dtype=bool)
         low, high = self.intervals.gaps[0].T
-        fair, above, below = interval_fairness(low, high, problem.scaled_tolerance)
+        fair, above, below = interval_fairness(low, high, problem.compiled.scaled_tolerance)
         unfair = above | below
         fair[list(self.uncertified_arms)] = unfair[list(self.uncertified_arms)] = False
         return fair, unfair
@@ -95,7 +95,7 @@ def certify_counts(evidence: CountedEvidence, delta: float, estimated: bool) -> 
     # two ways hold at once where each has half of δ; what lies in both intervals is then the interval
     found, part = [], delta / len(by)
     if law is not None:
-        cells = evidence.summary(problem.shared_cells.apart())
+        cells = evidence.summary(problem.compiled.shared_cells.apart())
         n, natural = cells.rows.astype(np.float64), cells.natural.astype(np.float64)
         found.append(intervals(n, cells.sums, law, part, shares, natural))
     if logging is None:
@@ -121,7 +121,7 @@ def _fitted_logging_arm(problem: Problem, made: IntArray) -> str | None:
 
 def _declared_law(problem: Problem, estimated: bool) -> FloatArray | None:
     """p_{k,t}(c), (K, G, C), where all that it is made of is declared."""
-    shared = problem.shared_cells.apart()
+    shared = problem.compiled.shared_cells.apart()
     declared = not missing_children(problem) and not {*problem.mechanisms} & {*problem.fitted}
     if shared.law is None or not declared or (estimated and shared.contexts > 1):
         return None

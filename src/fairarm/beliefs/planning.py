@@ -16,5 +16,5 @@ def planned_pulls(
 ) -> FloatArray:
     """The next ``ahead`` (N,) pulls, (N, R, K), within the ``average`` cost: those that soonest tell apart what would
     overturn the answer in the first few of the drawn truths (N, D, K)."""
-    events = alternatives(outcomes[:, :DESIGN_DRAWS], gaps[:, :DESIGN_DRAWS], problem.scaled_tolerance)
-    return plan_pulls(basis.counts, basis.noise, basis.laws, events, ahead, problem.cost_array, average)
+    events = alternatives(outcomes[:, :DESIGN_DRAWS], gaps[:, :DESIGN_DRAWS], problem.compiled.scaled_tolerance)
+    return plan_pulls(basis.counts, basis.noise, basis.laws, events, ahead, problem.compiled.cost_array, average)

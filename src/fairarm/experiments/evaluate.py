@@ -271,7 +271,7 @@ def evaluate(
     usual = _Usual.of(outcomes[0], gaps[0], confidence)
     found = found.with_findings(check_agreement(problem, found.certificate, usual.outcomes, usual.gaps))
     certificate = NOTHING_CERTIFIED if found.voided_by else found.certificate
-    standing = standing_of(found.beliefs, outcomes, gaps, problem.scaled_tolerance)
+    standing = standing_of(found.beliefs, outcomes, gaps, problem.compiled.scaled_tolerance)
     return Evaluation(
         evidence=found,
         confidence=confidence,
@@ -412,7 +412,7 @@ def _planned(problem: Problem, basis: DesignBasis, outcomes: FloatArray, gaps: F
 def _doubt(problem: Problem, outcomes: FloatArray, gaps: FloatArray) -> FloatArray:
     """Natural pulls of the arms that are, or might be, the answer: how often each is the answer of a draw, with the
     likeliest answer's share cut to one half."""
-    best = best_fair_arm(outcomes[0], gaps[0], problem.scaled_tolerance)
+    best = best_fair_arm(outcomes[0], gaps[0], problem.compiled.scaled_tolerance)
     share = (best[:, None] == np.arange(len(problem.arms))).mean(axis=0)
     top = int(np.argmax(share))
     rest = share.sum() - share[top]

@@ -105,11 +105,11 @@ def identify(
         phase, before, plan = run.phase, run.verdict(), run.ask()
         run.tell(world.pull(plan, rng), id=f"part-{parts}")
         parts += 1
-        cost = float((plan.counts * problem.cost_array).sum())
+        cost = float((plan.counts * problem.compiled.cost_array).sum())
         story.append(_story(phase, before, run.verdict(), tuple(plan), cost))
         if on_phase is not None:
             on_phase(story[-1])
-    cost = float((run.pulls_made() * problem.cost_array).sum())
+    cost = float((run.pulls_made() * problem.compiled.cost_array).sum())
     verdict = run.verdict()
     mixture = run.best_mixture() if verdict.probability is not None else None
     made = int(run.pulls_made().sum())

@@ -96,8 +96,8 @@ def inspect(
     pair_of(problem)
     truth = world.truth() if world is not None else None
     notes = [arm.mechanism.message for arm in problem.arms if isinstance(arm.mechanism, Unknown)]
-    M = _attempt(lambda: problem.tables.M, notes)
-    D = _attempt(lambda: problem.tables.D, notes)
+    M = _attempt(lambda: problem.compiled.tables.M, notes)
+    D = _attempt(lambda: problem.compiled.tables.D, notes)
     procedure = (
         _attempt(lambda: make_procedure("csr-v2", problem, pulls), notes) if M is not None and D is not None else None
     )
@@ -113,7 +113,7 @@ def inspect(
         v_star=csr.value(everyone) if csr else None,
         first_plan=tuple(Request(problem.arm_names, problem.regimes, csr.start(1).plan[0])) if csr else (),
         phases=csr.phases(0) if csr else None,
-        fair_from_phase=first_phase_below(problem.scaled_tolerance),
+        fair_from_phase=first_phase_below(problem.compiled.scaled_tolerance),
         error_bound=error,
         none_bound=none,
         limit=_attempt(lambda: find_limit(problem, world), notes) if limit else None,
@@ -137,7 +137,7 @@ def _bounds(
     if truth is None or csr is None:
         return None, None
     outcomes = problem.outcome.scale(truth.outcomes)
-    gaps, tolerance = truth.gaps / problem.outcome.width, problem.scaled_tolerance
+    gaps, tolerance = truth.gaps / problem.outcome.width, problem.compiled.scaled_tolerance
     if truth.best_fair_arm is None:
         everyone = np.ones(len(problem.arms), dtype=np.bool_)
         return None, no_fair_arm_bound(gaps, tolerance, pulls, csr.value(everyone))

@@ -34,7 +34,7 @@ def known_cells(problem: Problem, world: World | None) -> KnownCells:
             f"The limit needs the law of the cells and of the outcome in each: a Bayesian network as the world of "
             f"'{problem.name}', with finite columns."
         )
-    cells, values = problem.shared_cells, problem.outcome.scaled_values
+    cells, values = problem.compiled.shared_cells, problem.outcome.scaled_values
     rows = network.law.reshape(*network.law.shape[:2], -1, len(values))
     moments = []
     for power in range(3):
@@ -57,8 +57,8 @@ def find_limit(problem: Problem, world: World | None, *, pulls: int | None = Non
     """
     cells = known_cells(problem, world)
     budget = None if pulls is None else problem.average_cost_budget(pulls)
-    costs = None if budget is None else problem.cost_array
-    E, values = problem.scaled_tolerance, np.unique(problem.outcome.scaled_values)
+    costs = None if budget is None else problem.compiled.cost_array
+    E, values = problem.compiled.scaled_tolerance, np.unique(problem.outcome.scaled_values)
     if len(values) != 2:
         return limit(cells.law, cells.shares, cells.theta, cells.variance, E, costs, budget)
     low, width = values[0], values[1] - values[0]

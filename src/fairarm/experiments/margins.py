@@ -58,7 +58,7 @@ class DrawnArms:
     def of(cls, worlds: Iterable[CellWorlds], problem: Problem) -> DrawnArms:
         """Of all worlds together, as they were drawn."""
         outcomes, gaps = zip(*(drawn.outcomes() for drawn in worlds), strict=True)
-        return cls(np.concatenate(outcomes), np.concatenate(gaps), problem.scaled_tolerance)
+        return cls(np.concatenate(outcomes), np.concatenate(gaps), problem.compiled.scaled_tolerance)
 
     @property
     def gain(self) -> float:

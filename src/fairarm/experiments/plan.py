@@ -179,7 +179,7 @@ class _PriorTruths:
 
     def draw(self, count: int, rng: np.random.Generator) -> CellWorlds:
         """Worlds with each cell's outcome drawn from the prior: a Dirichlet law whose mean, on the scale, is the prior's."""
-        cells, values = self.problem.shared_cells, self.problem.outcome.scaled_values
+        cells, values = self.problem.compiled.shared_cells, self.problem.outcome.scaled_values
         low, high = int(np.argmin(values)), int(np.argmax(values))
         base = np.full(len(values), 1.0 / len(values))
         even = float(base @ values)
@@ -360,7 +360,7 @@ def _known_law(problem: Problem) -> tuple[FloatArray, FloatArray]:
 
 def _budgets(problem: Problem) -> list[float | None]:
     """Average costs to try: the declared limit, and steps from the cheapest unit to the mean of all, below it."""
-    costs = problem.cost_array
+    costs = problem.compiled.cost_array
     low, mean = float(costs.min()), float(costs.mean())
     if math.isclose(low, float(costs.max())):
         return [None]
@@ -443,7 +443,7 @@ def _chunks(problem: Problem, source: _Truths, truths: int, seed: int) -> Iterat
 def _point(problem: Problem, source: _Truths, asked: _Curves, pulls: int) -> tuple[PlanPoint, FloatArray]:
     """The error at one number of pulls, and the mean pulls of every unit, (R, K). The same truths at every point."""
     procedure = make_procedure(DEFAULT, problem, pulls) if pulls else Pool(problem, 0)
-    wrong, costs, made = 0, 0.0, np.zeros(problem.cost_array.shape)
+    wrong, costs, made = 0, 0.0, np.zeros(problem.compiled.cost_array.shape)
     for chunk, worlds in _chunks(problem, source, asked.truths, asked.seed):
         rng = np.random.default_rng([asked.seed, chunk, pulls])
         count = len(worlds.outcome_law)

@@ -263,7 +263,7 @@ def replicate(
     in_stage = before
     while not state.finished:
         fresh = CellEvidence(problem, world.draw(state.plan, rng))
-        costs += (state.plan * problem.cost_array).sum(axis=(1, 2))
+        costs += (state.plan * problem.compiled.cost_array).sum(axis=(1, 2))
         pulls += state.plan.sum(axis=(1, 2))
         in_stage = in_stage.plus(fresh)
         stage, running = state.stage, state.running
@@ -292,7 +292,7 @@ def _one_by_one(
             run.tell(world.pull(run.ask(), rng), id=f"part-{parts}")
             parts += 1
         answers[i] = run.state.answer[0]
-        costs[i] = (run.pulls_made() * procedure.problem.cost_array).sum()
+        costs[i] = (run.pulls_made() * procedure.problem.compiled.cost_array).sum()
         made[i] = run.pulls_made().sum()
     return answers, costs, made
 

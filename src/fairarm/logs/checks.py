@@ -144,7 +144,7 @@ def check_served(problem: Problem, batch: Batch) -> list[Finding]:
 
 def check_contexts(problem: Problem, batch: Batch) -> list[Finding]:
     """The contexts of the rows against their declared law, by group; cells only."""
-    cells = problem.shared_cells
+    cells = problem.compiled.shared_cells
     if cells.law is None or cells.contexts == 1:
         return []
     group = groups_of(problem, batch)

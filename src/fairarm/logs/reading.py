@@ -245,7 +245,7 @@ class LogReader:
             columns[node] = self._column(node, raw[self.map.column(node)], usable, count)
         arm = self._named("arm", self.map.arm, self._made_by, raw, usable, count)
         regime = self._named("regime", self.map.regime, 0, raw, usable, count)
-        forced = np.array((-1, *self.problem.group_codes))[np.maximum(regime, 0)]
+        forced = np.array((-1, *self.problem.compiled.group_codes))[np.maximum(regime, 0)]
         other = (regime > 0) & (columns[self.problem.sensitive] != forced)
         self._leave(
             "forced-rows-of-another-group",

@@ -78,7 +78,7 @@ def likelihood(problem: Problem, columns: Columns, length: int, without_outcome:
     left_out = problem.outcome.node if without_outcome else None
     known = [problem.mechanisms[x] for x in problem.relevant_children if x in problem.mechanisms and x != left_out]
     missing = [x for x in problem.missing_mechanisms if x != left_out]
-    for t, code in enumerate(problem.group_codes):
+    for t, code in enumerate(problem.compiled.group_codes):
         given = {**columns, problem.sensitive: np.full(length, code, dtype=np.int64)}
         for k, arm in enumerate(problem.arms):
             arms[k, t] = arm.mechanism.log_prob(given)

@@ -11,7 +11,6 @@ from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from fairarm.core.types import FloatArray
 from fairarm.errors import ProblemError
 from fairarm.problem import checks
 from fairarm.problem.changes import with_arms
@@ -31,8 +30,6 @@ from fairarm.problem.parts import (
     named_variables,
     ordered_groups,
 )
-from fairarm.problem.shared_cells import SharedCells
-from fairarm.problem.tables import Tables
 from fairarm.problem.variables import Variable
 from fairarm.shown import Fact, Shown
 
@@ -211,31 +208,6 @@ class Problem(Shown):
     def compiled(self) -> Compiled:
         """The problem as arrays, for algorithms."""
         return Compiled(self)
-
-    @property
-    def tables(self) -> Tables:
-        """Likelihoods over cells and divergences, as arrays."""
-        return self.compiled.tables
-
-    @property
-    def shared_cells(self) -> SharedCells:
-        """The cells in which every arm and group informs the same mean outcome; columns other than Y must be finite."""
-        return self.compiled.shared_cells
-
-    @property
-    def cost_array(self) -> FloatArray:
-        """Costs as (R, K)."""
-        return self.compiled.cost_array
-
-    @property
-    def group_codes(self) -> tuple[int, ...]:
-        """The code of each group among the states of S."""
-        return self.compiled.group_codes
-
-    @property
-    def scaled_tolerance(self) -> float:
-        """E' = E / (hi − lo)."""
-        return self.compiled.scaled_tolerance
 
     def _facts(self) -> list[Fact]:
         return [

@@ -124,7 +124,7 @@ class Batch(Shown):
 
 def groups_of(problem: Problem, batch: Batch) -> IntArray:
     """The position among the groups of each line's S."""
-    return np.asarray(np.argsort(np.array(problem.group_codes))[batch.columns[problem.sensitive]])
+    return np.asarray(np.argsort(np.array(problem.compiled.group_codes))[batch.columns[problem.sensitive]])
 
 
 def scaled_outcomes(problem: Problem, batch: Batch) -> FloatArray:
@@ -192,7 +192,7 @@ def check_batch(problem: Problem, made: Batch) -> None:
         raise DataError(f"The batch stands for {made.total} rows; at most {MOST_ROWS} are taken. Check the counts.")
     for name in problem.observed:
         _check_column(problem, name, made.columns[name], made.size)
-    expected = np.array((-1, *problem.group_codes))[made.regime]
+    expected = np.array((-1, *problem.compiled.group_codes))[made.regime]
     wrong = (made.regime > 0) & (made.columns[problem.sensitive] != expected)
     if wrong.any():
         regime = problem.regimes[int(made.regime[np.argmax(wrong)])]

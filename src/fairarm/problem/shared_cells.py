@@ -176,7 +176,7 @@ def _fitted(problem: Problem, codes: Mapping[str, IntArray], arms_only: bool) ->
             length = len(codes[problem.decision])
             at = [
                 space.number({**codes, problem.sensitive: np.full(length, code, dtype=np.int64)})
-                for code in problem.group_codes
+                for code in problem.compiled.group_codes
             ]
             yield FittedFactor(arm, table.concentration.reshape(-1, space.sizes[-1]), np.stack(at))
 
@@ -186,7 +186,7 @@ def _sampled(problem: Problem, space: CellSpace, context_of: IntArray, contexts:
     by_context = np.zeros(contexts, dtype=np.int64)
     sample = problem.context
     if isinstance(sample, ContextSample):
-        group = np.argsort(np.array(problem.group_codes))[np.asarray(sample.columns[problem.sensitive])]
+        group = np.argsort(np.array(problem.compiled.group_codes))[np.asarray(sample.columns[problem.sensitive])]
         np.add.at(by_arm[problem.arm_index(sample.arm)], group, 1)
         np.add.at(by_context, context_of[group, space.number(sample.columns)], 1)
     return SampledContexts(by_arm, by_context)

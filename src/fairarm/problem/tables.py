@@ -234,7 +234,7 @@ def _must_reweight(problem: Problem) -> bool:
 def _sample_law(problem: Problem, sample: ContextSample, reweighted: bool) -> Law:
     """Empirical laws from natural rows: V summed out given each row, or rows reweighted by L[k, t]/L[j, t]."""
     group = np.full(sample.size, -1, dtype=np.int64)
-    for t, code in enumerate(problem.group_codes):
+    for t, code in enumerate(problem.compiled.group_codes):
         group[sample.columns[problem.sensitive] == code] = t
     counts = np.bincount(group, minlength=len(problem.groups))
     if np.any(counts == 0):

@@ -36,7 +36,7 @@ class NetworkWorld:
     @cached_property
     def shares(self) -> FloatArray:
         """P(S) in the order of the groups."""
-        return self.network.tables[self.problem.sensitive].probabilities[list(self.problem.group_codes)]
+        return self.network.tables[self.problem.sensitive].probabilities[list(self.problem.compiled.group_codes)]
 
     @cached_property
     def law(self) -> FloatArray:
@@ -49,7 +49,7 @@ class NetworkWorld:
             p.sensitive: np.zeros(space.count, dtype=np.int64),
         }
         law = np.empty((len(p.arms), len(p.groups), space.count))
-        for t, code in enumerate(p.group_codes):
+        for t, code in enumerate(p.compiled.group_codes):
             columns[p.sensitive] = np.full(space.count, code % values)
             log_children = sum(
                 (self.network.tables[child].log_prob(columns) for child in p.relevant_children),
@@ -70,7 +70,7 @@ class NetworkWorld:
                 if p.outcome.node in p.relevant_children
                 else law.reshape(*law.shape[:2], -1, len(p.outcome.values or ())).sum(axis=3)
             )
-            if not np.allclose(cells, p.tables.law.probability, rtol=0, atol=1e-6):
+            if not np.allclose(cells, p.compiled.tables.law.probability, rtol=0, atol=1e-6):
                 raise ProblemError("The context law declared in the problem is not the one of the world.")
 
     @cached_property
@@ -106,7 +106,7 @@ class NetworkWorld:
         regime, arm, group, drawn = self._draw_units(plan.counts, rng)
         unit, cell = np.nonzero(drawn)
         columns: dict[str, Any] = dict(self.problem.compiled.row_space.codes(cell))
-        columns[self.problem.sensitive] = np.array(self.problem.group_codes)[group[unit]]
+        columns[self.problem.sensitive] = np.array(self.problem.compiled.group_codes)[group[unit]]
         return Batch(arm[unit], regime[unit], columns, drawn[unit, cell])
 
 
@@ -142,7 +142,7 @@ def check_agreement(problem: Problem, network: Network) -> None:
             f"The sensitive attribute '{problem.sensitive}' has parents in the world. It must be a root."
         )
     if problem.shares and not np.allclose(
-        sensitive.probabilities[list(problem.group_codes)], problem.shares, rtol=0, atol=1e-6
+        sensitive.probabilities[list(problem.compiled.group_codes)], problem.shares, rtol=0, atol=1e-6
     ):
         raise ProblemError(
             f"The shares of the groups of '{problem.sensitive}' in the problem are not those of the world."

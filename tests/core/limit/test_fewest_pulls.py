@@ -956,8 +956,8 @@ def test_which_form_a_problem_gets() -> None:
     found = find_limit(scenario.problem, scenario.world)
     assert found.form == "exact for two states"
     cells = known_cells(scenario.problem, scenario.world)
-    same = limit(cells.law, cells.shares, cells.theta, None, scenario.problem.scaled_tolerance)
+    same = limit(cells.law, cells.shares, cells.theta, None, scenario.problem.compiled.scaled_tolerance)
     assert found.pulls == same.pulls
-    normal = limit(cells.law, cells.shares, cells.theta, cells.variance, scenario.problem.scaled_tolerance)
+    normal = limit(cells.law, cells.shares, cells.theta, cells.variance, scenario.problem.compiled.scaled_tolerance)
     assert normal.form == "normal approximation"
     assert normal.pulls == pytest.approx(150, rel=1e-3)

@@ -55,9 +55,9 @@ def test_two_arms_one_coin() -> None:
         [1.0, math.log(0.5 * math.exp(2) + 0.5 * math.exp(2 / 3))],
         [math.log(0.25 * math.exp(1 / 2) + 0.75 * math.exp(3 / 2)), 1.0],
     ]
-    np.testing.assert_allclose(problem.tables.M, np.array(expected), rtol=1e-14)
+    np.testing.assert_allclose(problem.compiled.tables.M, np.array(expected), rtol=1e-14)
     # S changes nothing: every g is 0, and two laws sum to 2
-    np.testing.assert_allclose(problem.tables.D, np.full((2, 2, 2), math.log(2)), rtol=1e-14)
+    np.testing.assert_allclose(problem.compiled.tables.D, np.full((2, 2, 2), math.log(2)), rtol=1e-14)
 
 
 def _with_outcome_mechanism(problem: Problem, rows: list[list[list[float]]]) -> Problem:
@@ -79,25 +79,25 @@ def test_a_coin_that_sees_the_group() -> None:
     """Arm 0: heads with 0.6 in group a, 0.4 in b. Arm 1: 0.5 and 0.8. Shares 1/4 and 3/4."""
     problem = coin(table("V", ["S"], [[0.6, 0.4], [0.4, 0.6]]), table("V", ["S"], [[0.5, 0.5], [0.8, 0.2]]))
     m_01 = 0.25 * (0.6 * math.exp(1.2) + 0.4 * math.exp(0.8)) + 0.75 * (0.4 * math.exp(0.5) + 0.6 * math.exp(3.0))
-    assert problem.tables.M[0] == pytest.approx([1.0, math.log(m_01)], rel=1e-14)
+    assert problem.compiled.tables.M[0] == pytest.approx([1.0, math.log(m_01)], rel=1e-14)
     # direction 0: denominators are those of group b; p_a + p_b is (1, 1) for arm 0 and (1.3, 0.7) for arm 1
     d_00 = math.log(math.exp(0.2 / 0.4) + math.exp(0.2 / 0.6))
     d_01 = math.log(math.exp(0.2 / 0.8) + math.exp(0.2 / 0.2))
     d_10 = math.log(1.3 * math.exp(0.3 / 0.4) + 0.7 * math.exp(0.3 / 0.6))
     d_11 = math.log(1.3 * math.exp(0.3 / 0.8) + 0.7 * math.exp(0.3 / 0.2))
-    assert problem.tables.D[0] == pytest.approx(np.array([[d_00, d_01], [d_10, d_11]]), rel=1e-14)
+    assert problem.compiled.tables.D[0] == pytest.approx(np.array([[d_00, d_01], [d_10, d_11]]), rel=1e-14)
     # direction 1: the same differences over group a's probabilities
     e_00 = math.log(math.exp(0.2 / 0.6) + math.exp(0.2 / 0.4))
     e_01 = math.log(math.exp(0.2 / 0.5) + math.exp(0.2 / 0.5))
-    assert problem.tables.D[1, 0] == pytest.approx([e_00, e_01], rel=1e-14)
+    assert problem.compiled.tables.D[1, 0] == pytest.approx([e_00, e_01], rel=1e-14)
 
 
 def test_a_child_of_the_sensitive_node_counts_in_gaps_and_cancels_in_outcomes() -> None:
     problem = _child_problem(ContextLaw((), np.array(1.0)), _child_table())
-    np.testing.assert_allclose(problem.tables.M, np.array([[1.0]]), rtol=1e-14)
+    np.testing.assert_allclose(problem.compiled.tables.M, np.array([[1.0]]), rtol=1e-14)
     # L differs only in x: 0.2 vs 0.6 and 0.8 vs 0.4, whatever v
     expected = math.log(0.8 * math.exp(0.4 / 0.6) + 1.2 * math.exp(0.4 / 0.4))
-    assert problem.tables.D[0, 0, 0] == pytest.approx(expected, rel=1e-14)
+    assert problem.compiled.tables.D[0, 0, 0] == pytest.approx(expected, rel=1e-14)
 
 
 def _child_table() -> Table:
@@ -130,15 +130,15 @@ def test_invariants(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows = rng.dirichlet(np.ones(2), size=(4, 2))
     problem = coin(*(table("V", ["S"], row) for row in rows))
-    M, D = problem.tables.M, problem.tables.D
+    M, D = problem.compiled.tables.M, problem.compiled.tables.D
     assert np.diag(M) == pytest.approx(np.ones(4), rel=1e-13)
     assert np.all(M >= 1 - 1e-13)
     assert D.min() >= math.log(2) - 1e-13
     rows[2, 1] = [1.0, 0.0]
     lacking = coin(*(table("V", ["S"], row) for row in rows))
-    assert np.isinf(lacking.tables.M).tolist() == [[False, False, k != 2, False] for k in range(4)]
-    assert np.isinf(lacking.tables.D[0]).tolist() == [[False, False, True, False]] * 4
-    assert not np.isinf(lacking.tables.D[1]).any()
+    assert np.isinf(lacking.compiled.tables.M).tolist() == [[False, False, k != 2, False] for k in range(4)]
+    assert np.isinf(lacking.compiled.tables.D[0]).tolist() == [[False, False, True, False]] * 4
+    assert not np.isinf(lacking.compiled.tables.D[1]).any()
 
 
 def test_scaling_a_cell_changes_nothing() -> None:
@@ -177,7 +177,7 @@ def test_large_and_small_ratios_in_one_call() -> None:
 def test_a_probability_of_one_in_ten_thousand() -> None:
     """0.5 where the pulled arm has 1e-4: ratio 5000, M = 5000 + log(1/2) to the last digit."""
     problem = coin(table("V", ["S"], [[0.5, 0.5]] * 2), table("V", ["S"], [[1e-4, 1 - 1e-4]] * 2))
-    assert problem.tables.M[0, 1] == pytest.approx(5000 + math.log(0.5), rel=1e-13)
+    assert problem.compiled.tables.M[0, 1] == pytest.approx(5000 + math.log(0.5), rel=1e-13)
 
 
 # ---- zeros ----
@@ -225,8 +225,8 @@ def test_a_child_whose_density_is_tiny(shift: float) -> None:
     S, V, X = (axis.ravel() for axis in np.meshgrid([0, 1], [0, 1], [0, 0, 0, 1, 1], indexing="ij"))
     sample = ContextSample("fair", {"S": S, "V": V, "X": X})
     rows = [[0.2, 0.8], [0.6, 0.4]]
-    plain = _child_problem(sample, _child_table()).tables
-    tiny = _child_problem(sample, Code("X", ("S",), _shifted(rows, shift))).tables
+    plain = _child_problem(sample, _child_table()).compiled.tables
+    tiny = _child_problem(sample, Code("X", ("S",), _shifted(rows, shift))).compiled.tables
     assert tiny.likelihood.log_L.max() < -1000 + 0.1 or shift != -1000
     np.testing.assert_allclose(tiny.M, plain.M, rtol=1e-12)
     np.testing.assert_allclose(tiny.D, plain.D, rtol=1e-12)
@@ -246,14 +246,14 @@ def _tails(*log_heads: float) -> Problem:
 
 def test_arms_with_a_tiny_probability_in_common() -> None:
     """exp(−600) against exp(−603): the ratio e^3 is exact, its weight in the mean nothing."""
-    M = _tails(-600.0, -603.0).tables.M
+    M = _tails(-600.0, -603.0).compiled.tables.M
     np.testing.assert_allclose(M, np.ones((2, 2)), rtol=1e-14)
-    M = _tails(-600.0, -608.0).tables.M
+    M = _tails(-600.0, -608.0).compiled.tables.M
     assert M[0, 1] == pytest.approx(math.exp(8.0) - 600.0, rel=1e-12)
 
 
 def test_a_ratio_of_tiny_probabilities_beyond_doubles_does_not_overlap() -> None:
-    M = _tails(-20.0, -1000.0).tables.M
+    M = _tails(-20.0, -1000.0).compiled.tables.M
     assert np.isinf(M).tolist() == [[False, True], [False, False]]
 
 

@@ -153,7 +153,7 @@ def test_arms_that_differ_by_more_than_doubles_hold() -> None:
     counts = np.zeros((1, 3, 2, 2, 4), dtype=np.int64)
     counts[0, 0, :, 0] = [0, 0, 1, 3]  # tails: lost once, won three times, for each arm
     evidence = CellEvidence(problem, counts)
-    found = dropped_mean(evidence.outcome_terms((0,)), evidence.pulls()[:, 0], problem.tables.M, 1)
+    found = dropped_mean(evidence.outcome_terms((0,)), evidence.pulls()[:, 0], problem.compiled.tables.M, 1)
     assert found[0] == pytest.approx([0.75, 0.75], rel=1e-3)
 
 

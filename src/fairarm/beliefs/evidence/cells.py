@@ -88,7 +88,7 @@ class CellEvidence(RunEvidence, CountedEvidence):
     @property
     def likelihood(self) -> Likelihood:
         """Of the problem's cells, computed once for all runs."""
-        return self.problem.tables.likelihood
+        return self.problem.compiled.tables.likelihood
 
     def pulls(self) -> IntArray:
         """Rows of every unit, (n, R, K): each pull brought one."""
@@ -111,11 +111,11 @@ class CellEvidence(RunEvidence, CountedEvidence):
         return row // len(self.problem.outcome.values or ())
 
     def _outcome_weight(self, seen: Observations) -> FloatArray:
-        kept = self.problem.tables.outcome_weights
+        kept = self.problem.compiled.tables.outcome_weights
         return super()._outcome_weight(seen) if kept is None else kept[:, seen.arm, seen.group, seen.at]
 
     def _gap_weight(self, seen: Observations, direction: int) -> FloatArray:
-        kept = self.problem.tables.gap_weights
+        kept = self.problem.compiled.tables.gap_weights
         return super()._gap_weight(seen, direction) if kept is None else kept[direction][:, seen.arm, seen.at]
 
     def of_replicates(self, which: BoolArray) -> CellEvidence:
@@ -156,9 +156,9 @@ class CellEvidence(RunEvidence, CountedEvidence):
         """One line per state of S, cell and outcome that has a row."""
         problem, counts = self.problem, self.counts[replicate]
         by_code = np.zeros(counts.shape[2:], dtype=np.int64)  # (states of S, O): the order of the groups plays no part
-        by_code[list(problem.group_codes)] = counts.sum(axis=(0, 1))
+        by_code[list(problem.compiled.group_codes)] = counts.sum(axis=(0, 1))
         code, row = np.nonzero(by_code)
-        group = np.argsort(np.array(problem.group_codes))[code]
+        group = np.argsort(np.array(problem.compiled.group_codes))[code]
         codes, found = problem.compiled.row_space.codes(row), self.likelihood.of(self._at(row))
         columns: Columns = {problem.sensitive: code, **{name: codes[name] for name in problem.cell_columns}}
         made, natural = counts.sum(axis=(0, 3)), counts[0].sum(axis=(0, 2))

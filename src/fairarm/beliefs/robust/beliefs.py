@@ -174,7 +174,7 @@ def choose_method(problem: Problem, evidence: Evidence) -> Method:
     """
     if any(not problem.variables[name].finite for name in problem.cell_columns):
         return "doubly robust"
-    cells = problem.shared_cells
+    cells = problem.compiled.shared_cells
     if cells.cells <= SPARSE_CELLS:
         return "cell means"
     law = np.full(cells.contexts, 1.0 / cells.contexts) if cells.law is None else cells.law

@@ -320,7 +320,7 @@ class Work:
         if not self.layout.own_cells:
             return surface(rest).reshape(1, length, -1)
         problem, size = self.layout.problem, length * len(self.layout.grid_volume)
-        made = [surface({problem.sensitive: np.full(size, code), **rest}) for code in problem.group_codes]
+        made = [surface({problem.sensitive: np.full(size, code), **rest}) for code in problem.compiled.group_codes]
         return np.stack(made).reshape(len(made), length, -1)
 
     def _regions(self, columns: Columns, length: int) -> FloatArray:

@@ -180,7 +180,7 @@ class Layout:
         if not self.own_law and (left := [x for x in self.problem.relevant_children if x in self.free]):
             columns = {name: sample[name] for name in self.free}
             # such a child's own factor is part of L and no density over what is summed: it is divided out again
-            for t, code in enumerate(self.problem.group_codes):
+            for t, code in enumerate(self.problem.compiled.group_codes):
                 given = {**columns, self.problem.sensitive: np.full(length, code)}
                 chance = sum(self.problem.mechanisms[x].log_prob(given) for x in left)
                 mass[:, t] = np.where(np.isneginf(chance), 1.0, mass[:, t] * np.exp(-np.maximum(chance, -700.0)))

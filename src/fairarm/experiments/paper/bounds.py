@@ -92,7 +92,7 @@ def _instance(name: str, pulls: tuple[int, ...]) -> InstanceBound:
 def error_allowed(problem: Problem, truth: Truth, pulls: int) -> float:
     """Theorem 1's bound, or 1 minus theorem 2's where no arm is fair."""
     procedure = csr(problem, pulls, False, Readings())
-    gaps, tolerance = truth.gaps / problem.outcome.width, problem.scaled_tolerance
+    gaps, tolerance = truth.gaps / problem.outcome.width, problem.compiled.scaled_tolerance
     if truth.best_fair_arm is None:
         everyone = np.ones(len(problem.arms), dtype=np.bool_)
         return 1.0 - no_fair_arm_bound(gaps, tolerance, pulls, procedure.value(everyone))

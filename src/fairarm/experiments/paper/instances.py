@@ -79,7 +79,7 @@ def describe(name: str) -> Instance:
     problem, truth = world.problem, world.truth()
     deployed = problem.arm_index(problem.deployed) if problem.deployed else 0
     others = np.arange(len(problem.arms)) != deployed
-    M, D = problem.tables.M[others, deployed], problem.tables.D[:, others, deployed]
+    M, D = problem.compiled.tables.M[others, deployed], problem.compiled.tables.D[:, others, deployed]
     shares = make_procedure("csr-v1", problem, PROGRAMME_PULLS).start(1).memory.shares[0].sum(axis=1)
     best = truth.best_fair_arm
     better = truth.outcomes > truth.outcomes[best] if best is not None else np.zeros(len(problem.arms), dtype=np.bool_)
