@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         Registration,
         Status,
         Verdict,
-        algorithm,
         known_algorithms,
         register,
         resume,
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
     from fairarm.experiments import (
         Evaluation,
         ExperimentPlan,
+        LoggedPulls,
+        algorithm,
         evaluate,
         find_limit,
         identify,
@@ -69,7 +70,6 @@ _HOME = {
         "Registration",
         "Status",
         "Verdict",
-        "algorithm",
         "known_algorithms",
         "register",
         "resume",
@@ -79,6 +79,8 @@ _HOME = {
     "fairarm.experiments": (
         "Evaluation",
         "ExperimentPlan",
+        "LoggedPulls",
+        "algorithm",
         "evaluate",
         "find_limit",
         "identify",
@@ -110,7 +112,7 @@ _WHERE = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "Algorithm", "Arm", "Batch", "BestMixture", "Code", "Constraint", "ContextLaw", "ContextSample", "Evaluation", "ExperimentPlan",
-    "FairarmError", "FittedNote", "FunctionWorld", "Guarantee", "LogMap", "Mechanism", "Network", "NetworkWorld", "Outcome",
+    "FairarmError", "FittedNote", "FunctionWorld", "Guarantee", "LogMap", "LoggedPulls", "Mechanism", "Network", "NetworkWorld", "Outcome",
     "PoolOptions", "Problem", "Readings", "Registration", "Request", "Scenario", "Status", "Table", "Truth", "Unknown", "Variable", "Verdict", "algorithm",
     "batch", "bundled_problems", "context_law", "draft_problem", "evaluate", "find_limit", "fit_mechanisms", "from_pgmpy", "identify", "inspect",
     "known_algorithms", "load_problem", "open_log", "plan", "read_log", "read_network", "read_problem", "register", "report", "resume", "simulate", "table", "write_problem",

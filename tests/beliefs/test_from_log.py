@@ -14,13 +14,14 @@ from scipy import stats
 from test_contract import changed, make_world, paths, take, units
 from test_pool import ARMS, EASY, chain, truth, world
 
-from fairarm.algorithms import DESCRIPTIONS, Algorithm, Status, algorithm, make_procedure, resume
+from fairarm import algorithm
+from fairarm.algorithms import DESCRIPTIONS, Algorithm, Status, make_procedure, resume
 from fairarm.algorithms.certificates import Certified
 from fairarm.algorithms.pool import FIRST_LOOK, PHASES, Pool, PoolOptions
 from fairarm.algorithms.records import plain
 from fairarm.beliefs import planning
 from fairarm.beliefs.evidence import CellEvidence, RowEvidence
-from fairarm.beliefs.from_log import GROWTH, growing_parts, log_evidence
+from fairarm.beliefs.from_log import GROWTH, earlier_evidence, growing_parts
 from fairarm.core.answer import Code
 from fairarm.core.design.events import plan_pulls
 from fairarm.core.proof.bets import open_ledger, settle
@@ -172,7 +173,7 @@ def test_together_and_one_by_one_are_the_same(name: str, options: dict[str, Any]
     source: Any = make_world("chain")
     problem, log = source.problem, pulled(source, np.full((3, 3), 9))
     run = algorithm(name, problem, pulls=70, seed=6, log=log, **options)
-    evidence, recorded = log_evidence(problem, log), Recorded(source)
+    evidence, recorded = earlier_evidence(problem, log), Recorded(source)
     assert isinstance(evidence, CellEvidence)
     procedure = make_procedure(name, problem, 70, **options)
     state, info, costs, made = replicate(procedure, recorded, 1, np.random.default_rng(2), 6, evidence)
@@ -356,7 +357,7 @@ def test_parts_of_a_log_grow_and_are_drawn_without_looking() -> None:
     The chi-square test of outcome against part fails a correct program 1 time in 1 000 (the seed is fixed).
     """
     source = world(chain())
-    evidence = log_evidence(source.problem, natural(source, 4000))
+    evidence = earlier_evidence(source.problem, natural(source, 4000))
     assert isinstance(evidence, CellEvidence)
     parts = list(growing_parts(evidence))
     counts = np.array([part.counts for part, _ in parts])  # type: ignore[attr-defined]
@@ -375,7 +376,7 @@ def test_parts_of_a_log_grow_and_are_drawn_without_looking() -> None:
 @pytest.mark.parametrize("rows", [1, 31, 32, 33])
 def test_a_short_log_is_one_part_or_two(rows: int) -> None:
     source = world(chain())
-    evidence = log_evidence(source.problem, natural(source, rows))
+    evidence = earlier_evidence(source.problem, natural(source, rows))
     assert isinstance(evidence, CellEvidence)
     parts = list(growing_parts(evidence))
     assert len(parts) == (1 if rows <= 32 else 2)
@@ -390,7 +391,7 @@ def test_wealth_is_that_of_the_parts_and_then_of_the_phases(kind: str) -> None:
     run = algorithm("pool", problem, pulls=60, log=log, confidence=1 - 1e-15)
     certified = Certified.of(problem, 1.0 - (1 - 1e-15), estimated=False)
     ledger = open_ledger(certified.rule)
-    evidence = log_evidence(problem, log)
+    evidence = earlier_evidence(problem, log)
     assert evidence is not None
     for part, _ in growing_parts(evidence):
         ledger = settle(certified.rule, ledger, *_sums(problem, certified, lines(part)))
@@ -492,8 +493,8 @@ def test_an_empty_log_is_no_log(name: str) -> None:
 def test_logs_that_do_not_fit() -> None:
     source = make_world("chain")
     log = natural(source, 5, arm=2)  # "never-low"
-    with pytest.raises(DataError, match="batch"):
-        algorithm("pool", source.problem, pulls=10, log=[{"arm": "deployed"}])  # type: ignore[arg-type]
+    with pytest.raises(OptionError, match="is not a log"):
+        algorithm("pool", source.problem, pulls=10, log=5)
     low = replace(log, columns={**log.columns, "V": np.zeros(5, dtype=np.int64)})
     with pytest.raises(DataError, match="probability 0"):
         algorithm("pool", source.problem, pulls=10, log=low)

@@ -270,10 +270,23 @@ def test_identify_starts_from_a_log(log: Path, capsys: Any) -> None:
     cold, warm = (done(*arguments, *more, capsys=capsys) for more in ((), ("--log", log)))
     assert (cold["log_rows"], warm["log_rows"], warm["pulls"]) == (0, ROWS, 200)
     assert "log_rows" in documented("identify") & documented("simulate") & documented("plan")
+    assert (cold["findings"], cold["fitted"], cold["dropped"]) == (warm["findings"], [], []) == ([], [], [])
     assert warm["arms"][2]["effective_rows"] > 5 * cold["arms"][2]["effective_rows"]
     assert warm == done(*arguments, "--log", log, capsys=capsys)
     sure = done(*arguments, "--log", log, "--confidence", "0.95", "--stop", "bayes-stop", capsys=capsys)
     assert (sure["status"], sure["arm"], sure["pulls"]) == ("FOUND", "by-query", 0)
+
+
+def test_what_was_noticed_in_a_log_is_in_the_document_of_every_run_from_it(holes: Path, capsys: Any) -> None:
+    for command, *more in (
+        ("identify", "--pulls", "20"),
+        ("simulate", "--algorithms", "uniform", "--pulls", "20", "--runs", "1"),
+        ("plan", "--truths", "2", "--most-pulls", "32"),
+    ):
+        found = json.loads(run(command, "ad-marketplace", "--log", holes, *more, "--json", capsys=capsys)[1])
+        assert {"findings", "fitted", "dropped"} <= documented(command) & set(found)
+        first = found["findings"][0]
+        assert (first["name"], first["voids"]) == ("missing-outcomes", True)
 
 
 FITTED = """

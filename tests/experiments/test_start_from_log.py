@@ -9,13 +9,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairarm import Arm, FunctionWorld, Outcome, Problem, Truth, Variable, identify, load_problem, plan, simulate, table
-from fairarm.algorithms import algorithm
+from fairarm import (
+    Arm,
+    FunctionWorld,
+    Outcome,
+    Problem,
+    Truth,
+    Variable,
+    algorithm,
+    identify,
+    load_problem,
+    plan,
+    simulate,
+    table,
+)
 from fairarm.beliefs.evidence import CellEvidence
-from fairarm.beliefs.from_log import log_evidence
-from fairarm.errors import DataError, OptionError, ProblemError
+from fairarm.beliefs.from_log import earlier_evidence
+from fairarm.errors import OptionError, ProblemError, ReadError
 from fairarm.experiments.plan import _countable
-from fairarm.experiments.truths_from_log import LogTruths, counted_log
+from fairarm.experiments.truths_from_log import LogTruths, evidence_for_truths
 from fairarm.problem.pulls import Batch, Request
 from fairarm.worlds import World
 from fairarm.worlds.cells import CellWorlds
@@ -167,8 +179,8 @@ def test_what_a_simulation_cannot_do_with_a_log_is_said_before_the_first_run() -
         simulate(scenario.problem, scenario.world, algorithms=["pool", "csr-v1"], **asked)
     with pytest.raises(OptionError, match="limit"):
         simulate(scenario.problem, scenario.world, algorithms=["pool"], limit=True, **asked)
-    with pytest.raises(DataError, match="batch"):
-        simulate(scenario.problem, scenario.world, algorithms=["pool"], **{**asked, "log": "log.csv"})
+    with pytest.raises(ReadError, match="no such file"):
+        simulate(scenario.problem, scenario.world, algorithms=["pool"], **{**asked, "log": "nowhere.csv"})
     assert done == []
 
 
@@ -215,7 +227,7 @@ def test_outcomes_are_drawn_around_the_logs_means_as_wide_as_its_rows_leave_them
 
 
 def _counts(problem: Problem, log: Batch) -> CellEvidence:
-    found = log_evidence(problem, log)
+    found = earlier_evidence(problem, log)
     assert isinstance(found, CellEvidence)
     return found
 
@@ -290,7 +302,7 @@ def test_a_real_outcome_of_a_log_becomes_all_or_nothing_with_the_same_sums() -> 
     source = real_world()
     log = logged(source, 500)
     simple, _ = _countable(source.problem)
-    counted = counted_log(source.problem, simple, log)
+    counted = evidence_for_truths(source.problem, simple, log)
     assert counted is not None
     assert counted.counts.sum() == 500
     for v in (0, 1):
@@ -310,7 +322,7 @@ def test_what_rounding_leaves_is_taken_over_by_the_next_line_of_the_cell() -> No
         arm, regime, {"S": group, "V": np.zeros(8, dtype=np.int64), "Y": np.full(8, 1.2)}, np.ones(8, dtype=np.int64)
     )
     simple, _ = _countable(source.problem)
-    counted = counted_log(source.problem, simple, log)
+    counted = evidence_for_truths(source.problem, simple, log)
     assert counted is not None
     assert counted.counts[..., 1].sum() == 3
     assert counted.counts[..., 0].sum() == 5

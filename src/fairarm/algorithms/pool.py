@@ -153,14 +153,14 @@ class Pool(BaseProcedure):
 
     # ---- closing a phase ----
 
-    def begin(self, state: State[Bets], log: RunEvidence, seed: int) -> tuple[State[Bets], Info]:
+    def begin(self, state: State[Bets], earlier: RunEvidence, seed: int) -> tuple[State[Bets], Info]:
         """The log is the first phase, and no pull of the run has been made: all are planned by what it leaves open.
 
         A certified answer holds where what the log pulled, and how often, did not depend on the outcomes in it.
         """
         none = np.zeros_like(state.plan)
-        parts = growing_parts(log) if self.guarantee == Guarantee.CERTIFIED else ()
-        begun, info = self._closed(state.but(given=none, plan=none), parts, log, seed)
+        parts = growing_parts(earlier) if self.guarantee == Guarantee.CERTIFIED else ()
+        begun, info = self._closed(state.but(given=none, plan=none), parts, earlier, seed)
         return begun.but(closed=state.closed), info
 
     def step(self, state: State[Bets], in_phase: Evidence, in_stage: Evidence, seed: int) -> tuple[State[Bets], Info]:

@@ -71,7 +71,7 @@ class Procedure(Protocol):
         """Whether rows that were made before the run can count in it."""
         ...
 
-    def begin(self, state: State[Any], log: RunEvidence, seed: int) -> tuple[State[Any], Info]:
+    def begin(self, state: State[Any], earlier: RunEvidence, seed: int) -> tuple[State[Any], Info]:
         """The started state of a run that begins with a log: its rows are in every ``in_stage``, in no ``in_phase``."""
         ...
 
@@ -124,7 +124,7 @@ class BaseProcedure:
         """Yes: its estimates use all rows of the stage, those of a log included."""
         return True
 
-    def begin(self, state: State[Any], log: RunEvidence, seed: int) -> tuple[State[Any], Info]:
+    def begin(self, state: State[Any], earlier: RunEvidence, seed: int) -> tuple[State[Any], Info]:
         """The plan that it has without a log; nothing is known before the first phase has closed."""
         return state, Info.unknown(len(state.running), len(self.problem.arms))
 

@@ -20,11 +20,10 @@ from fairarm.algorithms.tf_lucb import TopFeasible
 from fairarm.algorithms.top_two import TopTwo, TopTwoOptions
 from fairarm.algorithms.two_stage import two_stage
 from fairarm.algorithms.uniform import Uniform
-from fairarm.beliefs.from_log import log_evidence
+from fairarm.beliefs.evidence import RunEvidence
 from fairarm.errors import BudgetError, DataError, OptionError
 from fairarm.problem.pair import pair_of
 from fairarm.problem.problem import Problem
-from fairarm.problem.pulls import Batch
 from fairarm.sealed import damaged
 
 DEFAULT = "pool"
@@ -140,18 +139,17 @@ def _number(key: str, value: Any) -> float:
 
 
 def algorithm(
-    name: str, problem: Problem, /, *, pulls: int, seed: int = 0, log: Batch | None = None, **options: Any
+    name: str, problem: Problem, /, *, pulls: int, seed: int = 0, earlier: RunEvidence | None = None, **options: Any
 ) -> Algorithm:
     """A new run of a named algorithm, to be asked and told.
 
-    ``log`` holds rows that were made before. They count in every estimate of the run, but neither as pulls nor as cost.
-    Pool plans from the first pull on by what they leave open, and with a confidence it makes none where they are
-    enough; the others pull as they would without them. The v1 algorithms take no log.
+    ``earlier`` holds rows that were made before (`earlier_evidence`). They count in every estimate of the run, but neither
+    as pulls nor as cost. `fairarm.algorithm` makes them of a log.
     """
     if not isinstance(seed, int | np.integer) or seed < 0:
         raise OptionError(f"The seed must be a whole number, 0 or more; got {seed!r}.")
     procedure = make_procedure(name, problem, pulls, **options)
-    return Algorithm(name, procedure, seed, log_evidence(problem, log))
+    return Algorithm(name, procedure, seed, earlier)
 
 
 def resume(problem: Problem, document: str) -> Algorithm:

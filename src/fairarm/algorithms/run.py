@@ -28,7 +28,7 @@ from fairarm.algorithms.state import State
 from fairarm.algorithms.verdict import Verdict, verdict
 from fairarm.beliefs.beliefs import Beliefs, believe
 from fairarm.beliefs.evidence import RunEvidence, empty_evidence
-from fairarm.beliefs.from_log import rows_of, with_log
+from fairarm.beliefs.from_log import rows_of, with_earlier
 from fairarm.core.posterior.arm_mixture import best_mixture
 from fairarm.core.types import IntArray
 from fairarm.errors import DataError, OptionError
@@ -52,7 +52,8 @@ class Progress:
     """Rows of this phase by regime and arm, (R, K)."""
     told: dict[str, str]
     """The id of each part and the digest of its content."""
-    log: RunEvidence | None
+    earlier: RunEvidence | None
+    """The log's."""
 
     @property
     def finished(self) -> bool:
@@ -66,7 +67,7 @@ class Progress:
     def own_pulls(self) -> IntArray:
         """Without the log's, (R, K)."""
         every = self.evidence.pulls()[0]
-        return np.asarray(every if self.log is None else every - self.log.pulls()[0])
+        return np.asarray(every if self.earlier is None else every - self.earlier.pulls()[0])
 
     def with_part(self, batch: Batch, id: str, digest: str) -> Progress:
         """With a checked batch."""
@@ -84,7 +85,7 @@ class Progress:
         """The phase closed with what arrived."""
         in_phase, in_stage = self.evidence.since(self.before_phase), self.evidence.since(self.before_stage)
         if self.state.stage > 0:  # the first stage begins before the log
-            in_stage = with_log(self.log, in_stage)
+            in_stage = with_earlier(self.earlier, in_stage)
         state, fresh = procedure.step(self.state, in_phase, in_stage, seed)
         return replace(
             self,
@@ -99,25 +100,25 @@ class Progress:
 class Algorithm:
     """One run of a procedure, told its pulls from outside. Made by `fairarm.algorithm(name, problem, pulls=...)`.
 
-    ``log`` is evidence from before the run (`log_evidence`): it counts in every estimate, but not as pulls. Threads may share
+    ``earlier`` is evidence from before the run: it counts in every estimate, but not as pulls. Threads may share
     a run: each call is one step.
     """
 
     started_from: Any = None
     """What its log was read as (`fairarm.experiments.LoggedPulls`), with findings; None where there was none. Not saved."""
 
-    def __init__(self, name: str, procedure: Procedure, seed: int = 0, log: RunEvidence | None = None) -> None:
+    def __init__(self, name: str, procedure: Procedure, seed: int = 0, earlier: RunEvidence | None = None) -> None:
         self.name = name
         self.procedure = procedure
         self.seed = seed
         self._lock = threading.RLock()
         state, nothing = procedure.start(1), empty_evidence(procedure.problem)
         info = Info.unknown(1, len(procedure.problem.arms))
-        if log is not None:
+        if earlier is not None:
             require_log_start(name, procedure)
-            state, info = procedure.begin(state.but(log_rows=np.array([rows_of(log)])), log, seed)
-        first = nothing if log is None else log
-        self._now = self._settled(Progress(state, info, first, first, nothing, nothing.pulls()[0], {}, log))
+            state, info = procedure.begin(state.but(log_rows=np.array([rows_of(earlier)])), earlier, seed)
+        first = nothing if earlier is None else earlier
+        self._now = self._settled(Progress(state, info, first, first, nothing, nothing.pulls()[0], {}, earlier))
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies: a lock cannot be copied."""
@@ -129,7 +130,7 @@ class Algorithm:
     def __repr__(self) -> str:
         now = self._now
         stand = verdict(self.procedure, now.state, now.info).status if now.finished else f"phase {_phase(now)}"
-        log = f"log of {rows_of(now.log)} rows, " if now.log is not None else ""
+        log = f"log of {rows_of(now.earlier)} rows, " if now.earlier is not None else ""
         return f"Algorithm({self.name!r}, {self.problem.name!r}, pulls={self.procedure.pulls}, {log}{stand})"
 
     @property
@@ -160,7 +161,7 @@ class Algorithm:
     @property
     def log_rows(self) -> int:
         """Rows of the log it started from."""
-        return rows_of(self._now.log)
+        return rows_of(self._now.earlier)
 
     def ask(self) -> Request:
         """The pulls that are missing of this phase's plan; empty once finished. Changes nothing."""
@@ -247,7 +248,7 @@ class Algorithm:
             before_phase=now.before_phase.to_json(),
             before_stage=now.before_stage.to_json(),
             told=now.told,
-            log=None if now.log is None else now.log.to_json(),
+            log=None if now.earlier is None else now.earlier.to_json(),
         )
 
     def _restore(self, document: dict[str, Any]) -> None:
@@ -257,8 +258,8 @@ class Algorithm:
         kind = type(empty_evidence(self.problem))
         parts = ("evidence", "before_phase", "before_stage")
         evidence, before_phase, before_stage = (kind.from_json(self.problem, document[part]) for part in parts)
-        log = None if document.get("log") is None else kind.from_json(self.problem, document["log"])
-        like = self.procedure.start(1).but(log_rows=np.array([rows_of(log)]))
+        earlier = None if document.get("log") is None else kind.from_json(self.problem, document["log"])
+        like = self.procedure.start(1).but(log_rows=np.array([rows_of(earlier)]))
         state, info = restored_state(document, like)
         restored = Progress(
             state=state,
@@ -268,7 +269,7 @@ class Algorithm:
             before_stage=before_stage,
             arrived=evidence.since(before_phase).pulls()[0],
             told={id: checked_leaf("told", digest, str) for id, digest in document["told"].items()},
-            log=log,
+            earlier=earlier,
         )
         if np.any(restored.own_pulls() < 0):
             raise ValueError("the log is not part of its rows")

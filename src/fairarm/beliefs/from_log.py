@@ -1,6 +1,6 @@
-"""Starting from a log: rows that were made before the run count as evidence, and cost nothing.
+"""Rows that were made before a run: they count as evidence, and cost nothing.
 
-A log is a batch. Which lines it has in which order makes no difference: rows with finite columns are counted, others are
+Which lines a batch of them has, in which order, makes no difference: rows with finite columns are counted, others are
 sorted and equal ones merged.
 """
 
@@ -14,7 +14,6 @@ import numpy as np
 from fairarm.beliefs.evidence import Evidence, RunEvidence, empty_evidence
 from fairarm.beliefs.lines import distinct
 from fairarm.core.types import FloatArray, IntArray
-from fairarm.errors import DataError
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, check_batch
 
@@ -22,52 +21,48 @@ FIRST_PART, GROWTH = 32.0, 1.5
 """Rows of a log that are bet on first, and the factor by which the rows bet on so far grow with each further part."""
 
 
-def log_evidence(problem: Problem, log: Batch | None) -> RunEvidence | None:
-    """The rows of a log as evidence, checked; None where there is no row."""
-    if log is None:
+def earlier_evidence(problem: Problem, rows: Batch | None) -> RunEvidence | None:
+    """Rows of a log as evidence, checked; None where there is no row."""
+    if rows is None:
         return None
-    if not isinstance(log, Batch):
-        raise DataError(
-            f"A log is a batch of rows; got {type(log).__name__}. Make one of your rows: log=batch(problem, rows)."
-        )
-    check_batch(problem, log)
-    if log.total == 0:
+    check_batch(problem, rows)
+    if rows.total == 0:
         return None
-    return empty_evidence(problem).add(log if problem.compiled.finite else _merged(problem, log))
+    return empty_evidence(problem).add(rows if problem.compiled.finite else _merged(problem, rows))
 
 
-def _merged(problem: Problem, log: Batch) -> Batch:
+def _merged(problem: Problem, rows: Batch) -> Batch:
     """Lines in an order that depends on their content only, each once."""
-    used = np.flatnonzero(log.count)
-    columns = {name: np.asarray(log.columns[name])[used] for name in problem.observed}
-    first, at = distinct([log.arm[used], log.regime[used], *columns.values()])
+    used = np.flatnonzero(rows.count)
+    columns = {name: np.asarray(rows.columns[name])[used] for name in problem.observed}
+    first, at = distinct([rows.arm[used], rows.regime[used], *columns.values()])
     count = np.zeros(len(first), dtype=np.int64)
-    np.add.at(count, at, log.count[used])
+    np.add.at(count, at, rows.count[used])
     kept = {name: values[first] for name, values in columns.items()}
-    return Batch(log.arm[used][first], log.regime[used][first], kept, count)
+    return Batch(rows.arm[used][first], rows.regime[used][first], kept, count)
 
 
-def rows_of(log: Evidence | None) -> int:
-    """The number of rows of a log."""
-    return 0 if log is None else int(log.pulls()[0].sum())
+def rows_of(earlier: Evidence | None) -> int:
+    """How many they are."""
+    return 0 if earlier is None else int(earlier.pulls()[0].sum())
 
 
-def with_log(log: RunEvidence | None, rows: RunEvidence) -> RunEvidence:
-    """The rows of a log and those of a stage that began later."""
-    return rows if log is None else log.plus(rows)
+def with_earlier(earlier: RunEvidence | None, rows: RunEvidence) -> RunEvidence:
+    """Those from before the run and those of a stage that began later."""
+    return rows if earlier is None else earlier.plus(rows)
 
 
-def growing_parts(log: RunEvidence) -> Iterator[tuple[Evidence, Evidence]]:
-    """A log as batches to bet on one after the other: each part, and all rows up to its end.
+def growing_parts(earlier: RunEvidence) -> Iterator[tuple[Evidence, Evidence]]:
+    """A log's rows as batches to bet on one after the other: each part, and all rows up to its end.
 
     A bet rests on what was seen before its batch: on a log taken as one batch only blind bets could be made. Each row is
     put into a part at random, whatever its content, so that the bets are valid as long as what the log pulled, and how
     often, did not depend on the outcomes in it. The parts do not depend on the seed of a run: no other seed gives
     another proof.
     """
-    shares = _part_shares(float(log.pulls().sum(axis=(1, 2)).max()))
-    for part, seen in _divided(log.multiplicities, shares):
-        yield log.recounted(part), log.recounted(seen)
+    shares = _part_shares(float(earlier.pulls().sum(axis=(1, 2)).max()))
+    for part, seen in _divided(earlier.multiplicities, shares):
+        yield earlier.recounted(part), earlier.recounted(seen)
 
 
 def _part_shares(rows: float) -> FloatArray:

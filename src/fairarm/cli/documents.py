@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 
 from fairarm.algorithms import ArmReport, Verdict
 from fairarm.core.limit.fewest_pulls import Limit
-from fairarm.experiments import Evaluation, ExperimentPlan, Identification, Inspection, Simulation
+from fairarm.experiments import Evaluation, ExperimentPlan, Identification, Inspection, LoggedPulls, Simulation
 from fairarm.experiments.assumptions import Statement
 from fairarm.problem.pair import pair_of
 from fairarm.problem.problem import Problem
@@ -142,6 +142,7 @@ def identification(found: Identification) -> dict[str, Any]:
         "pulls": found.pulls,
         "cost": found.cost,
         "log_rows": found.log_rows,
+        **_read(found.started_from),
         "phases": found.verdict.phases,
         "arms": [_arm_report(found.verdict, report) for report in found.verdict.arms],
         "story": [_plain(asdict(phase)) for phase in found.story],
@@ -161,6 +162,7 @@ def simulation(found: Simulation) -> dict[str, Any]:
         "seed": found.seed,
         "best_fair_arm": found.best_fair_arm,
         "log_rows": found.log_rows,
+        **_read(found.started_from),
         "results": [_plain(asdict(point)) for point in found.results],
     }
 
@@ -169,8 +171,20 @@ def experiment_plan(found: ExperimentPlan) -> dict[str, Any]:
     """What `fairarm plan --json` prints; the cheapest and the quickest option are positions in the list of options."""
     chosen = {"cheapest": found.cheapest, "quickest": found.quickest}
     named = {name: None if option is None else found.options.index(option) for name, option in chosen.items()}
-    document: dict[str, Any] = _plain(asdict(found))
-    return {**document, **named}
+    document: dict[str, Any] = _plain(asdict(replace(found, started_from=None)))
+    del document["started_from"]
+    return {**document, **_read(found.started_from), **named}
+
+
+def _read(log: LoggedPulls | None) -> dict[str, Any]:
+    """What was noticed in the log that runs started from, what was fitted from it and what was left out on purpose."""
+    if log is None:
+        return {"findings": [], "fitted": [], "dropped": []}
+    return {
+        "findings": [asdict(finding) for finding in log.findings],
+        "fitted": [asdict(note) for note in log.fitted],
+        "dropped": [asdict(part) for part in log.dropped],
+    }
 
 
 def _statement(said: Statement) -> dict[str, Any]:

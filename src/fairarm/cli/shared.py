@@ -13,8 +13,8 @@ from fairarm.errors import OptionError, printable
 
 if TYPE_CHECKING:
     from fairarm.catalog import Scenario
+    from fairarm.experiments import LoggedPulls
     from fairarm.problem.problem import Problem
-    from fairarm.problem.pulls import Batch
 
 T = TypeVar("T")
 
@@ -58,8 +58,8 @@ def load(name: str, tolerance: float | None = None) -> Scenario:
 
 def start_from(
     scenario: Scenario, log: str | None, engine: str | None, certified: bool = False
-) -> tuple[Problem, Batch | None]:
-    """The problem, with mechanisms fitted where they had to be, and the rows of a log; what is wrong with it is said.
+) -> tuple[Problem, LoggedPulls | None]:
+    """The problem, with mechanisms fitted where they had to be, and a log as it was read; what is wrong with it is said.
 
     An answer that is to be certified cannot rest on a log with a finding that voids that.
     """
@@ -76,7 +76,7 @@ def start_from(
         note(fitted.text)
     if certified:
         refuse_voided(found, "--stop bayes-stop")
-    return found.problem, found.batch
+    return found.problem, found
 
 
 def print_json(document: Any) -> None:

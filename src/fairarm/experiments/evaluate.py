@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -100,7 +100,7 @@ class Evaluation(Shown):
     given, ``status`` is UNDECIDED, ``arm`` None and ``probability`` that of no fair arm.
     """
 
-    evidence: LogEvidence
+    evidence: LogEvidence = field(compare=False)
     """All that it rests on."""
     confidence: float
     seed: int

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from fairarm.algorithms import DEFAULT, Answer, BestMixture, Verdict, algorithm
+from fairarm.algorithms import DEFAULT, Answer, BestMixture, Verdict
 from fairarm.errors import ProblemError
+from fairarm.experiments.start_from_log import LoggedPulls, new_run, started
 from fairarm.frames import Column
+from fairarm.problem.log_map import LogMap, WithColumns
 from fairarm.problem.problem import Problem
-from fairarm.problem.pulls import Batch, Pulls
+from fairarm.problem.pulls import Pulls
 from fairarm.shown import Fact, Shown
 from fairarm.worlds.base import Truth, World
 from fairarm.worlds.network import as_network
@@ -53,6 +55,8 @@ class Identification(Shown):
     """Where the algorithm has beliefs: the best mixture of two arms that is fair with probability 0.95."""
     log_rows: int = 0
     """Rows of the log it started from."""
+    started_from: LoggedPulls | None = field(default=None, compare=False)
+    """That log as it was read, with what was noticed in it."""
 
     @property
     def problem(self) -> Problem:
@@ -82,22 +86,26 @@ class Identification(Shown):
 
 
 def identify(
-    problem: Problem,
+    problem: Problem | WithColumns,
     world: World | None,
     *,
     algorithm: str = DEFAULT,
     pulls: int,
     seed: int = 0,
-    log: Batch | None = None,
+    log: Any = None,
+    columns: LogMap | None = None,
+    engine: str | None = None,
     on_phase: Callable[[PhaseStory], None] | None = None,
     **options: Any,
 ) -> Identification:
     """Run a named algorithm against a world until it ends. The same seed gives the same result.
 
-    ``log`` holds rows that were made before: they count in every estimate, but neither as pulls nor as cost.
+    ``log`` holds rows that were made before (anything that `read_log` takes or returns; ``columns`` and ``engine`` as there):
+    they count in every estimate, but neither as pulls nor as cost. What was noticed in them is the result's ``started_from``.
     """
+    problem, read = started(problem, log, columns, engine)
     world = require_world(problem, world)
-    run = make(algorithm, problem, pulls=pulls, seed=seed, log=log, **options)
+    run = new_run(algorithm, problem, read, pulls, seed, options)
     rng = np.random.default_rng(seed)
     story: list[PhaseStory] = []
     parts = 0
@@ -113,11 +121,9 @@ def identify(
     verdict = run.verdict()
     mixture = run.best_mixture() if verdict.probability is not None else None
     made = int(run.pulls_made().sum())
-    return Identification(algorithm, seed, verdict, made, cost, tuple(story), world.truth(), mixture, run.log_rows)
-
-
-make = algorithm
-"""`identify` has a parameter of that name."""
+    return Identification(
+        algorithm, seed, verdict, made, cost, tuple(story), world.truth(), mixture, run.log_rows, read
+    )
 
 
 def require_world(problem: Problem, world: World | None) -> World:

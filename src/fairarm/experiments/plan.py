@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.optimize import isotonic_regression
@@ -27,10 +27,12 @@ from fairarm.core.types import FloatArray
 from fairarm.errors import BudgetError, OptionError, ProblemError
 from fairarm.experiments.margins import NO_MARGINS, TOO_OFTEN, DrawnArms, Margins, good_enough
 from fairarm.experiments.simulate import chunk_size, replicate
-from fairarm.experiments.truths_from_log import LogTruths, counted_log, law_by_columns
+from fairarm.experiments.start_from_log import LoggedPulls, started
+from fairarm.experiments.truths_from_log import LogTruths, evidence_for_truths, law_by_columns
 from fairarm.experiments.workers import watched_workers
 from fairarm.frames import Column, columns_of
 from fairarm.problem.context import ContextSample
+from fairarm.problem.log_map import LogMap, WithColumns
 from fairarm.problem.outcome import Outcome
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, check_batch
@@ -100,6 +102,8 @@ class ExperimentPlan(Shown):
     notes: tuple[str, ...]
     log_rows: int = 0
     """Rows of the log that every simulated experiment started from; pulls and costs are without it."""
+    started_from: LoggedPulls | None = field(default=None, compare=False)
+    """That log as it was read, with what was noticed in it."""
     gain: float = 0.0
     """By how much the best arm's outcome is above the average arm's, in the median truth."""
     gap_spread: float = 0.0
@@ -161,7 +165,7 @@ class _Truths(Protocol):
     """Where truths come from."""
 
     @property
-    def log(self) -> RunEvidence | None:
+    def earlier(self) -> RunEvidence | None:
         """What every run starts from."""
         ...
 
@@ -175,7 +179,7 @@ class _PriorTruths:
     shares: FloatArray
     mean: float
     strength: float
-    log: None = None
+    earlier: None = None
 
     def draw(self, count: int, rng: np.random.Generator) -> CellWorlds:
         """Worlds with each cell's outcome drawn from the prior: a Dirichlet law whose mean, on the scale, is the prior's."""
@@ -194,7 +198,7 @@ class _PriorTruths:
 
 
 def plan(
-    problem: Problem,
+    problem: Problem | WithColumns,
     *,
     target_error: float = 0.05,
     outcome_margin: float | None = None,
@@ -205,7 +209,9 @@ def plan(
     most_pulls: int = 50_000,
     seed: int = 0,
     jobs: int = 1,
-    log: Batch | None = None,
+    log: Any = None,
+    columns: LogMap | None = None,
+    engine: str | None = None,
     on_point: Callable[[], None] | None = None,
 ) -> ExperimentPlan:
     """Error against pulls under truths drawn from a prior, at several average costs, and the cheapest plan that
@@ -216,7 +222,7 @@ def plan(
     in the drawn truths: a fifth of what the best arm has over the average one, at most 2 % of the range; and 10 % of
     the tolerance, at most 10 % of the distance between the arms' gaps.
 
-    ``log`` holds rows that were made before: truths are then drawn from what they say instead of the prior, of P(S) and
+    ``log`` holds rows that were made before (anything that `read_log` takes or returns; ``columns`` and ``engine`` as there): truths are then drawn from what they say instead of the prior, of P(S) and
     the law of contexts too where those are not declared, and every simulated experiment starts from them.
     """
     if log is not None and not (prior_mean is None and prior_strength is None):
@@ -226,8 +232,10 @@ def plan(
     mean, strength = 0.5 if prior_mean is None else prior_mean, 2.0 if prior_strength is None else prior_strength
     _check_numbers(target_error, outcome_margin, gap_margin, mean, strength)
     _check_counts(truths=(truths, 1), most_pulls=(most_pulls, FEWEST), seed=(seed, 0), jobs=(jobs, 1))
-    simple, notes = _countable(problem, log)
-    before = counted_log(problem, simple, log)
+    problem, read = started(problem, log, columns, engine)
+    rows = None if read is None else read.batch
+    simple, notes = _countable(problem, rows)
+    before = evidence_for_truths(problem, simple, rows)
     source = _PriorTruths(simple, *_known_law(simple), mean, strength) if before is None else LogTruths(simple, before)
     drawn = DrawnArms.of((worlds for _, worlds in _chunks(simple, source, truths, seed)), simple)
     width, default = problem.outcome.width, drawn.margins()
@@ -248,6 +256,7 @@ def plan(
         options=options,
         notes=notes,
         log_rows=rows_of(before),
+        started_from=read,
         gain=drawn.gain * width,
         gap_spread=drawn.gap_spread * width,
         every_arm_right=drawn.every_arm_right(margins),
@@ -292,14 +301,14 @@ def _margin_notes(found: ExperimentPlan) -> Iterator[str]:
 
 
 def _log_notes(problem: Problem, source: _Truths, asked: _Curves, found: ExperimentPlan) -> Iterator[str]:
-    log = source.log
-    if log is None:
+    earlier = source.earlier
+    if earlier is None:
         return
     if any(option.pulls == 0 for option in found.options) and _answers(problem, source, asked, found):
         yield "The log already answers: no further pull is needed."
     if problem.fitted:
         yield f"The mechanism of '{problem.fitted[0]}' was fitted from rows: the truths take it as it is."
-    if choose_method(problem, log) == "doubly robust":
+    if choose_method(problem, earlier) == "doubly robust":
         yield "The log has few rows per cell: the truths take all cells as alike as the log's rows show."
 
 
@@ -310,7 +319,7 @@ def _answers(problem: Problem, source: _Truths, asked: _Curves, found: Experimen
     return _point(problem, source, replace(asked, margins=NO_MARGINS), 0)[0].error <= asked.target
 
 
-def _countable(problem: Problem, log: Batch | None = None) -> tuple[Problem, tuple[str, ...]]:
+def _countable(problem: Problem, rows: Batch | None = None) -> tuple[Problem, tuple[str, ...]]:
     """The problem with an outcome that has states: a real one is taken as all or nothing, the noisiest with its mean.
 
     All and nothing are the ends of the declared range; of what a log holds where there is one: its outcomes may vary far
@@ -324,9 +333,9 @@ def _countable(problem: Problem, log: Batch | None = None) -> tuple[Problem, tup
     if known.values is not None:
         return problem, ()
     low, high, whose = known.low or 0.0, known.high or 0.0, "range"
-    if log is not None:
-        check_batch(problem, log)
-        seen = np.asarray(log.columns[known.node])[log.count > 0]
+    if rows is not None:
+        check_batch(problem, rows)
+        seen = np.asarray(rows.columns[known.node])[rows.count > 0]
         if len(seen) and seen.min() < seen.max():
             low, high, whose = float(seen.min()), float(seen.max()), "log"
     made = replace(
@@ -411,7 +420,7 @@ def _option(
                 on_point()
         return points[pulls][0].error
 
-    pulls = 0 if source.log is not None and error(0) <= asked.target else FEWEST
+    pulls = 0 if source.earlier is not None and error(0) <= asked.target else FEWEST
     while error(pulls) > asked.target and pulls * 2 <= asked.most_pulls:
         pulls *= 2
     low, high = pulls // 2, pulls
@@ -447,7 +456,7 @@ def _point(problem: Problem, source: _Truths, asked: _Curves, pulls: int) -> tup
     for chunk, worlds in _chunks(problem, source, asked.truths, asked.seed):
         rng = np.random.default_rng([asked.seed, chunk, pulls])
         count = len(worlds.outcome_law)
-        state, _, spent, _ = replicate(procedure, worlds, count, rng, int(rng.integers(1 << 62)), source.log)
+        state, _, spent, _ = replicate(procedure, worlds, count, rng, int(rng.integers(1 << 62)), source.earlier)
         wrong += int((~good_enough(worlds, state.answer, asked.margins)).sum())
         costs += float(spent.sum())
         made += state.given.sum(axis=0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -20,17 +20,18 @@ from fairarm.algorithms.procedure import Procedure, require_log_start
 from fairarm.algorithms.registered import at_run_time, keep
 from fairarm.algorithms.state import State
 from fairarm.beliefs.evidence import CellEvidence, RunEvidence
-from fairarm.beliefs.from_log import log_evidence, rows_of
+from fairarm.beliefs.from_log import rows_of
 from fairarm.core.answer import Code
 from fairarm.core.statistics import wilson_interval
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import OptionError, ProblemError
 from fairarm.experiments.identify import require_world
 from fairarm.experiments.limit import find_limit
+from fairarm.experiments.start_from_log import LoggedPulls, require_certifiable, started
 from fairarm.experiments.workers import sendable, watched_workers
 from fairarm.frames import Column, columns_of
+from fairarm.problem.log_map import LogMap, WithColumns
 from fairarm.problem.problem import Problem
-from fairarm.problem.pulls import Batch
 from fairarm.shown import Fact, Shown
 from fairarm.worlds.base import World
 from fairarm.worlds.network import as_network
@@ -82,6 +83,8 @@ class Simulation(Shown):
     results: tuple[Point, ...]
     log_rows: int = 0
     """Rows of the log that every run started from; pulls and costs are without it."""
+    started_from: LoggedPulls | None = field(default=None, compare=False)
+    """That log as it was read, with what was noticed in it."""
 
     def _facts(self) -> list[Fact]:
         return [
@@ -122,7 +125,7 @@ class _Outcome:
 
 
 def simulate(
-    problem: Problem,
+    problem: Problem | WithColumns,
     world: World | None,
     *,
     algorithms: Sequence[str],
@@ -131,7 +134,9 @@ def simulate(
     seed: int = 0,
     jobs: int = 1,
     limit: bool = False,
-    log: Batch | None = None,
+    log: Any = None,
+    columns: LogMap | None = None,
+    engine: str | None = None,
     on_done: Callable[[int], None] | None = None,
     **options: Any,
 ) -> Simulation:
@@ -139,15 +144,16 @@ def simulate(
 
     ``limit`` sets the pulls used beside the fewest that any rule with the same confidence needs (0.95 where none is
     asked for), at the costs of the problem. An option goes to the algorithms that have it. ``log`` holds rows that were
-    made before: every run starts from them.
+    made before (anything that `read_log` takes or returns; ``columns`` and ``engine`` as there): every run starts from them.
     """
+    problem, read = started(problem, log, columns, engine)
     world = require_world(problem, world)
     truth = world.truth()
     if truth is None:
         raise ProblemError(f"The world of '{problem.name}' does not know its truth: errors cannot be counted.")
     if runs < 1 or jobs < 1:
         raise OptionError(f"Runs and jobs must be 1 or more; got {runs} runs and {jobs} jobs.")
-    before = log_evidence(problem, log)
+    before = None if read is None else read.evidence()
     if limit and before is not None:
         raise OptionError("The limit is for runs that start from nothing. Ask for it without the log.")
     given = {name: _own_options(name, options) for name in algorithms}
@@ -158,6 +164,7 @@ def simulate(
             procedure = make_procedure(name, problem, count, **given[name])
             if before is not None:
                 require_log_start(name, procedure)
+                require_certifiable(read, [procedure])
     size = chunk_size(problem)
     tasks = [
         _Task(name, count, chunk, min(size, runs - chunk * size), seed, tuple(sorted(given[name].items())))
@@ -176,7 +183,7 @@ def simulate(
         _point(name, count, done[name, count], truth.answer, needed[count]) for name in algorithms for count in pulls
     )
     named = None if best is None else problem.arm_names[best]
-    return Simulation(problem, seed, named, points, rows_of(before))
+    return Simulation(problem, seed, named, points, rows_of(before), read)
 
 
 def _own_options(name: str, options: dict[str, Any]) -> dict[str, Any]:
@@ -193,13 +200,13 @@ def chunk_size(problem: Problem) -> int:
 
 
 def _run_all(
-    problem: Problem, world: World, tasks: list[_Task], jobs: int, log: RunEvidence | None
+    problem: Problem, world: World, tasks: list[_Task], jobs: int, earlier: RunEvidence | None
 ) -> Iterator[_Outcome]:
     if (network := as_network(world)) is not None:
         _ = network.law
     if jobs == 1 or len(tasks) == 1:
         for task in tasks:
-            yield _run(problem, world, task, log)
+            yield _run(problem, world, task, earlier)
         return
     from joblib import Parallel, delayed
 
@@ -208,13 +215,13 @@ def _run_all(
     ordered = sorted(tasks, key=lambda task: -task.pulls)
     with watched_workers(jobs):
         calls: Iterable[_Outcome] = Parallel(n_jobs=jobs, return_as="generator_unordered")(
-            delayed(_run)(problem, world, task, log, others) for task in ordered
+            delayed(_run)(problem, world, task, earlier, others) for task in ordered
         )
         yield from calls
 
 
 def _run(
-    problem: Problem, world: World, task: _Task, log: RunEvidence | None, others: Sequence[Registration] = ()
+    problem: Problem, world: World, task: _Task, earlier: RunEvidence | None, others: Sequence[Registration] = ()
 ) -> _Outcome:
     """``others``: algorithms that were registered where the simulation was asked for, which a worker does not know."""
     started = time.perf_counter()
@@ -225,10 +232,10 @@ def _run(
     inner = int(rng.integers(1 << 62))
     network = as_network(world) if problem.compiled.finite else None
     if network is not None:
-        ran = replicate(procedure, network, task.runs, rng, inner, log)
+        ran = replicate(procedure, network, task.runs, rng, inner, earlier)
         answers, costs, made = ran.state.answer, ran.costs, ran.pulls
     else:
-        answers, costs, made = _one_by_one(procedure, world, task, rng, inner, log)
+        answers, costs, made = _one_by_one(procedure, world, task, rng, inner, earlier)
     return _Outcome(task, answers, costs, made, time.perf_counter() - started)
 
 
@@ -247,18 +254,18 @@ def replicate(
     runs: int,
     rng: np.random.Generator,
     seed: int,
-    log: RunEvidence | None = None,
+    earlier: RunEvidence | None = None,
 ) -> Replicates:
     """Runs computed together, a leading axis of every array.
 
-    ``log``: rows made before, the same for all runs, or a replicate for each.
+    ``earlier``: rows made before, the same for all runs, or a replicate for each.
     """
     problem = procedure.problem
     state, info = procedure.start(runs), Info.unknown(runs, len(problem.arms))
     costs, pulls = np.zeros(runs), np.zeros(runs, dtype=np.int64)
     before = CellEvidence.empty(problem, runs)
-    if log is not None:
-        before = before.recounted(np.broadcast_to(log.multiplicities, before.counts.shape))
+    if earlier is not None:
+        before = before.recounted(np.broadcast_to(earlier.multiplicities, before.counts.shape))
         state, info = procedure.begin(state.but(log_rows=before.pulls().sum(axis=(1, 2))), before, seed)
     in_stage = before
     while not state.finished:
@@ -280,13 +287,13 @@ def _one_by_one(
     task: _Task,
     rng: np.random.Generator,
     seed: int,
-    log: RunEvidence | None,
+    earlier: RunEvidence | None,
 ) -> tuple[IntArray, FloatArray, IntArray]:
     """Runs told one after the other, for worlds that return rows."""
     answers, costs = np.empty(task.runs, dtype=np.int64), np.empty(task.runs)
     made = np.empty(task.runs, dtype=np.int64)
     for i in range(task.runs):
-        run = Algorithm(task.algorithm, procedure, seed + i, log)
+        run = Algorithm(task.algorithm, procedure, seed + i, earlier)
         parts = 0
         while not run.finished:
             run.tell(world.pull(run.ask(), rng), id=f"part-{parts}")

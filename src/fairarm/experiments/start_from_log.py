@@ -13,7 +13,7 @@ from fairarm.algorithms import Algorithm, Guarantee, make_procedure
 from fairarm.algorithms import algorithm as start
 from fairarm.algorithms.procedure import Procedure
 from fairarm.beliefs.evidence import RunEvidence
-from fairarm.beliefs.from_log import log_evidence
+from fairarm.beliefs.from_log import earlier_evidence
 from fairarm.core.types import IntArray
 from fairarm.errors import DataError, OptionError
 from fairarm.logs.checks import check_cells, check_counts, check_duplicates
@@ -46,7 +46,7 @@ class LoggedPulls:
 
     def evidence(self) -> RunEvidence | None:
         """The rows as a run counts them; None where there is none."""
-        return log_evidence(self.problem, self.batch)
+        return earlier_evidence(self.problem, self.batch)
 
     def of(self, problem: Problem) -> LoggedPulls:
         """For a problem that may differ in what no row tells (its tolerance, say): with the tables fitted here."""
@@ -191,9 +191,16 @@ def algorithm(
     none where they are enough; the others pull as they would without them. The v1 algorithms take no log.
     """
     known, read = started(problem, log, columns, engine)
+    return new_run(name, known, read, pulls, seed, options)
+
+
+def new_run(
+    name: str, problem: Problem, read: LoggedPulls | None, pulls: int, seed: int, options: dict[str, Any]
+) -> Algorithm:
+    """A run that starts from a log that has been read, or from nothing."""
     if read is None:
-        return start(name, known, pulls=pulls, seed=seed, **options)
-    require_certifiable(read, [make_procedure(name, known, pulls, **options)])
-    run = start(name, known, pulls=pulls, seed=seed, log=read.batch, **options)
+        return start(name, problem, pulls=pulls, seed=seed, **options)
+    require_certifiable(read, [make_procedure(name, problem, pulls, **options)])
+    run = start(name, problem, pulls=pulls, seed=seed, earlier=read.evidence(), **options)
     run.started_from = read
     return run

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairarm.beliefs.cells import CellBeliefs
 from fairarm.beliefs.evidence import RunEvidence
-from fairarm.beliefs.from_log import log_evidence
+from fairarm.beliefs.from_log import earlier_evidence
 from fairarm.beliefs.lines import distinct
 from fairarm.core.types import FloatArray
 from fairarm.errors import ProblemError
@@ -25,11 +25,11 @@ class LogTruths:
     """Worlds from the posterior of the cell means given a log; P(S) and the law of contexts as declared, else drawn too."""
 
     problem: Problem
-    log: RunEvidence
+    earlier: RunEvidence
 
     @cached_property
     def _beliefs(self) -> CellBeliefs:
-        return CellBeliefs.of(self.log)
+        return CellBeliefs.of(self.earlier)
 
     def draw(self, count: int, rng: np.random.Generator) -> CellWorlds:
         """Worlds to pull in: the outcome's law in each cell and the laws not declared, from the posterior."""
@@ -61,13 +61,13 @@ def law_by_columns(cells: SharedCells, h: FloatArray) -> FloatArray:
     return np.stack([by_group[:, :, t, t] for t in range(by_cell.shape[2])], axis=2)
 
 
-def counted_log(problem: Problem, simple: Problem, log: Batch | None) -> RunEvidence | None:
-    """A log as counts; ``simple`` is the problem with an outcome that has states, the lowest and the highest if it was real."""
-    if log is not None and simple is not problem:
-        check_batch(problem, log)
+def evidence_for_truths(problem: Problem, simple: Problem, rows: Batch | None) -> RunEvidence | None:
+    """Rows of a log as counts; ``simple`` is the problem with an outcome that has states, the lowest and the highest if it was real."""
+    if rows is not None and simple is not problem:
+        check_batch(problem, rows)
         low, high = simple.outcome.values or (0.0, 1.0)
-        log = _all_or_nothing(problem, log, low, high)
-    return log_evidence(simple, log)
+        rows = _all_or_nothing(problem, rows, low, high)
+    return earlier_evidence(simple, rows)
 
 
 def _all_or_nothing(problem: Problem, log: Batch, low: float, high: float) -> Batch:

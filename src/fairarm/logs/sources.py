@@ -5,6 +5,7 @@
     open_log("postgresql://me@host/shop?table=decisions")   also sqlite:///file.db?table=decisions
     open_log(frame)                                         pandas, Polars, pyarrow, DuckDB, Dask, PySpark, Ibis
     open_log({"arm": arms, "y": outcomes})                  columns, also the bandit feedback of Open Bandit Pipeline
+    open_log([{"arm": "a", "y": 1}, ...])                   a list of records
 
 Databases are asked through Ibis, which narwhals knows, so that they run the same expressions as every other engine.
 """
@@ -24,6 +25,7 @@ from fairarm.errors import DataError, OptionError, ReadError, one_line
 from fairarm.logs.library_errors import SECONDS, speaking
 from fairarm.logs.table import LogTable
 from fairarm.optional import require
+from fairarm.problem.pulls import columns_of_records
 
 VIEW_SECONDS, STEPS, PAUSE = 1.5, 100_000, 0.5
 """Processor time that a question to a view of SQLite may take; how often it is looked at, in steps of SQLite; and how long
@@ -34,7 +36,8 @@ SCHEMES = ("sqlite", "postgresql", "postgres")
 
 
 def open_log(source: Any, *, engine: str | None = None) -> LogTable:
-    """A log as a table, from a path, pattern, folder or list of them, a database URL, a frame or a dictionary.
+    """A log as a table, from a path, pattern, folder or list of them, a database URL, a frame, a dictionary of columns or
+    a list of records.
 
     ``engine`` says who reads files: "duckdb" (the default), "dask" (threads of this process) or "dask://host:port".
     """
@@ -50,6 +53,8 @@ def open_log(source: Any, *, engine: str | None = None) -> LogTable:
         return _from_url(source)
     if isinstance(source, Mapping):
         return _from_columns(source)
+    if isinstance(source, list | tuple) and source and all(isinstance(each, Mapping) for each in source):
+        return _from_columns(columns_of_records(source), "a list of records")
     return _from_frame(source)
 
 
@@ -90,9 +95,7 @@ def _from_frame(frame: Any) -> LogTable:
     with speaking(name, DataError):
         known: Any = nw.from_native(frame, pass_through=True)
         if not isinstance(known, nw.DataFrame | nw.LazyFrame):
-            text = (
-                f"A {name} is not a log. Give a path, a database URL, a dictionary of columns, or a frame of pandas, "
-            )
+            text = f"A {name} is not a log. Give a path, a database URL, a dictionary of columns, a list of records, or a frame of pandas, "
             raise OptionError(one_line(text + "Polars, pyarrow, DuckDB, Dask, PySpark or Ibis."))
         kind = known.implementation.value
         if kind == "pandas" and (odd := [each for each in frame.columns if not isinstance(each, str)]):
@@ -100,7 +103,7 @@ def _from_frame(frame: Any) -> LogTable:
         return LogTable(name, kind.partition("[")[0], KINDS.get(kind, Engine)(frame))
 
 
-def _from_columns(given: Mapping[str, Any]) -> LogTable:
+def _from_columns(given: Mapping[str, Any], what: str = "a dictionary of columns") -> LogTable:
     """Columns of equal length; arrays of two dimensions become ``name_0``, ``name_1`` and so on."""
     import pyarrow as pa
 
@@ -108,7 +111,7 @@ def _from_columns(given: Mapping[str, Any]) -> LogTable:
 
     rows = given.get("n_rounds")
     feedback = rows is not None and "action" in given
-    name = "bandit feedback" if feedback else "a dictionary of columns"
+    name = "bandit feedback" if feedback else what
     columns: dict[str, Any] = {}
     for key, values in given.items():
         columns |= {} if feedback and not _of_length(values, rows) else _split(str(key), values)

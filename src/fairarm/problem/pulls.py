@@ -7,7 +7,7 @@ one line per row (count 1) or one per cell (count 1 or more).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -248,6 +248,11 @@ def _as_columns(rows: Any) -> dict[str, ArrayLike]:
     if not isinstance(rows, list | tuple) or any(not isinstance(row, Mapping) for row in rows):
         of = f" of {type(rows[0]).__name__}" if isinstance(rows, list | tuple) else ""
         raise DataError(f"Rows are a frame, columns by name, or a list of records; got {type(rows).__name__}{of}.")
+    return columns_of_records(rows)
+
+
+def columns_of_records(rows: Sequence[Mapping[str, Any]]) -> dict[str, ArrayLike]:
+    """Records as columns by name: all of them have the same ones."""
     if not rows:
         raise DataError("There are no rows.")
     if any(row.keys() != rows[0].keys() for row in rows):

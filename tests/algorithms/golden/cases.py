@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from fairarm.algorithms import DESCRIPTIONS, Algorithm, Verdict, algorithm
+from fairarm import algorithm
+from fairarm.algorithms import DESCRIPTIONS, Algorithm, Verdict
 from fairarm.catalog import load_problem
 from fairarm.problem.pulls import Batch, Request
 from fairarm.worlds import World
