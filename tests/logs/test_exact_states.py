@@ -57,7 +57,7 @@ def test_states_that_differ_stay_apart(frame: str, kind: str, null: bool, by_row
     )
     held = [first, second, second, third, *([None] if null else [])]
     columns = {"S": pa.array(held, dtype), "V": ["no"] * len(held), "Y": [0] * len(held)}
-    reader = LogReader(problem, open_log(FRAMES[frame](pa.table(columns))))
+    reader = LogReader(problem, open_log(FRAMES[frame](pa.table(columns))), LogMap())
     batches = [part.batch for part in reader.chunks(100)] if by_rows else [reader.cells().batch]
     counts = [sum(int(b.count[b.columns["S"] == code].sum()) for b in batches) for code in (0, 1)]
     assert counts == [1, 2]

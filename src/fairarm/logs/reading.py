@@ -86,7 +86,7 @@ class LogReader:
 
     problem: Problem
     table: LogTable
-    map: LogMap = field(default_factory=LogMap)
+    map: LogMap
     """Where the log keeps what the problem needs."""
     tallies: dict[str, Tally] = field(default_factory=dict)
     rows: int = 0
