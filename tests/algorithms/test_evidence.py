@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_contract import make_world, real_problem
 
 from fairarm.beliefs.evidence import CellEvidence, Evidence, RowEvidence, SumEvidence
 from fairarm.problem.pulls import Batch, Request, groups_of, scaled_outcomes
+from fairarm.testing.problems import make_world, real_problem
 
 REGIMES = [(0,), (1,), (2,), (1, 2), (0, 1, 2)]
 

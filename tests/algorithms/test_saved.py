@@ -14,12 +14,16 @@ from typing import Any
 import numpy as np
 import pytest
 from benchmarks.damage import KINDS, saved_runs, tallies
-from test_contract import finish, make_world, mid_run, start, take, units
 
 from fairarm.algorithms import Algorithm, algorithm, resume
 from fairarm.errors import DataError
 from fairarm.problem.pulls import MOST_ROWS, Batch, Request
 from fairarm.sealed import opened, sealed
+from fairarm.testing.checks import Subject, finish, take, units
+from fairarm.testing.problems import make_world
+from fairarm.testing.saving import mid_run
+
+CHAIN = make_world("chain")
 
 # ---- one byte changed ----
 
@@ -39,7 +43,7 @@ SCHEMAS = [1, 2, 3, 4, 6, 99, 5.0, "5", True, None]
 
 @pytest.mark.parametrize("schema", SCHEMAS)
 def test_another_schema_does_not_get_around_the_check_sum(schema: Any) -> None:
-    problem, document = mid_run("pool", "chain")
+    problem, document = CHAIN.problem, mid_run(Subject("pool"), CHAIN)
     tree = json.loads(document)
     with pytest.raises(DataError, match="check sum"):
         resume(problem, json.dumps({**tree, "schema": schema}))
@@ -47,13 +51,13 @@ def test_another_schema_does_not_get_around_the_check_sum(schema: Any) -> None:
 
 @pytest.mark.parametrize("schema", [1, 6, 99, "5", None, True])
 def test_unknown_schemas_say_which_are_read(schema: Any) -> None:
-    problem, document = mid_run("pool", "chain")
+    problem, document = CHAIN.problem, mid_run(Subject("pool"), CHAIN)
     with pytest.raises(DataError, match="this version reads 2, 3, 4 and 5"):
         resume(problem, sealed({**opened(document, "run")[0], "schema": schema}))
 
 
 def test_without_its_check_sum_a_run_is_refused() -> None:
-    problem, document = mid_run("pool", "chain")
+    problem, document = CHAIN.problem, mid_run(Subject("pool"), CHAIN)
     with pytest.raises(DataError, match="check sum is missing"):
         resume(problem, document.replace('"checksum"', '"chfcksum"'))
     with pytest.raises(DataError, match="check sum is missing"):
@@ -62,7 +66,7 @@ def test_without_its_check_sum_a_run_is_refused() -> None:
 
 @pytest.mark.parametrize("schema", [2, 3])
 def test_a_renamed_check_sum_in_an_older_schema_is_a_part_that_no_run_has(schema: int) -> None:
-    problem, document = mid_run("pool", "chain")
+    problem, document = CHAIN.problem, mid_run(Subject("pool"), CHAIN)
     tree = {**json.loads(document), "schema": schema, "log": {}}
     if schema == 2:
         del tree["log"]
@@ -128,11 +132,11 @@ def parts_of(run: Algorithm, world: Any, count: int) -> list[Batch]:
 def test_no_part_is_lost_among_eight_threads() -> None:
     """200 trials of 64 parts. Without the lock most trials lose some."""
     world = make_world("chain")
-    run = start("csr-v2", world, 2_000)
+    run = Subject("csr-v2").start(world, 2_000)
     parts = parts_of(run, world, 64)
     rows, lost = sum(part.total for part in parts), 0
     for _ in range(200):
-        run = start("csr-v2", world, 2_000)
+        run = Subject("csr-v2").start(world, 2_000)
 
         def tell(first: int, run: Algorithm = run) -> None:
             for i in range(first, 64, 8):
@@ -149,7 +153,7 @@ def test_no_part_is_lost_among_eight_threads() -> None:
 def test_the_same_part_from_many_threads_counts_once(kind: str) -> None:
     world = make_world(kind)
     for _ in range(20):
-        run = start("pool", world, 200)
+        run = Subject("pool").start(world, 200)
         (part,) = parts_of(run, world, 1)
         at_once(*[partial(run.tell, part, id="one")] * 8)
         assert run.pulls_made().sum() == part.total
@@ -159,7 +163,7 @@ def test_the_same_part_from_many_threads_counts_once(kind: str) -> None:
 def test_what_is_saved_while_others_tell_is_one_moment() -> None:
     """Every document opens, and its rows are those of the parts that it says were told."""
     world = make_world("chain")
-    run = start("csr-v2", world, 2_000)
+    run = Subject("csr-v2").start(world, 2_000)
     parts, saved = parts_of(run, world, 32), []
     at_once(
         lambda: [run.tell(part, id=f"part {i}") for i, part in enumerate(parts)],
@@ -176,7 +180,7 @@ def test_what_is_saved_while_others_tell_is_one_moment() -> None:
 def test_phases_closed_by_many_threads_are_closed_one_by_one() -> None:
     world = make_world("chain")
     for _ in range(10):
-        run, straight = start("csr-v1", world, 10_000), start("csr-v1", world, 10_000)
+        run, straight = Subject("csr-v1").start(world, 10_000), Subject("csr-v1").start(world, 10_000)
         at_once(*(run.close_phase for _ in range(3)))
         for _ in range(3):
             straight.close_phase()
@@ -189,7 +193,7 @@ def test_phases_closed_by_many_threads_are_closed_one_by_one() -> None:
 @pytest.mark.parametrize("copied", [copy.deepcopy, copy.copy, lambda run: pickle.loads(pickle.dumps(run))])
 def test_a_copy_is_a_run_of_its_own(copied: Callable[[Algorithm], Algorithm]) -> None:
     world = make_world("chain")
-    run = start("pool", world)
+    run = Subject("pool").start(world)
     parts = parts_of(run, world, 2)
     run.tell(parts[0], id="one")
     before, again = run.to_json(), copied(run)
@@ -203,7 +207,7 @@ def test_a_copy_is_a_run_of_its_own(copied: Callable[[Algorithm], Algorithm]) ->
 def test_only_text_is_an_id(id: Any) -> None:
     """What a saved run cannot give back as it was would count twice after it."""
     world = make_world("chain")
-    run = start("pool", world)
+    run = Subject("pool").start(world)
     before = run.to_json()
     with pytest.raises(DataError, match="The id of a part") as refused:
         run.tell(parts_of(run, world, 1)[0], id=id)
@@ -213,7 +217,7 @@ def test_only_text_is_an_id(id: Any) -> None:
 @pytest.mark.parametrize("id", ["", "1", "é\u2028\n", "\U0001f600", np.str_("one")])
 def test_any_text_is_recognised_after_a_resume(id: str) -> None:
     world = make_world("chain")
-    run = start("pool", world)
+    run = Subject("pool").start(world)
     (part,) = parts_of(run, world, 1)
     run.tell(part, id=id)
     again = resume(world.problem, run.to_json())
@@ -232,7 +236,7 @@ def huge(world: Any, count: int) -> Batch:
 @pytest.mark.parametrize("kind", ["chain", "real"])
 def test_more_rows_than_can_be_summed_are_refused_before_any_is_added(kind: str) -> None:
     world = make_world(kind)
-    run = start("uniform", world, 100)
+    run = Subject("uniform").start(world, 100)
     with pytest.raises(DataError, match=str(MOST_ROWS)):
         run.tell(huge(world, 2**62), id="too many")
     run.tell(huge(world, MOST_ROWS - 5), id="most")
@@ -246,7 +250,7 @@ def test_more_rows_than_can_be_summed_are_refused_before_any_is_added(kind: str)
 
 def test_a_saved_run_with_too_many_rows_is_refused() -> None:
     world = make_world("chain")
-    run = start("uniform", world, 100)
+    run = Subject("uniform").start(world, 100)
     run.tell(huge(world, 2**52), id="many")
     tree, _ = opened(run.to_json(), "run")
     cells = tree["evidence"]
@@ -262,7 +266,7 @@ def test_a_step_that_fails_leaves_everything_as_it_was(
 ) -> None:
     """Also where the rows were fine and the closing of the phase was not."""
     world = make_world("chain")
-    run = start("csr-v2", world)
+    run = Subject("csr-v2").start(world)
     rows = world.pull(run.ask(), np.random.default_rng(0))
     before = run.to_json()
 
@@ -280,8 +284,8 @@ def test_a_step_that_fails_leaves_everything_as_it_was(
 
 def test_a_restore_that_fails_leaves_everything_as_it_was() -> None:
     world = make_world("chain")
-    run = start("pool", world)
-    tree, _ = opened(finish(start("pool", world), world).to_json(), "run")
+    run = Subject("pool").start(world)
+    tree, _ = opened(finish(Subject("pool").start(world), world).to_json(), "run")
     before = run.to_json()
     with pytest.raises(KeyError):
         run._restore({key: value for key, value in tree.items() if key != "told"})

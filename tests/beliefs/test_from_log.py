@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
-from test_contract import changed, make_world, paths, take, units
 from test_pool import ARMS, EASY, chain, truth, world
 
 from fairarm import algorithm
@@ -31,6 +30,9 @@ from fairarm.experiments.simulate import replicate
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, Request
 from fairarm.sealed import opened
+from fairarm.testing.checks import take, units
+from fairarm.testing.problems import make_world
+from fairarm.testing.saving import changed, paths
 from fairarm.worlds import World
 
 V1 = [name for name in DESCRIPTIONS if name.endswith("v1")]

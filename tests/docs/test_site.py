@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 
 import fairarm
+import fairarm.testing
 
 ROOT = Path(__file__).parents[2]
 API = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
@@ -38,6 +39,7 @@ def test_every_public_name_is_in_the_reference_once() -> None:
     named = re.findall(r"^::: fairarm\.(\w+)$", API, re.MULTILINE)
     assert sorted(set(named) - {"errors"}) == sorted(fairarm.__all__)
     assert len(named) == len(set(named))
+    assert sorted(re.findall(r"^::: fairarm\.testing\.(\w+)$", API, re.MULTILINE)) == sorted(fairarm.testing.__all__)
 
 
 def test_the_pages_of_the_site(part: ModuleType, tmp_path: Path) -> None:

@@ -252,9 +252,7 @@ class Algorithm:
         )
 
     def _restore(self, document: dict[str, Any]) -> None:
-        """Take over a saved run whose check sum, algorithm, pulls, seed and options are right: for `resume` only."""
-        if document.get("problem") != fingerprint(self.problem):
-            raise DataError("The saved run belongs to another problem: arms, mechanisms, tolerance or costs differ.")
+        """Take over a saved run whose check sum, problem, algorithm, pulls, seed and options are right: for `resume` only."""
         kind = type(empty_evidence(self.problem))
         parts = ("evidence", "before_phase", "before_stage")
         evidence, before_phase, before_stage = (kind.from_json(self.problem, document[part]) for part in parts)

@@ -13,6 +13,7 @@ from fairarm import algorithm
 from fairarm.algorithms import DESCRIPTIONS, Algorithm, Verdict
 from fairarm.catalog import load_problem
 from fairarm.problem.pulls import Batch, Request
+from fairarm.testing.problems import make_world
 from fairarm.worlds import World
 
 PULLS, SEED, LOG_ROWS = 60, 3, 25
@@ -58,8 +59,6 @@ def cases() -> Iterator[Case]:
 def world_of(problem: str) -> World:
     """Of a bundled problem, or of one of the contract suite's."""
     if problem in ("chain", "context", "real"):
-        from test_contract import make_world
-
         return make_world(problem)
     world = load_problem(problem).world
     if world is None:
