@@ -7,7 +7,7 @@ V1 estimates from the phase's own pulls, V2 from all pulls of the stage so far.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from fairarm.algorithms.info import Info, Reason
 from fairarm.algorithms.procedure import BaseProcedure
+from fairarm.algorithms.records import but
 from fairarm.algorithms.state import State
 from fairarm.beliefs.evidence import Evidence
 from fairarm.core.answer import Code
@@ -90,9 +91,8 @@ class Rejections:
 
     def info(self, which: BoolArray) -> Info:
         """What is shown of these replicates."""
-        return Info(
-            self.outcomes[which], self.gaps[which], self.fair[which], self.rejected[which], self.reason[which], None
-        )
+        at = slice(None) if which.all() else which  # all of them without a copy
+        return Info(self.outcomes[at], self.gaps[at], self.fair[at], self.rejected[at], self.reason[at], None)
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ class SuccessiveRejection(BaseProcedure):
                 shares[i] = self._allocation(state.stage, memory.alive[i]).shares
             target[i] += shares[i] * lengths[state.phase]
             given[i] = round_pulls(target[i], given[i], costs, budget, reached)
-        memory = replace(memory, shares=shares, target=target)
+        memory = but(memory, shares=shares, target=target)
         return state.but(phase=state.phase + 1, given=given, plan=given - state.given, memory=memory)
 
     # ---- closing a phase ----
@@ -230,7 +230,7 @@ class SuccessiveRejection(BaseProcedure):
                 terms = evidence.gap_terms(direction)
                 found = dropped_mean(terms, pulls[:, regime], tables.D[direction], state.phase, base)
                 gaps[:, direction] = np.where(fresh, found, gaps[:, direction])
-        return replace(memory, outcomes=outcomes, gaps=gaps)
+        return but(memory, outcomes=outcomes, gaps=gaps)
 
     def _rejected(self, state: State[Rejections], stage: Stage) -> tuple[State[Rejections], BoolArray]:
         """F and R after this phase, and which replicates end early because one arm is left (not if K is 1)."""
@@ -244,7 +244,7 @@ class SuccessiveRejection(BaseProcedure):
         unfair = surely_unfair(memory.gaps, phase, E) if stage.gap else np.False_
         out = alive & (worse | unfair) & ready[:, None]
         reason = np.where(unfair, Reason.UNFAIR, Reason.WORSE)
-        memory = replace(
+        memory = but(
             memory,
             alive=alive & ~out,
             fair=np.where(running[:, None], fair, memory.fair) if stage.gap else memory.fair,
@@ -289,7 +289,7 @@ class SuccessiveRejection(BaseProcedure):
         empty = np.zeros_like(state.plan)
         if not pending.any():
             return state.but(running=pending, plan=empty)
-        memory = replace(state.memory, target=np.zeros_like(state.memory.target))
+        memory = but(state.memory, target=np.zeros_like(state.memory.target))
         fresh = state.but(stage=state.stage + 1, phase=0, running=pending, given=empty, plan=empty, memory=memory)
         return self._planned(fresh, pending)
 

@@ -13,12 +13,13 @@ Nothing is rejected before the end: CSR's rule on these estimates made no differ
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fairarm.algorithms.csr import Rejections, Stage, SuccessiveRejection
+from fairarm.algorithms.records import but
 from fairarm.algorithms.state import State
 from fairarm.beliefs.evidence import Evidence
 from fairarm.core.answer import Code
@@ -83,7 +84,7 @@ class BalanceHeuristic(SuccessiveRejection):
         means = balanced_means(evidence)
         outcomes = (means * group_shares(evidence)[:, None]).sum(axis=2)
         which = state.running[:, None]
-        return replace(
+        return but(
             state.memory,
             outcomes=np.where(which, outcomes, state.memory.outcomes),
             gaps=np.where(which[:, None], both_directions(gap_of(means)), state.memory.gaps),
@@ -92,7 +93,7 @@ class BalanceHeuristic(SuccessiveRejection):
     def _rejected(self, state: State[Rejections], stage: Stage) -> tuple[State[Rejections], BoolArray]:
         """No arm leaves R and no replicate ends early; F holds the arms whose estimated gap is below the tolerance."""
         fair = np.all(is_fair(state.memory.gaps, self.problem.compiled.scaled_tolerance), axis=1)
-        return state.but(memory=replace(state.memory, fair=fair)), np.zeros_like(state.running)
+        return state.but(memory=but(state.memory, fair=fair)), np.zeros_like(state.running)
 
     def _answer(self, state: State[Rejections], stage: Stage, i: int, seed: int) -> int:
         memory = state.memory

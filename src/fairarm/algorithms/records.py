@@ -13,6 +13,14 @@ MOST_PHASES = 1 << 20
 """More than any run has: n(T) is 29 at T = 10^15."""
 
 
+def but(record: Record, **changes: Any) -> Record:
+    """With these fields changed: as dataclasses.replace, in a tenth of its time, since a run does this at every step."""
+    made, old = object.__new__(type(record)), record.__dict__
+    fields_of = record.__dataclass_fields__  # type: ignore[attr-defined]
+    made.__dict__.update({name: old[name] for name in fields_of}, **changes)  # without what was cached beside them
+    return made
+
+
 def plain(record: Any) -> Any:
     """Plain lists; nan becomes null."""
     if is_dataclass(record):
