@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
@@ -171,9 +171,9 @@ def experiment_plan(found: ExperimentPlan) -> dict[str, Any]:
     """What `fairarm plan --json` prints; the cheapest and the quickest option are positions in the list of options."""
     chosen = {"cheapest": found.cheapest, "quickest": found.quickest}
     named = {name: None if option is None else found.options.index(option) for name, option in chosen.items()}
-    document: dict[str, Any] = _plain(asdict(replace(found, started_from=None)))
-    del document["started_from"]
-    return {**document, **_read(found.started_from), **named}
+    parts = {field.name: getattr(found, field.name) for field in fields(found) if field.name != "started_from"}
+    document = {**parts, "problem": found.problem.name, "options": [asdict(option) for option in found.options]}
+    return {**_plain(document), **_read(found.started_from), **named}
 
 
 def _read(log: LoggedPulls | None) -> dict[str, Any]:

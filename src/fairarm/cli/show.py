@@ -265,7 +265,7 @@ def experiment_plan(found: ExperimentPlan) -> None:
         f"from what the log's {count(found.log_rows, 'row')} say, which every experiment starts from"
     )  # fmt: skip
     say(
-        (found.problem, "bold"),
+        (found.problem.name, "bold"),
         f": to be wrong in at most {found.target_error:.3g} of experiments, over {found.truths} truths drawn "
         f"{source}. An arm within {found.outcome_margin:.4g} of the best "
         f"outcome and {found.gap_margin:.4g} of the tolerance counts as right.",

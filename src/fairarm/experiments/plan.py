@@ -88,7 +88,7 @@ class PlanOption:
 class ExperimentPlan(Shown):
     """Every option, and which is cheapest and which needs the fewest pulls."""
 
-    problem: str
+    problem: Problem
     target_error: float
     outcome_margin: float
     gap_margin: float
@@ -127,7 +127,7 @@ class ExperimentPlan(Shown):
         best = self.cheapest
         return [
             ("pulls", None if best is None else best.pulls), ("cost", None if best is None else best.cost),
-            ("target_error", self.target_error), ("every_arm_right", self.every_arm_right), ("problem", self.problem),
+            ("target_error", self.target_error), ("every_arm_right", self.every_arm_right), ("problem", self.problem.name),
             ("outcome_margin", self.outcome_margin), ("gap_margin", self.gap_margin), ("truths", self.truths),
             ("log_rows", self.log_rows), ("notes", len(self.notes)),
         ]  # fmt: skip
@@ -245,7 +245,7 @@ def plan(
     asked = _Curves(target_error, margins, truths, seed, most_pulls)
     options = tuple(_run_all(simple, source, asked, _budgets(simple), jobs, on_point))
     found = ExperimentPlan(
-        problem=problem.name,
+        problem=problem,
         target_error=target_error,
         outcome_margin=outcome_margin,
         gap_margin=gap_margin,

@@ -116,7 +116,7 @@ def draw_errors(axes: Any, found: Simulation) -> None:
 
 def plan_curves(found: ExperimentPlan, path: Path) -> None:
     """Error against pulls before the experiment, one line an average cost, and the target."""
-    with _drawn(path, f"{found.problem}: planned") as axes:
+    with _drawn(path, f"{found.problem.name}: planned") as axes:
         for option, colour in zip(found.options, PLAN_COLOURS, strict=False):
             cost = "any cost" if option.average_cost is None else f"{option.average_cost:.3g} a pull on average"
             _banded(axes, option.curve, cost, colour, "o")
