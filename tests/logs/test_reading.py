@@ -341,7 +341,7 @@ def test_what_is_no_number_is_named_with_its_cause(written: str, name: str, mess
     (finding,) = found.findings()
     assert (total, finding.name, finding.rows, finding.voids) == (3, name, 1, True)
     assert message in finding.message
-    assert finding.examples == ("Y" if name == "missing-outcomes" else f"Y = {written}",)
+    assert finding.examples == (() if name == "missing-outcomes" else (f"Y = {written}",))
 
 
 def test_an_outcome_beyond_the_range_is_shown_as_it_is() -> None:

@@ -465,7 +465,7 @@ def test_dates_are_not_numbers(framed: Any) -> None:
 @pytest.mark.parametrize("bad", [-1.0, 0.5, None, math.nan, math.inf, 2.0**43])
 def test_weights_are_whole_numbers(framed: Any, bad: float | None) -> None:
     log = framed({"a": [1, 1, 2], "w": pa.array([2.0, 3.0, bad])})
-    with pytest.raises(DataError, match=r"1 rows have a weight 'w' that is not a whole number .* such as"):
+    with pytest.raises(DataError, match=r"1 line has a count 'w' that is not a whole number .* such as"):
         log.counts(["a"], weight="w")
 
 

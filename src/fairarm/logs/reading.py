@@ -271,9 +271,10 @@ class LogReader:
     def _column(self, node: str, raw: NDArray[Any], usable: BoolArray, count: IntArray) -> NDArray[Any]:
         outcome = node == self.problem.outcome.node
         absent = "missing-outcomes" if outcome else "missing-values"
+        lacking = "" if outcome else node  # which column it is says the finding's name already
         if node in self._coders:
             codes = self._coders[node].codes(raw)
-            self._leave(absent, codes == ABSENT, usable, count, lambda i: node)
+            self._leave(absent, codes == ABSENT, usable, count, lambda i: lacking)
             self._leave("undeclared-states", codes == UNDECLARED, usable, count, lambda i: f"{node} = {_shown(raw[i])}")
             return codes
         values, unreadable = read_numbers(raw)
@@ -287,7 +288,7 @@ class LogReader:
         declared = self.problem.outcome if outcome else self.problem.variables[node]
         low, high = declared.low or 0.0, declared.high or 0.0
         outside = "outcomes-out-of-range" if outcome else "values-out-of-range"
-        self._leave(absent, np.isnan(values), usable, count, lambda i: node)
+        self._leave(absent, np.isnan(values), usable, count, lambda i: lacking)
         with np.errstate(invalid="ignore"):
             beyond = (values < low) | (values > high)
         self._leave(outside, beyond, usable, count, lambda i: f"{node} = {_shown(raw[i])}")

@@ -361,12 +361,13 @@ class LogTable:
         if bad:
             with self._speaking():
                 example = self._one(ask.unsound(frame, weight))[VALUE]
-            text = f"{self.name}: {bad} rows have a weight '{weight}' that is not a whole number of 0 to {MAX_ROWS}, such as {example!r}. "
-            raise DataError(one_line(text + "A weight says how many rows a row stands for."))
+            lines = f"{bad} line{' has' if bad == 1 else 's have'} a count '{weight}'"
+            text = f"{self.name}: {lines} that is not a whole number from 0 to {MAX_ROWS}, such as {example!r}. "
+            raise DataError(one_line(text + "A count says how many rows a line stands for."))
         products = zip(found[LARGEST].to_pylist(), found[LINES].to_pylist(), strict=True)
         too_large = any(largest * lines > MAX_ROWS << 20 for largest, lines in products)
         if too_large or sum(found[ROWS].to_pylist()) > MAX_ROWS << 20:
-            raise DataError(one_line(f"{self.name}: the weights '{weight}' are too large to be summed."))
+            raise DataError(one_line(f"{self.name}: the counts '{weight}' are too large to be summed. Check them."))
 
     def _speaking(self) -> AbstractContextManager[None]:
         return speaking(f"{self.name}: {self.engine} could not read it", DataError)
