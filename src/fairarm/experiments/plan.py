@@ -11,15 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.optimize import isotonic_regression
 
 from fairarm.algorithms.pool import Pool
 from fairarm.algorithms.registry import DEFAULT, make_procedure
-from fairarm.beliefs.cells import CellBeliefs
-from fairarm.beliefs.evidence import CellEvidence, RunEvidence
 from fairarm.beliefs.from_log import rows_of
 from fairarm.beliefs.robust import choose_method
 from fairarm.core.statistics import wilson_interval
@@ -28,10 +26,10 @@ from fairarm.errors import BudgetError, OptionError, ProblemError
 from fairarm.experiments.margins import NO_MARGINS, TOO_OFTEN, DrawnArms, Margins, good_enough
 from fairarm.experiments.simulate import chunk_size, replicate
 from fairarm.experiments.start_from_log import LoggedPulls, started
-from fairarm.experiments.truths_from_log import LogTruths, evidence_for_truths, law_by_columns
+from fairarm.experiments.truths_from_log import LogTruths, evidence_for_truths
+from fairarm.experiments.truths_from_prior import PriorTruths, Truths
 from fairarm.experiments.workers import watched_workers
 from fairarm.frames import Column, columns_of
-from fairarm.problem.context import ContextSample
 from fairarm.problem.log_map import LogMap, WithColumns
 from fairarm.problem.outcome import Outcome
 from fairarm.problem.problem import Problem
@@ -161,42 +159,6 @@ class _Curves:
     most_pulls: int
 
 
-class _Truths(Protocol):
-    """Where truths come from."""
-
-    @property
-    def earlier(self) -> RunEvidence | None:
-        """What every run starts from."""
-        ...
-
-    def draw(self, count: int, rng: np.random.Generator) -> CellWorlds: ...
-
-
-@dataclass(frozen=True)
-class _PriorTruths:
-    problem: Problem
-    law: FloatArray
-    shares: FloatArray
-    mean: float
-    strength: float
-    earlier: None = None
-
-    def draw(self, count: int, rng: np.random.Generator) -> CellWorlds:
-        """Worlds with each cell's outcome drawn from the prior: a Dirichlet law whose mean, on the scale, is the prior's."""
-        cells, values = self.problem.compiled.shared_cells, self.problem.outcome.scaled_values
-        low, high = int(np.argmin(values)), int(np.argmax(values))
-        base = np.full(len(values), 1.0 / len(values))
-        even = float(base @ values)
-        # move weight to one end until the mean is the one asked for
-        end = np.zeros(len(values))
-        end[high if self.mean > even else low] = 1.0
-        share = (self.mean - even) / (float(end @ values) - even)
-        alpha = self.strength * ((1.0 - share) * base + share * end)
-        gamma = np.maximum(rng.standard_gamma(alpha, (count, cells.cells, len(values))), np.finfo(float).tiny)
-        by_cell = gamma / gamma.sum(axis=2, keepdims=True)
-        return CellWorlds(self.problem, self.law, by_cell[:, cells.cell_of], self.shares)
-
-
 def plan(
     problem: Problem | WithColumns,
     *,
@@ -236,7 +198,7 @@ def plan(
     rows = None if read is None else read.batch
     simple, notes = _countable(problem, rows)
     before = evidence_for_truths(problem, simple, rows)
-    source = _PriorTruths(simple, *_known_law(simple), mean, strength) if before is None else LogTruths(simple, before)
+    source = PriorTruths.of(simple, mean, strength) if before is None else LogTruths(simple, before)
     drawn = DrawnArms.of((worlds for _, worlds in _chunks(simple, source, truths, seed)), simple)
     width, default = problem.outcome.width, drawn.margins()
     outcome_margin = _two_digits(default.outcome * width) if outcome_margin is None else outcome_margin
@@ -300,7 +262,7 @@ def _margin_notes(found: ExperimentPlan) -> Iterator[str]:
         )
 
 
-def _log_notes(problem: Problem, source: _Truths, asked: _Curves, found: ExperimentPlan) -> Iterator[str]:
+def _log_notes(problem: Problem, source: Truths, asked: _Curves, found: ExperimentPlan) -> Iterator[str]:
     earlier = source.earlier
     if earlier is None:
         return
@@ -312,7 +274,7 @@ def _log_notes(problem: Problem, source: _Truths, asked: _Curves, found: Experim
         yield "The log has few rows per cell: the truths take all cells as alike as the log's rows show."
 
 
-def _answers(problem: Problem, source: _Truths, asked: _Curves, found: ExperimentPlan) -> bool:
+def _answers(problem: Problem, source: Truths, asked: _Curves, found: ExperimentPlan) -> bool:
     """Whether it is the log that reaches the target without a pull, and not margins that make every arm right."""
     if found.every_arm_right < TOO_OFTEN:
         return True
@@ -350,23 +312,6 @@ def _countable(problem: Problem, rows: Batch | None = None) -> tuple[Problem, tu
     return made, (note,)
 
 
-def _known_law(problem: Problem) -> tuple[FloatArray, FloatArray]:
-    """P(x | arm, group) (K, G, X) and P(S), declared or from a context sample."""
-    beliefs = CellBeliefs.of(CellEvidence.empty(problem))
-    sampled = isinstance(problem.context, ContextSample)
-    lacking = []
-    if beliefs.known_shares is None and not sampled:
-        lacking.append(f"the shares of the groups of '{problem.sensitive}'")
-    if beliefs.known_law is None and not sampled:
-        lacking.append("the law of what the arms see (context)")
-    if lacking:
-        raise ProblemError(
-            f"A plan simulates the experiment, and {' and '.join(lacking)} are not declared. Declare them, or give a log, or "
-            f"a sample of its rows as the context."
-        )
-    return law_by_columns(beliefs.cells, beliefs.context_weights)[0], beliefs.shares[0]
-
-
 def _budgets(problem: Problem) -> list[float | None]:
     """Average costs to try: the declared limit, and steps from the cheapest unit to the mean of all, below it."""
     costs = problem.compiled.cost_array
@@ -383,7 +328,7 @@ def _budgets(problem: Problem) -> list[float | None]:
 
 def _run_all(
     problem: Problem,
-    source: _Truths,
+    source: Truths,
     asked: _Curves,
     budgets: list[float | None],
     jobs: int,
@@ -401,7 +346,7 @@ def _run_all(
 
 def _option(
     problem: Problem,
-    source: _Truths,
+    source: Truths,
     asked: _Curves,
     budget: float | None,
     on_point: Callable[[], None] | None,
@@ -442,14 +387,14 @@ def _option(
     return PlanOption(budget, curve, needed, point.mean_cost, tuple(units))
 
 
-def _chunks(problem: Problem, source: _Truths, truths: int, seed: int) -> Iterator[tuple[int, CellWorlds]]:
+def _chunks(problem: Problem, source: Truths, truths: int, seed: int) -> Iterator[tuple[int, CellWorlds]]:
     """All truths, the same ones at every call, in parts that fit into memory."""
     size = chunk_size(problem)
     for chunk in range(-(-truths // size)):
         yield chunk, source.draw(min(size, truths - chunk * size), np.random.default_rng([seed, chunk]))
 
 
-def _point(problem: Problem, source: _Truths, asked: _Curves, pulls: int) -> tuple[PlanPoint, FloatArray]:
+def _point(problem: Problem, source: Truths, asked: _Curves, pulls: int) -> tuple[PlanPoint, FloatArray]:
     """The error at one number of pulls, and the mean pulls of every unit, (R, K). The same truths at every point."""
     procedure = make_procedure(DEFAULT, problem, pulls) if pulls else Pool(problem, 0)
     wrong, costs, made = 0, 0.0, np.zeros(problem.compiled.cost_array.shape)

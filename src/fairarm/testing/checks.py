@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from fairarm.algorithms import Algorithm, algorithm
+from fairarm.algorithms import Algorithm
 from fairarm.errors import DataError
+from fairarm.experiments import algorithm
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch
 from fairarm.sealed import opened

@@ -1,0 +1,79 @@
+"""Truths in which a planned experiment is simulated where nothing has been seen yet: drawn from a prior."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from fairarm.beliefs.cells import CellBeliefs
+from fairarm.beliefs.evidence import CellEvidence, RunEvidence
+from fairarm.core.types import FloatArray
+from fairarm.errors import ProblemError
+from fairarm.experiments.truths_from_log import law_by_columns
+from fairarm.problem.context import ContextSample
+from fairarm.problem.problem import Problem
+from fairarm.worlds.cells import CellWorlds
+
+
+class Truths(Protocol):
+    """Where truths come from."""
+
+    @property
+    def earlier(self) -> RunEvidence | None:
+        """What every run starts from."""
+        ...
+
+    def draw(self, count: int, rng: np.random.Generator) -> CellWorlds:
+        """Worlds to pull in."""
+        ...
+
+
+@dataclass(frozen=True)
+class PriorTruths:
+    """Worlds with the outcome of each cell from a Beta prior, and laws of contexts and groups that are known."""
+
+    problem: Problem
+    law: FloatArray
+    shares: FloatArray
+    mean: float
+    strength: float
+    earlier: None = None
+
+    @classmethod
+    def of(cls, problem: Problem, mean: float, strength: float) -> PriorTruths:
+        """With what is declared of the problem, or in a context sample."""
+        return cls(problem, *_known_law(problem), mean, strength)
+
+    def draw(self, count: int, rng: np.random.Generator) -> CellWorlds:
+        """Worlds with each cell's outcome drawn from the prior: a Dirichlet law whose mean, on the scale, is the prior's."""
+        cells, values = self.problem.compiled.shared_cells, self.problem.outcome.scaled_values
+        low, high = int(np.argmin(values)), int(np.argmax(values))
+        base = np.full(len(values), 1.0 / len(values))
+        even = float(base @ values)
+        # move weight to one end until the mean is the one asked for
+        end = np.zeros(len(values))
+        end[high if self.mean > even else low] = 1.0
+        share = (self.mean - even) / (float(end @ values) - even)
+        alpha = self.strength * ((1.0 - share) * base + share * end)
+        gamma = np.maximum(rng.standard_gamma(alpha, (count, cells.cells, len(values))), np.finfo(float).tiny)
+        by_cell = gamma / gamma.sum(axis=2, keepdims=True)
+        return CellWorlds(self.problem, self.law, by_cell[:, cells.cell_of], self.shares)
+
+
+def _known_law(problem: Problem) -> tuple[FloatArray, FloatArray]:
+    """P(x | arm, group) (K, G, X) and P(S), declared or from a context sample."""
+    beliefs = CellBeliefs.of(CellEvidence.empty(problem))
+    sampled = isinstance(problem.context, ContextSample)
+    lacking = []
+    if beliefs.known_shares is None and not sampled:
+        lacking.append(f"the shares of the groups of '{problem.sensitive}'")
+    if beliefs.known_law is None and not sampled:
+        lacking.append("the law of what the arms see (context)")
+    if lacking:
+        raise ProblemError(
+            f"A plan simulates the experiment, and {' and '.join(lacking)} are not declared. Declare them, or give a log, or "
+            f"a sample of its rows as the context."
+        )
+    return law_by_columns(beliefs.cells, beliefs.context_weights)[0], beliefs.shares[0]
