@@ -12,7 +12,8 @@ import pytest
 from fairarm import load_problem, plan
 from fairarm.errors import OptionError, ProblemError
 from fairarm.experiments.margins import DrawnArms, Margins, good_enough
-from fairarm.experiments.plan import ExperimentPlan, _known_law, _PriorTruths
+from fairarm.experiments.plan import ExperimentPlan
+from fairarm.experiments.truths_from_prior import PriorTruths, known_law
 from fairarm.problem.context import ContextSample
 from fairarm.problem.mechanism import Arm, table
 from fairarm.problem.outcome import Outcome
@@ -25,14 +26,14 @@ from fairarm.worlds.cells import CellWorlds
 def worlds(outcome_law: Any, count: int = 1) -> CellWorlds:
     """The coin: arm "even" tosses 50:50, "tilted" more often heads in group a."""
     problem = load_problem("coin").problem
-    law, shares = _known_law(problem)
+    law, shares = known_law(problem)
     by_cell = np.broadcast_to(np.asarray(outcome_law, dtype=np.float64), (count, 2, 2, 2))
     return CellWorlds(problem, law, by_cell, shares)
 
 
 def test_truths_have_the_priors_moments() -> None:
     problem = load_problem("hepar2").problem
-    drawn = _PriorTruths(problem, *_known_law(problem), 0.3, 4.0).draw(4000, np.random.default_rng(1))
+    drawn = PriorTruths.of(problem, 0.3, 4.0).draw(4000, np.random.default_rng(1))
     theta = drawn.outcome_law @ problem.outcome.scaled_values
     # Beta(1.2, 2.8): mean 0.3, variance 0.3 · 0.7 / 5; 4 000 independent truths of a cell, 5 standard errors
     assert np.all(np.abs(theta.mean(axis=0) - 0.3) < 5 * math.sqrt(0.042 / 4000))
@@ -43,7 +44,7 @@ def test_truths_have_the_priors_moments() -> None:
 def test_worlds_outcomes_are_those_of_the_network() -> None:
     scenario = load_problem("ad-marketplace")
     world, problem = scenario.world, scenario.problem
-    law, shares = _known_law(problem)
+    law, shares = known_law(problem)
     states = len(problem.outcome.values or ())
     rows = world.law.reshape(*world.law.shape[:2], -1, states).sum(axis=0)
     mass = rows.sum(axis=2, keepdims=True)
@@ -129,8 +130,8 @@ def test_a_context_sample_stands_in_for_the_law() -> None:
     pulled = scenario.world.pull(Request(problem.arm_names, problem.regimes, counts), rng)
     rows = {name: np.repeat(values, pulled.count) for name, values in pulled.columns.items()}
     sampled = replace(problem, shares=None, context=ContextSample(problem.arm_names[0], rows))
-    law, shares = _known_law(sampled)
-    exact, exact_shares = _known_law(problem)
+    law, shares = known_law(sampled)
+    exact, exact_shares = known_law(problem)
     assert np.abs(law - exact).max() < 0.02 and np.abs(shares - exact_shares).max() < 0.02
 
 

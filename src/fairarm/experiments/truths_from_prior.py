@@ -44,7 +44,7 @@ class PriorTruths:
     @classmethod
     def of(cls, problem: Problem, mean: float, strength: float) -> PriorTruths:
         """With what is declared of the problem, or in a context sample."""
-        return cls(problem, *_known_law(problem), mean, strength)
+        return cls(problem, *known_law(problem), mean, strength)
 
     def draw(self, count: int, rng: np.random.Generator) -> CellWorlds:
         """Worlds with each cell's outcome drawn from the prior: a Dirichlet law whose mean, on the scale, is the prior's."""
@@ -62,7 +62,7 @@ class PriorTruths:
         return CellWorlds(self.problem, self.law, by_cell[:, cells.cell_of], self.shares)
 
 
-def _known_law(problem: Problem) -> tuple[FloatArray, FloatArray]:
+def known_law(problem: Problem) -> tuple[FloatArray, FloatArray]:
     """P(x | arm, group) (K, G, X) and P(S), declared or from a context sample."""
     beliefs = CellBeliefs.of(CellEvidence.empty(problem))
     sampled = isinstance(problem.context, ContextSample)
