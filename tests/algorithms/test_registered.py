@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import subprocess
@@ -151,6 +152,14 @@ def test_what_cannot_be_registered(given: dict[str, Any], says: str) -> None:
     with pytest.raises(OptionError, match=says) as caught:
         register("slow", **parts)
     assert "\n" not in str(caught.value) and "slow" not in known_algorithms()
+
+
+def test_the_keywords_that_options_cannot_have_are_those_of_the_functions() -> None:
+    from fairarm.algorithms import registry
+
+    functions = (fairarm.algorithm, fairarm.identify, fairarm.simulate, registry.algorithm)
+    keywords = {name for function in functions for name in inspect.signature(function).parameters}
+    assert keywords - {"options"} == registered.TAKEN
 
 
 def broken(problem: Problem, pulls: int) -> Any:

@@ -72,6 +72,12 @@ def test_dialects(monkeypatch: pytest.MonkeyPatch) -> None:
     assert of_docstring("One.\n\n>>> f[0](1)\n2\n\nTwo.") == "One.\n\n```pycon\n>>> f[0](1)\n2\n```\n\nTwo."
 
 
+def test_the_files_to_imitate_exist() -> None:
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = re.findall(r"\| `([\w./-]+/[\w.-]+\.\w+)` \|", page)
+    assert len(named) > 8 and [path for path in named if not (ROOT / path).is_file()] == []
+
+
 # ---- the bibliography ----
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from page_tree import read_page
-
 from fairarm.reports.paper.inline import inlined
+from page_tree import read_page
 
 
 def test_ids_and_references_are_the_pages_own() -> None:

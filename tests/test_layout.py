@@ -1,0 +1,156 @@
+"""Tests mirror the source tree: a module, or a folder of modules, is tested by the file of the same path and name.
+
+What differs is listed here with its reason, and nothing may be listed that need not be.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+SOURCE = TESTS.parent / "src" / "fairarm"
+
+OWN_KINDS = {
+    "benchmarks": "the scripts in benchmarks",
+    "calibration": "how often answers are right, over many runs",
+    "corpus": "hostile inputs, over all readers and commands",
+    "docs": "the documentation runs, and its site",
+    "examples": "the examples run",
+    "smoke": "the wheel, in an environment of its own",
+}
+
+TOPICS = {
+    "algorithms/test_competitors.py": "what mis, top-two and tf-lucb have in common",
+    "algorithms/test_contract.py": "the contract of fairarm.testing, over every algorithm",
+    "algorithms/test_golden.py": "saved runs of every format so far",
+    "cli/test_commands.py": "what all commands have in common",
+    "cli/test_logs.py": "commands that read a log",
+    "cli/test_tolerance.py": "--tolerance, over all commands",
+    "cli/test_widths.py": "terminals of every width, over all commands",
+    "experiments/test_fitted_before.py": "nothing fitted is certified, over evaluate and read_log",
+    "experiments/test_results.py": "what every result has",
+    "experiments/test_what_a_log_is.py": "log= of every function",
+    "logs/draft/test_dirty_logs.py": "the draft of a problem, from ordinary dirty files",
+    "logs/draft/test_draft.py": "the draft of a problem, from end to end",
+    "logs/draft/test_edges.py": "the draft of a problem, where little can be said",
+    "logs/draft/test_hostile_names.py": "the draft of a problem, from names that mean harm",
+    "logs/draft/test_to_confirm.py": "the draft of a problem, what it asks to be confirmed",
+    "logs/test_drop.py": "rows left out on purpose, on every engine",
+    "logs/test_exact_states.py": "numbers as states, on every engine",
+    "logs/test_hostile.py": "logs that would take for ever",
+    "logs/test_mixed_files.py": "files that do not agree",
+    "problem/test_replace.py": "dataclasses.replace, for every argument of a problem",
+    "reports/test_digits.py": "digits of numbers, on pages and terminals",
+    "reports/test_drawn.py": "figures show the numbers, over all pages",
+    "reports/test_pages.py": "pages say what the terminal says",
+    "reports/test_report.py": "`report`: what every page promises",
+    "test_enumeration.py": "laws, divergences and estimators against enumeration, over core, problem, beliefs and worlds",
+    "test_layout.py": "this",
+    "test_two_groups.py": "three groups are refused, everywhere",
+}
+
+THROUGH = {
+    "algorithms/best_mixture.py": ("core/posterior/test_arm_mixture.py", "algorithms/test_pool.py"),
+    "algorithms/certificates.py": ("algorithms/test_pool.py",),
+    "algorithms/old_formats.py": ("algorithms/test_golden.py",),
+    "algorithms/procedure.py": ("algorithms/test_contract.py",),
+    "algorithms/records.py": ("algorithms/test_info.py", "algorithms/test_saved.py"),
+    "algorithms/registry.py": ("algorithms/test_registered.py", "algorithms/test_csr.py"),
+    "algorithms/run.py": ("algorithms/test_contract.py", "algorithms/test_saved.py"),
+    "algorithms/sris.py": ("algorithms/test_csr.py",),
+    "algorithms/state.py": ("algorithms/test_info.py", "algorithms/test_saved.py"),
+    "algorithms/two_stage.py": ("algorithms/test_csr.py",),
+    "algorithms/uniform.py": ("algorithms/test_csr.py",),
+    "algorithms/verdict.py": ("algorithms/test_pool.py", "reports/test_pages.py"),
+    "beliefs/beliefs.py": ("beliefs/test_cells.py", "beliefs/test_robust.py"),
+    "beliefs/certified.py": ("experiments/test_evaluate.py",),
+    "beliefs/lines.py": ("beliefs/test_evidence.py",),
+    "beliefs/planning.py": ("beliefs/test_from_log.py",),
+    "catalog/bundled.py": ("catalog/test_synthetic.py", "readers/test_problem_file.py"),
+    "catalog/hepar2.py": ("readers/test_problem_file.py",),
+    "catalog/sris.py": ("experiments/test_paper.py",),
+    "cli/*.py": ("cli/test_commands.py", "cli/test_logs.py", "cli/test_widths.py"),
+    "core/answer.py": ("algorithms/test_pool.py",),
+    "core/limit/two_valued.py": ("core/limit/test_fewest_pulls.py",),
+    "core/proof/region.py": ("calibration/test_gate.py", "core/proof/test_bets.py"),
+    "core/types.py": (),  # names of types only
+    "errors.py": ("cli/test_widths.py", "corpus/test_corpus.py"),
+    "experiments/assumptions.py": ("experiments/test_evaluate.py",),
+    "experiments/evidence_from_log.py": ("experiments/test_evaluate.py",),
+    "experiments/identify.py": ("experiments/test_start_from_log.py", "cli/test_commands.py"),
+    "experiments/inspect.py": ("experiments/test_limit.py", "reports/test_pages.py"),
+    "experiments/margins.py": ("experiments/test_plan.py",),
+    "experiments/simulate.py": ("algorithms/test_competitors.py", "experiments/test_workers.py"),
+    "experiments/truths_from_log.py": ("experiments/test_start_from_log.py",),
+    "experiments/truths_from_prior.py": ("experiments/test_plan.py",),
+    "logs/*.py": ("logs/test_engines.py", "logs/test_reading.py", "logs/test_sources.py", "logs/test_mixed_files.py"),
+    "logs/draft/*.py": ("logs/draft/test_draft.py", "logs/draft/test_edges.py"),
+    "problem/calls.py": ("problem/test_arms_from_models.py",),
+    "problem/changes.py": ("problem/test_problem.py", "problem/test_replace.py"),
+    "problem/checks.py": ("problem/test_problem.py",),
+    "problem/classifiers.py": ("problem/test_arms_from_models.py",),
+    "problem/compiled.py": ("problem/test_replace.py", "test_enumeration.py"),
+    "problem/context.py": ("problem/test_shared_cells.py", "test_enumeration.py"),
+    "problem/inference.py": ("test_enumeration.py", "worlds/test_network.py"),
+    "problem/labels.py": ("problem/test_log_map.py", "logs/test_exact_states.py"),
+    "problem/likelihood.py": ("test_enumeration.py",),
+    "problem/mechanism.py": ("problem/test_problem.py",),
+    "problem/network.py": ("readers/test_bif.py", "worlds/test_network.py"),
+    "problem/outcome.py": ("problem/test_problem.py",),
+    "problem/pair.py": ("test_two_groups.py",),
+    "problem/parts.py": ("problem/test_problem.py", "problem/test_replace.py"),
+    "problem/space.py": ("problem/test_shared_cells.py", "problem/test_fitting.py"),
+    "problem/summing.py": ("test_enumeration.py",),
+    "problem/tables.py": ("test_enumeration.py", "core/paper/test_divergence.py"),
+    "problem/variables.py": ("problem/test_problem.py",),
+    "readers/networks.py": ("readers/test_pyagrum_formats.py",),
+    "readers/problem_writer.py": ("readers/test_problem_file.py",),
+    "readers/text.py": ("readers/test_bif.py", "readers/test_problem_file.py"),
+    "reports/figures.py": ("reports/test_drawn.py",),
+    "reports/page/*.py": ("reports/test_pages.py", "reports/test_report.py", "reports/test_drawn.py"),
+    "reports/paper/*.py": ("experiments/test_paper.py",),
+    "reports/rendering.py": ("reports/test_report.py",),
+    "worlds/*.py": ("worlds/test_network.py", "catalog/test_continuous.py"),
+}
+"""Modules that are tested through others, and where."""
+
+MODULES = sorted(path.relative_to(SOURCE) for path in SOURCE.rglob("*.py") if not path.stem.startswith("__"))
+FILES = sorted(path.relative_to(TESTS) for path in TESTS.rglob("test_*.py"))
+
+
+def mirrors_of(module: Path) -> list[Path]:
+    """The files that mirror a module: its own, or that of its folder."""
+    own = [module.parent / f"test_{module.name}"]
+    return own + ([module.parent.parent / f"test_{module.parent.name}.py"] if module.parent.name else [])
+
+
+MIRRORED = {file for module in MODULES for file in mirrors_of(module)}
+
+
+@pytest.mark.parametrize("file", FILES, ids=str)
+def test_a_test_file_is_where_what_it_tests_is(file: Path) -> None:
+    kinds = [file in MIRRORED, file.parts[0] in OWN_KINDS, file.as_posix() in TOPICS]
+    assert sum(kinds) == 1, f"{file}: give it the path of a module, or list it as a topic with what it is about"
+
+
+@pytest.mark.parametrize("module", MODULES, ids=str)
+def test_a_module_is_tested_by_the_file_of_its_path_or_says_where(module: Path) -> None:
+    mirrored = any((TESTS / file).is_file() for file in mirrors_of(module))
+    through = [
+        pattern
+        for pattern in THROUGH
+        if fnmatch(module.as_posix(), pattern) and pattern.count("/") == len(module.parts) - 1
+    ]
+    assert mirrored or through, f"{module} has no test of its path; write it, or list where it is tested"
+    assert not mirrored or all("*" in pattern for pattern in through), f"{module} has its own test: do not list it"
+
+
+def test_what_is_listed_exists() -> None:
+    assert [name for name in TOPICS if not (TESTS / name).is_file()] == []
+    assert [name for name in OWN_KINDS if not (TESTS / name).is_dir()] == []
+    assert [name for names in THROUGH.values() for name in names if not (TESTS / name).is_file()] == []
+    unused = [pattern for pattern in THROUGH if not any(fnmatch(module.as_posix(), pattern) for module in MODULES)]
+    assert unused == []
