@@ -495,7 +495,7 @@ def test_certified_answers_are_right() -> None:
 
 @pytest.mark.parametrize("options", [{}, {"law": "estimated"}])
 def test_a_certified_run_resumed_after_every_phase_is_the_same(options: dict[str, str]) -> None:
-    """log_gap and log_pair are carried: told the same rows, a run saved and read back at each phase ends bit for bit alike."""
+    """The bets are carried: told the same rows, a run saved and read back at each phase ends bit for bit alike."""
     problem = chain()
     pulled, rng = world(problem), np.random.default_rng(2)
     steady = algorithm("pool", problem, pulls=250, seed=5, confidence=0.9999, **options)
