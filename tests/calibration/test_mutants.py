@@ -21,7 +21,7 @@ from fairarm.core.posterior import prior
 from fairarm.core.proof import bets as certified
 from fairarm.core.proof import region
 from fairarm.core.proof.bets import Rule
-from fairarm.problem.problem import Problem
+from fairarm.problem.compiled import Compiled
 
 Patch = pytest.MonkeyPatch
 
@@ -230,7 +230,7 @@ def no_noise_floor(patch: Patch) -> None:
 
 def tolerance_not_scaled(patch: Patch) -> None:
     """E used on the scale [0, 1] in the outcome's own units."""
-    patch.setattr(Problem, "scaled_tolerance", Problem.gap_tolerance)
+    patch.setattr(Compiled, "scaled_tolerance", property(lambda self: self.problem.gap_tolerance))
 
 
 @dataclass(frozen=True)
