@@ -445,6 +445,7 @@ def test_mutated_text_is_read_or_refused(mutations: list[tuple[int, str, str]]) 
         assert message.startswith("mutated:")
         assert message.isprintable()
         return
+    assert {*network.tables} == {*network.variables}
     for table in network.tables.values():
         np.testing.assert_allclose(table.probabilities.sum(axis=-1), 1, atol=1e-12)
 

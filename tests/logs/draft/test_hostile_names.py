@@ -86,12 +86,17 @@ def meaning(read: ReadProblem, names: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("place", range(5), ids=PLAIN)
-@pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE)
+PLACES = [
+    pytest.param(name, place, id=f"{what}-{PLAIN[place]}")
+    for what, name in HOSTILE.items()
+    for place in range(5)
+    if (name, place) != ("arm", 3)  # that name says what the column is
+]
+
+
+@pytest.mark.parametrize(("name", "place"), PLACES)
 def test_names(name: str, place: int) -> None:
     names = (*PLAIN[:place], name, *PLAIN[place + 1 :])
-    if name == "arm" and place == 3:
-        return  # the name says what the column is
     if name in REFUSED and place < 3:
         with pytest.raises(OptionError, match=r"^Column .* cannot be the .*: its name") as error:
             drafted(names, columns(names))
