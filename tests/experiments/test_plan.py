@@ -12,7 +12,7 @@ import pytest
 from fairarm import load_problem, plan
 from fairarm.errors import OptionError, ProblemError
 from fairarm.experiments.margins import DrawnArms, Margins, good_enough
-from fairarm.experiments.plan import ExperimentPlan
+from fairarm.experiments.plan import ExperimentPlan, PlanNote
 from fairarm.experiments.truths_from_prior import PriorTruths, known_law
 from fairarm.problem.context import ContextSample
 from fairarm.problem.mechanism import Arm, table
@@ -20,6 +20,7 @@ from fairarm.problem.outcome import Outcome
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch
 from fairarm.problem.variables import Variable
+from fairarm.reports.words import sentence
 from fairarm.worlds.cells import CellWorlds
 
 
@@ -109,7 +110,7 @@ def test_a_real_outcome_is_taken_as_all_or_nothing() -> None:
     variables = {name: v for name, v in problem.variables.items() if name != problem.outcome.node}
     real = replace(problem, variables=variables, outcome=Outcome(problem.outcome.node, low=0.0, high=1.0))
     found = plan(real, target_error=0.3, truths=20)
-    assert "real-valued" in found.notes[0]
+    assert found.notes[0].code == PlanNote.REAL_OUTCOME
     assert found.options == plan(problem, target_error=0.3, truths=20).options
 
 
@@ -191,7 +192,7 @@ def logged(kind: str, rows: int, noise: float = 2_000.0) -> tuple[Problem, Batch
 
 
 def says_it_answers(found: ExperimentPlan) -> bool:
-    return any("already answers" in note for note in found.notes)
+    return any(note.code == PlanNote.ANSWERED for note in found.notes)
 
 
 @pytest.mark.parametrize(("kind", "rows"), [("money", 150), ("rate", 2_000)])
@@ -205,7 +206,7 @@ def test_a_log_that_cannot_tell_the_arms_apart_does_not_answer(kind: str, rows: 
     assert not says_it_answers(found) and found.every_arm_right < 0.2
     wide = plan(problem, log=log, truths=60, most_pulls=64, outcome_margin=0.02 * problem.outcome.width)
     assert wide.every_arm_right > 0.5 and not says_it_answers(wide)
-    assert any("wider than the differences between the arms" in note for note in wide.notes)
+    assert any(note.code == PlanNote.WIDE_MARGINS for note in wide.notes)
 
 
 def test_margins_that_decide_in_some_truths_are_said_and_do_not_answer() -> None:
@@ -215,7 +216,7 @@ def test_margins_that_decide_in_some_truths_are_said_and_do_not_answer() -> None
     for margin in (50.0, 150.0, 200.0):
         found = plan(problem, log=log, truths=60, most_pulls=64, outcome_margin=margin)
         noted = f"In {found.every_arm_right:.0%} of the truths the margins are wider"
-        assert any(note.startswith(noted) for note in found.notes) == (found.every_arm_right >= 0.2)
+        assert any(sentence(note).startswith(noted) for note in found.notes) == (found.every_arm_right >= 0.2)
         if 0.2 <= found.every_arm_right <= 0.5 and found.options[0].pulls == 0:
             met.append(margin)
             assert not says_it_answers(found)
@@ -228,7 +229,7 @@ def test_a_log_that_answers_without_margins_answers_with_any() -> None:
     assert exact.every_arm_right == 0 and exact.options[0].pulls == 0 and says_it_answers(exact)
     wide = plan(problem, log=log, truths=60, most_pulls=64, outcome_margin=2_000.0)
     assert wide.every_arm_right > 0.5 and says_it_answers(wide)
-    assert any("of the truths the margins are wider" in note for note in wide.notes)
+    assert any(note.code == PlanNote.WIDE_MARGINS for note in wide.notes)
 
 
 def test_the_spread_of_money_follows_the_log_and_not_its_range() -> None:

@@ -26,7 +26,7 @@ from fairarm import (
 from fairarm.beliefs.evidence import CellEvidence
 from fairarm.beliefs.from_log import earlier_evidence
 from fairarm.errors import OptionError, ProblemError, ReadError
-from fairarm.experiments.plan import _countable
+from fairarm.experiments.plan import PlanNote, _countable
 from fairarm.experiments.truths_from_log import LogTruths, evidence_for_truths
 from fairarm.problem.pulls import Batch, Request
 from fairarm.worlds import World
@@ -340,7 +340,7 @@ def test_a_log_that_answers_needs_no_pull_and_the_plan_says_so() -> None:
     assert found.cheapest is found.quickest is found.options[0]
     assert (found.cheapest.cost, found.cheapest.units) == (0.0, ())
     assert [point.pulls for point in found.cheapest.curve] == [0]
-    assert "The log already answers" in found.notes[0]
+    assert found.notes[0].code == PlanNote.ANSWERED
 
 
 def test_a_log_saves_pulls_and_a_curve_starts_at_none() -> None:
@@ -389,7 +389,7 @@ def test_a_log_stands_in_for_what_is_not_declared() -> None:
 def test_a_real_outcome_can_be_planned_from_a_log() -> None:
     source = real_world()
     found = plan(source.problem, log=logged(source, 3000), truths=30)
-    assert "real-valued" in found.notes[0]
+    assert found.notes[0].code == PlanNote.REAL_OUTCOME
     assert found.options[0].pulls == 0
     assert found.log_rows == 3000
 
@@ -410,4 +410,4 @@ def test_sparse_cells_are_said() -> None:
     assert scenario.problem.compiled.shared_cells.cells == 150
     for rows, said in ((20, True), (20_000, False)):
         found = plan(scenario.problem, log=logged(scenario.world, rows), truths=2, most_pulls=32)
-        assert any("few rows per cell" in note for note in found.notes) == said
+        assert any(note.code == PlanNote.SPARSE for note in found.notes) == said

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from lettering import area, misplaced
 from made_evaluations import ARMS, certified, changed, evaluation, problem_of
-from page_tree import Element, read_page
 
 from fairarm import identify, inspect, load_problem, simulate
 from fairarm.experiments.evaluate import Estimate
@@ -23,6 +22,7 @@ from fairarm.reports.page.identification import by_probability
 from fairarm.reports.page.rows import Row
 from fairarm.reports.page.write import page_text
 from fairarm.reports.svg import SHAPES, STROKES
+from page_tree import Element, read_page
 
 SIZES = ("", "-narrow")
 DRAWN = ("by-need", "never-tried", "lottery", "current", "by-sex")

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from made_evaluations import ARMS, certified
 from made_evaluations import evaluation as made_evaluation
-from page_tree import Element, read_page, table_rows
 from rich.console import Console
 
 from fairarm import Problem, Variable, identify, inspect, load_problem, simulate, table
@@ -25,6 +24,7 @@ from fairarm.problem.outcome import Outcome
 from fairarm.reports.page.inspection import reasons
 from fairarm.reports.page.write import page_text
 from fairarm.reports.words import arm_reason, guarantee_of
+from page_tree import Element, read_page, table_rows
 
 
 def page_of(result: Any) -> Element:

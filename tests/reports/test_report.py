@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 from made_evaluations import ARMS, ASSUMPTIONS, MISSING, YOUNG, arm_of, certified, changed, evaluation, problem_of
-from page_tree import Element, read_page, table_rows
 
 import fairarm
 from fairarm import identify, inspect, load_problem, simulate
@@ -30,6 +29,7 @@ from fairarm.reports.page.evaluation import cut_note
 from fairarm.reports.page.parts import HINTS, PageTable
 from fairarm.reports.page.write import page_text
 from fairarm.reports.words import left_to_learn, percent, value, weight, whole
+from page_tree import Element, read_page, table_rows
 
 ORDER = (
     "Answer, by probability",

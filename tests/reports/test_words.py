@@ -8,15 +8,16 @@ import pytest
 
 from fairarm.beliefs.certified import Bound
 from fairarm.experiments.assumptions import Assumption, Obstacle, Statement
+from fairarm.experiments.plan import PlanNote
 from fairarm.logs.reading import Dropped
 from fairarm.reports.words import bounds_text, sentence
-from fairarm.reports.words.assumptions import BOUNDS, SENTENCES
+from fairarm.reports.words.statements import BOUNDS, SENTENCES
 
 DOCUMENTED = (Path(__file__).parents[2] / "docs" / "json.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("code", [*Assumption, *Obstacle, *Bound])
-def test_every_code_has_words_and_is_documented(code: Assumption | Obstacle | Bound) -> None:
+@pytest.mark.parametrize("code", [*Assumption, *Obstacle, *Bound, *PlanNote])
+def test_every_code_has_words_and_is_documented(code: Assumption | Obstacle | Bound | PlanNote) -> None:
     assert code in SENTENCES or code in BOUNDS
     assert f"`{code}`" in DOCUMENTED or f'`"{code}"`' in DOCUMENTED
 

@@ -173,6 +173,7 @@ def experiment_plan(found: ExperimentPlan) -> dict[str, Any]:
     named = {name: None if option is None else found.options.index(option) for name, option in chosen.items()}
     parts = {field.name: getattr(found, field.name) for field in fields(found) if field.name != "started_from"}
     document = {**parts, "problem": found.problem.name, "options": [asdict(option) for option in found.options]}
+    document |= _said("notes", "note_codes", found.notes)
     return {**_plain(document), **_read(found.started_from), **named}
 
 
@@ -193,12 +194,16 @@ def _statement(said: Statement) -> dict[str, Any]:
     return {"code": str(said.code), "facts": facts}
 
 
+def _said(key: str, codes: str, said: tuple[Statement, ...]) -> dict[str, Any]:
+    """Sentences under one key, codes under the other."""
+    return {key: [sentence(each) for each in said], codes: [_statement(each) for each in said]}
+
+
 def evaluation(found: Evaluation) -> dict[str, Any]:
     """What `fairarm evaluate --json` prints."""
     document = {key: getattr(found, key) for key in EVALUATION_KEYS}
     for key, name in (("assumptions", "assumption_codes"), ("not_certified", "not_certified_codes")):
-        said: tuple[Statement, ...] = getattr(found, key)
-        document |= {key: [sentence(each) for each in said], name: [_statement(each) for each in said]}
+        document |= _said(key, name, getattr(found, key))
     document |= {
         "problem": found.problem.name,
         "tolerance": found.problem.gap_tolerance,

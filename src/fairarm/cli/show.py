@@ -32,6 +32,7 @@ from fairarm.reports.words import (
     paper_lines,
     plan_text,
     question,
+    sentence,
     started_from,
     sureness,
     value,
@@ -293,7 +294,7 @@ def experiment_plan(found: ExperimentPlan) -> None:
         )
     table(columns, rows)
     for note in found.notes:
-        say(("Note:", "yellow"), f" {note}")
+        say(("Note:", "yellow"), f" {sentence(note)}")
 
 
 @contextmanager

@@ -55,7 +55,7 @@ class Obstacle(StrEnum):
 class Statement:
     """Something to be said of a result: a code, and the names and numbers of this case."""
 
-    code: Assumption | Obstacle
+    code: StrEnum
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from fairarm.beliefs.robust import choose_method
 from fairarm.core.statistics import wilson_interval
 from fairarm.core.types import FloatArray
 from fairarm.errors import BudgetError, OptionError, ProblemError
+from fairarm.experiments.assumptions import Statement
 from fairarm.experiments.margins import NO_MARGINS, TOO_OFTEN, DrawnArms, Margins, good_enough
 from fairarm.experiments.simulate import chunk_size, replicate
 from fairarm.experiments.start_from_log import LoggedPulls, started
@@ -47,6 +49,19 @@ LEAST_STRENGTH, MOST_STRENGTH = 1e-6, 1e9
 
 BUDGET_STEPS = (0.03, 0.1, 0.3, 1.0)
 """Average costs that are tried, from the cheapest unit's (0) to the mean of all units' (1)."""
+
+
+class PlanNote(StrEnum):
+    """What to mind in a plan; in brackets the facts that go with it."""
+
+    REAL_OUTCOME = "real-outcome-taken-as-two-values"
+    """[outcome, low, high, ends_of]."""
+    WIDE_MARGINS = "margins-wider-than-differences"
+    """[every_arm_right, gain, gap_spread]."""
+    ANSWERED = "log-already-answers"
+    FITTED = "fitted-mechanism-taken-as-it-is"
+    """[name]: of the arm or node."""
+    SPARSE = "few-rows-per-cell"
 
 
 @dataclass(frozen=True)
@@ -97,7 +112,8 @@ class ExperimentPlan(Shown):
     truths: int
     seed: int
     options: tuple[PlanOption, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Statement, ...]
+    """What was simplified, and what to mind in the numbers."""
     log_rows: int = 0
     """Rows of the log that every simulated experiment started from; pulls and costs are without it."""
     started_from: LoggedPulls | None = field(default=None, compare=False)
@@ -252,26 +268,22 @@ def _check_counts(**given: tuple[int, int]) -> None:
             raise OptionError(f"{name} is {number!r}. It is a whole number, {least} or more.")
 
 
-def _margin_notes(found: ExperimentPlan) -> Iterator[str]:
+def _margin_notes(found: ExperimentPlan) -> Iterator[Statement]:
     if found.every_arm_right >= TOO_OFTEN:
-        yield (
-            f"In {found.every_arm_right:.0%} of the truths the margins are wider than the differences between the arms, and every "
-            f"arm counts as right because of them: more pulls are needed than the numbers below say. The best arm's outcome is about "
-            f"{found.gain:.3g} above the average arm's, and the gaps of the arms differ by about {found.gap_spread:.3g}: "
-            f"give margins well below that, or none."
-        )
+        facts = {"every_arm_right": found.every_arm_right, "gain": found.gain, "gap_spread": found.gap_spread}
+        yield Statement(PlanNote.WIDE_MARGINS, facts)
 
 
-def _log_notes(problem: Problem, source: Truths, asked: _Curves, found: ExperimentPlan) -> Iterator[str]:
+def _log_notes(problem: Problem, source: Truths, asked: _Curves, found: ExperimentPlan) -> Iterator[Statement]:
     earlier = source.earlier
     if earlier is None:
         return
     if any(option.pulls == 0 for option in found.options) and _answers(problem, source, asked, found):
-        yield "The log already answers: no further pull is needed."
+        yield Statement(PlanNote.ANSWERED)
     if problem.fitted:
-        yield f"The mechanism of '{problem.fitted[0]}' was fitted from rows: the truths take it as it is."
+        yield Statement(PlanNote.FITTED, {"name": problem.fitted[0]})
     if choose_method(problem, earlier) == "doubly robust":
-        yield "The log has few rows per cell: the truths take all cells as alike as the log's rows show."
+        yield Statement(PlanNote.SPARSE)
 
 
 def _answers(problem: Problem, source: Truths, asked: _Curves, found: ExperimentPlan) -> bool:
@@ -281,7 +293,7 @@ def _answers(problem: Problem, source: Truths, asked: _Curves, found: Experiment
     return _point(problem, source, replace(asked, margins=NO_MARGINS), 0)[0].error <= asked.target
 
 
-def _countable(problem: Problem, rows: Batch | None = None) -> tuple[Problem, tuple[str, ...]]:
+def _countable(problem: Problem, rows: Batch | None = None) -> tuple[Problem, tuple[Statement, ...]]:
     """The problem with an outcome that has states: a real one is taken as all or nothing, the noisiest with its mean.
 
     All and nothing are the ends of the declared range; of what a log holds where there is one: its outcomes may vary far
@@ -305,11 +317,8 @@ def _countable(problem: Problem, rows: Batch | None = None) -> tuple[Problem, tu
         variables={**problem.variables, known.node: Variable(known.node, ("lowest", "highest"))},
         outcome=Outcome(known.node, values=(low, high), low=known.low, high=known.high),
     )
-    note = (
-        f"'{known.node}' is real-valued: it was taken as {low:g} or {high:g}, the ends of its {whose}, the noisiest outcome "
-        f"with the same mean."
-    )
-    return made, (note,)
+    facts = {"outcome": known.node, "low": low, "high": high, "ends_of": whose}
+    return made, (Statement(PlanNote.REAL_OUTCOME, facts),)
 
 
 def _budgets(problem: Problem) -> list[float | None]:

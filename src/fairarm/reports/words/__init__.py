@@ -1,6 +1,5 @@
 """All sentences and numbers in plain words, made here once for terminal, page and docs; results hold codes and numbers."""
 
-from fairarm.reports.words.assumptions import bounds_text, sentence
 from fairarm.reports.words.evaluations import (
     METHODS,
     certified_labels,
@@ -43,6 +42,7 @@ from fairarm.reports.words.runs import (
     started_from,
     sureness,
 )
+from fairarm.reports.words.statements import bounds_text, sentence
 
 __all__ = [
     "METHODS",

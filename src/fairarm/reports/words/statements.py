@@ -1,10 +1,11 @@
-"""What an answer from a log rests on, what certifies it, and why nothing does: in plain words, for someone who has to
-believe them."""
+"""What an answer from a log rests on, what certifies it, and why nothing does; what a plan took for granted: in plain
+words, for someone who has to believe them."""
 
 from __future__ import annotations
 
 from fairarm.beliefs.certified import Bound
 from fairarm.experiments.assumptions import Assumption, Obstacle, Statement
+from fairarm.experiments.plan import PlanNote
 from fairarm.logs.reading import listed
 
 SENTENCES = {
@@ -24,6 +25,15 @@ SENTENCES = {
     Assumption.LATER: "People who come later are like those in the log.",
     Obstacle.FINDING: "the log has the finding '{finding}'",
     Obstacle.FITTED_LOGGING_ARM: "the mechanism of '{arm}', which made rows, was fitted from them",
+    PlanNote.REAL_OUTCOME: "'{outcome}' is real-valued: it was taken as {low:g} or {high:g}, the ends of its {ends_of}, the noisiest outcome with the same mean.",
+    PlanNote.WIDE_MARGINS: (
+        "In {every_arm_right:.0%} of the truths the margins are wider than the differences between the arms, and every arm counts as right "
+        "because of them: more pulls are needed than the numbers below say. The best arm's outcome is about {gain:.3g} above the average "
+        "arm's, and the gaps of the arms differ by about {gap_spread:.3g}: give margins well below that, or none."
+    ),
+    PlanNote.ANSWERED: "The log already answers: no further pull is needed.",
+    PlanNote.FITTED: "The mechanism of '{name}' was fitted from rows: the truths take it as it is.",
+    PlanNote.SPARSE: "The log has few rows per cell: the truths take all cells as alike as the log's rows show.",
 }  # fmt: skip
 
 BOUNDS = {
@@ -33,7 +43,7 @@ BOUNDS = {
 
 
 def sentence(said: Statement) -> str:
-    """One of the things that an evaluation rests on, or one that stands against a certified answer."""
+    """One of the things that a result rests on, or one that stands against a certified answer."""
     facts = dict(said.facts)
     for key in ("inputs", "nodes"):
         if key in facts:
