@@ -35,7 +35,8 @@ from fairarm.beliefs.cells import CellBeliefs
 from fairarm.beliefs.evidence import CellEvidence
 from fairarm.beliefs.robust import RobustBeliefs
 from fairarm.core.limit.fewest_pulls import limit
-from fairarm.core.proof.bets import Rule, open_ledger, settle
+from fairarm.core.proof.bets import open_ledger, settle
+from fairarm.core.proof.claims import Rule
 from fairarm.core.proof.log_intervals import CutSums, weighted_intervals
 from fairarm.core.proof.region import intervals
 from fairarm.core.statistics import difference_interval

@@ -21,7 +21,8 @@ from benchmarks.calibration.strata import Stratum, strata
 from fairarm.algorithms.certificates import Bets, Certified
 from fairarm.algorithms.pool import Pool, PoolOptions
 from fairarm.core.answer import Code
-from fairarm.core.proof.bets import Ledger, Rule, certificate, open_ledger, settle
+from fairarm.core.proof.bets import Ledger, certificate, open_ledger, settle
+from fairarm.core.proof.claims import Rule
 from fairarm.core.proof.region import intervals, mixture, share_interval
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.experiments.limit import find_limit

@@ -22,7 +22,8 @@ from fairarm.core.answer import Code
 from fairarm.core.posterior import prior
 from fairarm.core.proof import bets as certified
 from fairarm.core.proof import region
-from fairarm.core.proof.bets import Rule, open_ledger
+from fairarm.core.proof.bets import open_ledger
+from fairarm.core.proof.claims import Rule
 from fairarm.experiments.simulate import replicate
 
 HALF = np.array([0.5, 0.5])

@@ -20,7 +20,7 @@ from fairarm.beliefs.evidence import CellEvidence
 from fairarm.core.posterior import prior
 from fairarm.core.proof import bets as certified
 from fairarm.core.proof import region
-from fairarm.core.proof.bets import Rule
+from fairarm.core.proof.claims import Rule
 from fairarm.problem.compiled import Compiled
 
 Patch = pytest.MonkeyPatch

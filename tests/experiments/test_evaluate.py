@@ -11,13 +11,14 @@ import pytest
 from scipy.stats import ttest_ind
 
 from fairarm import Arm, LogMap, Outcome, Problem, Unknown, Variable, algorithm, evaluate, load_problem, table
+from fairarm.beliefs.beliefs import support_of
 from fairarm.beliefs.certified import Bound, Certificate, decision_law
 from fairarm.beliefs.evidence import CellEvidence, SumEvidence
 from fairarm.beliefs.standing import Standing
 from fairarm.core.proof.log_intervals import cut_level, cut_sums
 from fairarm.core.proof.region import Intervals, narrowed
 from fairarm.errors import DataError, OptionError
-from fairarm.experiments.evaluate import posterior_answer, support_of
+from fairarm.experiments.evaluate import posterior_answer
 from fairarm.problem.answer import Answer, Status
 from fairarm.problem.pulls import Request, batch
 from fairarm.reports.words import sentence

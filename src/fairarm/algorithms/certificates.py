@@ -8,7 +8,8 @@ import numpy as np
 
 from fairarm.beliefs.evidence import Evidence
 from fairarm.beliefs.standing import Proof
-from fairarm.core.proof.bets import Ledger, Rule, certificate, open_ledger, settle
+from fairarm.core.proof.bets import Ledger, certificate, open_ledger, settle
+from fairarm.core.proof.claims import Rule
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import OptionError
 from fairarm.problem.problem import Problem

@@ -8,7 +8,7 @@ robust* where the decision is real-valued or the cells are too many (`fairarm.be
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -18,6 +18,11 @@ from fairarm.core.fairness import PRIOR_ROWS, expected_shares, two_groups
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.problem.problem import Problem
 from fairarm.problem.shared_cells import undeclared
+
+SPEAKS, WEAKLY = (0.01, 100.0), (0.2, 10.0)
+"""At most so much of an arm's mass unseen and at least so many effective rows: the rows speak for it, or weakly."""
+
+Support = Literal["yes", "weakly", "no"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,13 @@ class Diagnostics:
     """Σ_c min(P(c | arm), P(c | mixture)): 1 is the same law, 0 none in common."""
     unseen: FloatArray
     """The share of the arm's mass in cells without a row (`unseen_mass`)."""
+
+
+def support_of(unseen: float, effective: float) -> Support:
+    """By the share of the arm's mass that no row speaks for, and by effective rows."""
+    if unseen <= SPEAKS[0] and effective >= SPEAKS[1]:
+        return "yes"
+    return "weakly" if unseen <= WEAKLY[0] and effective >= WEAKLY[1] else "no"
 
 
 def unseen_mass(problem: Problem, by_group: FloatArray, shares: FloatArray, rows: FloatArray) -> FloatArray:

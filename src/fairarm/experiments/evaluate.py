@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fairarm.beliefs.beliefs import Beliefs, DesignBasis
+from fairarm.beliefs.beliefs import WEAKLY, Beliefs, DesignBasis, Support, support_of
 from fairarm.beliefs.certified import NOTHING_CERTIFIED, Bound, Certificate, fitted_arms
 from fairarm.beliefs.planning import planned_pulls
 from fairarm.beliefs.standing import Standing, standing_of
@@ -33,10 +33,6 @@ from fairarm.shown import Fact, Shown
 
 DRAWS = 4000
 NEXT_PULLS = 1000
-SPEAKS, WEAKLY = (0.01, 100.0), (0.2, 10.0)
-"""At most so much of an arm's mass unseen and at least so many effective rows: the log speaks for it, or weakly."""
-
-Support = Literal["yes", "weakly", "no"]
 
 
 @dataclass(frozen=True)
@@ -365,13 +361,6 @@ def _estimate(usual: FloatArray, certified: FloatArray | None) -> Estimate:
     value, low, high = (float(number) for number in usual)
     ends = (None, None) if certified is None else (float(certified[0]), float(certified[1]))
     return Estimate(value, low, high, *ends)
-
-
-def support_of(unseen: float, effective: float) -> Support:
-    """By the share of the arm's mass that no row speaks for, and by effective rows."""
-    if unseen <= SPEAKS[0] and effective >= SPEAKS[1]:
-        return "yes"
-    return "weakly" if unseen <= WEAKLY[0] and effective >= WEAKLY[1] else "no"
 
 
 def _observed(logged: LogEvidence) -> tuple[ObservedGroup, ...]:

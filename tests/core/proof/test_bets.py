@@ -19,7 +19,8 @@ from scipy.special import xlogy
 from fairarm.core.answer import Code
 from fairarm.core.proof import bets as certified
 from fairarm.core.proof import region
-from fairarm.core.proof.bets import Claims, Rule, certificate, log_payoffs, open_ledger, settle
+from fairarm.core.proof.bets import certificate, log_payoffs, open_ledger, settle
+from fairarm.core.proof.claims import Claims, Rule
 from fairarm.core.proof.region import highest_in_region, intervals, mixture, share_interval, tilted
 from fairarm.errors import DataError
 
