@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fairarm import Arm, Code, Outcome, Problem, Variable, table
-from fairarm.beliefs import logged_rows
+from fairarm.beliefs import row_sample
 from fairarm.beliefs.logged_rows import LoggedBeliefs, believe_rows
 from fairarm.errors import DataError
 from fairarm.problem.pulls import Batch, LoggedRows
@@ -124,7 +124,7 @@ def test_the_order_and_size_of_parts_change_nothing() -> None:
 
 
 def test_a_sample_smaller_than_the_log_still_has_no_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logged_rows, "SAMPLE", 300)
+    monkeypatch.setattr(row_sample, "SAMPLE", 300)
     rng = np.random.default_rng(5)
     columns, _ = draw_rows(4000, rng)
     first = believe_rows(real_input(), logged(columns, None, 1000), 0.05)
