@@ -13,6 +13,7 @@ import pytest
 
 from fairarm import (
     Arm,
+    Batch,
     LogMap,
     Outcome,
     Problem,
@@ -215,3 +216,51 @@ def test_a_scenario_brings_its_columns() -> None:
     assert plan(scenario, truths=4, most_pulls=32, log=TAUGHT).log_rows == 400
     with pytest.raises(DataError, match="no column 'sex'"):
         algorithm("pool", courses(), pulls=50, log=TAUGHT)
+
+
+def test_a_log_that_was_read_is_not_taken_for_another_problem() -> None:
+    """Rows are codes by then: with the arms in another order they would be those of other arms, and with other shares or
+    another rule the checks that void a certificate would not have been made."""
+    read = read_log(PROBLEM, COLUMNS)
+    turned = PROBLEM.with_arms([*reversed(PROBLEM.arm_names)])
+    known = PROBLEM.shares or (0.5, 0.5)
+    others = [turned, replace(PROBLEM, shares=(known[0] * 0.5, 1 - known[0] * 0.5))]
+    for other in others:
+        for use in (
+            lambda p: evaluate(p, read),
+            lambda p: algorithm("pool", p, pulls=50, log=read),
+            lambda p: read_log(p, read),
+        ):
+            with pytest.raises(DataError, match="Read it again"):
+                use(other)
+    same = replace(PROBLEM, tolerance=2 * PROBLEM.gap_tolerance, budget=None)
+    assert evaluate(same, read).used == evaluate(PROBLEM, COLUMNS).used
+
+
+def test_what_was_left_out_is_said_of_a_log_that_was_read_before() -> None:
+    marked = {**COLUMNS, "src": ["bot" if i % 3 == 0 else "web" for i in range(len(next(iter(COLUMNS.values()))))]}
+    where = LogMap(drop={"src": ["bot"]})
+    direct, read = evaluate(PROBLEM, marked, columns=where), read_log(PROBLEM, marked, columns=where)
+    later = evaluate(PROBLEM, read)
+    assert (later.rows, later.used, later.dropped) == (direct.rows, direct.used, direct.dropped)
+    assert later.assumptions == direct.assumptions and direct.dropped
+
+
+def test_a_node_may_be_called_as_a_column_of_a_batch() -> None:
+    """A decision called "arm" whose states are the names of the arms: rows are those of the arm that made them."""
+    problem = Problem(
+        name="named-arm",
+        variables=[Variable("S", ("a", "b")), Variable("arm", ("x", "y")), Variable("count", ("0", "1"))],
+        graph=[("S", "arm"), ("arm", "count")],
+        sensitive="S",
+        decision="arm",
+        outcome=Outcome("count", values=(0, 1)),
+        tolerance=0.5,
+        arms=[Arm("x", table("arm", ["S"], [[0.5, 0.5]] * 2)), Arm("y", table("arm", ["S"], [[0.2, 0.8]] * 2))],
+        deployed="x",
+    )
+    rng = np.random.default_rng(0)
+    made = np.repeat([0, 1], [180, 20])
+    columns = {"S": rng.integers(0, 2, 200), "arm": rng.integers(0, 2, 200), "count": rng.integers(0, 2, 200)}
+    found = evaluate(problem, Batch(made, np.zeros_like(made), columns, np.ones_like(made)))
+    assert [arm.rows for arm in found.arms] == [180, 20]

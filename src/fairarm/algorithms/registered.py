@@ -163,7 +163,7 @@ def _loaded(name: str, points: list[EntryPoint]) -> Registration:
         raise OptionError(f"Several packages have an algorithm '{name}': {', '.join(packages)}. Keep one of them.")
     try:
         found = points[0].load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a module may even end the program
         raise OptionError(
             one_line(
                 f"The algorithm '{name}' of the package {packages[0]} cannot be loaded: {type(error).__name__}: {error}. "

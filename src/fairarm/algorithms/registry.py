@@ -156,6 +156,8 @@ def resume(problem: Problem, document: str) -> Algorithm:
     """The run that `Algorithm.to_json` saved, on the same problem."""
     if not isinstance(document, str):
         raise DataError(f"resume takes the text that to_json gave; got {type(document).__name__}. Read the file first.")
+    if not isinstance(problem, Problem):
+        raise OptionError(f"A problem is needed; got {type(problem).__name__}. Of a scenario, pass scenario.problem.")
     saved = opened_run(document)
     try:
         pulls, seed = (checked_leaf(key, saved[key], int) for key in ("pulls", "seed"))

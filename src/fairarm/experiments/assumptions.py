@@ -102,6 +102,11 @@ def _rows(problem: Problem, reader: LogReader, estimated: bool) -> Iterator[Stat
     """Whom the rows are about."""
     known = not estimated and problem.shares is not None
     yield Statement(Assumption.SHARES_DECLARED if known else Assumption.SHARES_ESTIMATED)
+    yield from left_out(reader)
+
+
+def left_out(reader: LogReader) -> Iterator[Statement]:
+    """Which rows were left out on purpose, and what that rests on."""
     if reader.met:
         yield Statement(Assumption.LEFT_OUT, {"dropped": reader.met})
     for column in reader.unplaced:

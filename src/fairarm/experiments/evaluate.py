@@ -19,7 +19,7 @@ from fairarm.core.types import FloatArray
 from fairarm.errors import OptionError
 from fairarm.experiments.assumptions import Statement
 from fairarm.experiments.evidence_from_log import LogEvidence, evidence_from_log
-from fairarm.experiments.start_from_log import log_reader, noticed_before
+from fairarm.experiments.start_from_log import LoggedPulls, log_reader
 from fairarm.frames import Column, columns_of
 from fairarm.logs.checks import check_agreement
 from fairarm.logs.findings import Finding
@@ -248,7 +248,8 @@ def evaluate(
     duplicates: bool = True,
     seed: int = 0,
 ) -> Evaluation:
-    """Every arm's outcome and gap from a log: a path, a URL, a data frame, columns by name (docs/logs.md).
+    """Every arm's outcome and gap from a log: a path, a URL, a data frame, columns by name, a list of records, a batch, or
+    what `read_log` returned (docs/logs.md).
 
     ``columns`` says where the log keeps what the problem needs; a scenario, in place of the problem, brings its own.
     ``confidence``: of both kinds of interval. ``law``: P(S) and the law of contexts as declared, or from the log alone.
@@ -261,7 +262,7 @@ def evaluate(
         )
     reader = log_reader(problem, log, columns=columns, engine=engine)
     found = evidence_from_log(reader, 1.0 - confidence, law == "estimated", duplicates, seed)
-    found = found.with_findings(noticed_before(log, found.findings))
+    found = log.carried(found) if isinstance(log, LoggedPulls) else found
     problem = found.problem
     outcomes, gaps = _drawn(found.beliefs, seed)
     usual = _Usual.of(outcomes[0], gaps[0], confidence)

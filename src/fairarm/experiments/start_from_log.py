@@ -3,7 +3,7 @@ or what `read_log` made of one of them. And a log as the start of a run: its row
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,15 +12,18 @@ import numpy as np
 from fairarm.algorithms import Algorithm, Guarantee, make_procedure
 from fairarm.algorithms import algorithm as start
 from fairarm.algorithms.procedure import Procedure
+from fairarm.algorithms.saved import fingerprint
 from fairarm.beliefs.evidence import RunEvidence
 from fairarm.beliefs.from_log import earlier_evidence
 from fairarm.core.types import IntArray
 from fairarm.errors import DataError, OptionError
+from fairarm.experiments.assumptions import Statement, left_out
+from fairarm.experiments.evidence_from_log import LogEvidence
 from fairarm.logs.checks import check_cells, check_counts, check_duplicates
 from fairarm.logs.findings import Finding
 from fairarm.logs.reading import Dropped, LogReader
 from fairarm.logs.sources import open_log
-from fairarm.logs.usable import counted_log, every_row, with_fitted_arms
+from fairarm.logs.usable import LogSource, counted_log, every_row, with_fitted_arms
 from fairarm.problem.fitting import FittedNote
 from fairarm.problem.log_map import LogMap, WithColumns, problem_and_columns
 from fairarm.problem.problem import Problem
@@ -38,6 +41,10 @@ class LoggedPulls:
     dropped: tuple[Dropped, ...] = ()
     """Rows left out on purpose, by value."""
     fitted: tuple[FittedNote, ...] = ()
+    source: LogSource | None = None
+    """What was read; None of a batch, which needed no reading."""
+    left_out: tuple[Statement, ...] = ()
+    """What leaving rows out on purpose rests on."""
 
     @property
     def voided_by(self) -> tuple[str, ...]:
@@ -49,10 +56,36 @@ class LoggedPulls:
         return earlier_evidence(self.problem, self.batch)
 
     def of(self, problem: Problem) -> LoggedPulls:
-        """For a problem that may differ in what no row tells (its tolerance, say): with the tables fitted here."""
+        """For a problem that may differ in what no row tells (tolerance, costs, budget): with the tables fitted here.
+
+        Rows are codes by now, and were checked against what was declared: for any other problem they are read again.
+        """
         fitted = {arm.name: arm for arm in self.problem.arms if arm.name in problem.unknown_arms}
         known = problem.with_arms([fitted.get(arm.name, arm) for arm in problem.arms]) if fitted else problem
+        if not _read_alike(self.problem, known):
+            raise DataError(
+                f"This log was read for a problem that differs from '{problem.name}' in more than tolerance, costs and budget: its "
+                f"rows may mean something else there. Read it again: read_log(problem, log)."
+            )
         return replace(self, problem=known)
+
+    def carried(self, found: LogEvidence) -> LogEvidence:
+        """What these rows say, with what was noticed and left out when they were read."""
+        names = {finding.name for finding in found.findings}
+        found = found.with_findings(finding for finding in self.findings if finding.name not in names)
+        *said, last = found.assumptions
+        source = found.source if self.source is None else self.source
+        return replace(found, source=source, assumptions=(*said, *self.left_out, last))
+
+
+def _read_alike(first: Problem, second: Problem) -> bool:
+    """Whether a row of a log is the same to both, and is checked against the same."""
+    plain = [replace(p, name="log", tolerance=p.outcome.width, costs=(), budget=None) for p in (first, second)]
+    code = [
+        [m for m in (*(arm.mechanism for arm in p.arms), *p.mechanisms.values()) if not hasattr(m, "probabilities")]
+        for p in plain
+    ]
+    return fingerprint(plain[0]) == fingerprint(plain[1]) and code[0] == code[1]
 
 
 def read_log(
@@ -82,7 +115,8 @@ def read_log(
         batch = every_row(reader)
     checks += check_counts(known, reader.map.planned, *rows_by_group(known, batch))
     checks += check_duplicates(reader.map.row_id, reader.table)
-    return LoggedPulls(known, batch, (*reader.findings(), *checks), reader.dropped, fitted)
+    findings = (*reader.findings(), *checks)
+    return LoggedPulls(known, batch, findings, reader.dropped, fitted, LogSource.of(reader), tuple(left_out(reader)))
 
 
 def log_reader(
@@ -94,18 +128,26 @@ def log_reader(
         return LogReader(known, open_log(log, engine=engine), columns)
     _require_no_reading(columns, engine)
     known = problem_of(problem)
-    batch = log.batch if isinstance(log, LoggedPulls) else log
+    if isinstance(log, LoggedPulls):
+        known, batch = log.of(known).problem, log.batch
+    else:
+        batch = log
     check_batch(known, batch)
-    labels = batch.labels(known)
-    return LogReader(known, open_log(labels), LogMap(arm="arm", regime="regime", count="count"))
+    nodes = batch.node_labels(known)
+    arm, regime, count = (_free(name, nodes) for name in ("arm", "regime", "count"))
+    labels: dict[str, Any] = {
+        arm: [known.arm_names[i] for i in batch.arm],
+        regime: [known.regimes[i] for i in batch.regime],
+        count: batch.count.tolist(),
+    }
+    return LogReader(known, open_log({**nodes, **labels}), LogMap(arm=arm, regime=regime, count=count))
 
 
-def noticed_before(log: Any, now: Iterable[Finding]) -> tuple[Finding, ...]:
-    """What `read_log` noticed in a log, where it was read by it, and is not noticed again ``now`` in the rows that it left."""
-    if not isinstance(log, LoggedPulls):
-        return ()
-    names = {finding.name for finding in now}
-    return tuple(finding for finding in log.findings if finding.name not in names)
+def _free(name: str, taken: Mapping[str, Any]) -> str:
+    """A name that no node has."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def problem_of(given: Problem | WithColumns) -> Problem:

@@ -208,6 +208,10 @@ def problem_and_columns(given: Problem | WithColumns, columns: LogMap | None) ->
             f"The file of problem '{problem.name}' has a [log], which says how a log is read, and the problem alone does not "
             f"hold it. Give what load_problem returned in place of its .problem, or columns=scenario.columns."
         )
+    if not isinstance(chosen, LogMap):
+        raise ProblemError(
+            f"columns= is a LogMap; got {type(chosen).__name__}. Give e.g. LogMap(columns={{'node': 'column'}})."
+        )
     chosen.check(problem)
     return problem, chosen
 

@@ -170,6 +170,6 @@ def held_shares(given: Mapping[str, float] | Iterable[float] | None, groups: Seq
     valid = len(shares) == len(groups) and all(math.isfinite(p) and p >= 0 for p in shares)
     if not valid or abs(math.fsum(shares) - 1.0) > 1e-6:
         raise ProblemError(
-            f"Group shares are {list(shares)}. They need one number from 0 to 1 a group and must sum to 1."
+            f"Group shares are {list(shares)}. They need one number from 0 to 1 per group and must sum to 1."
         )
     return Held.by(shares, tuple(groups))

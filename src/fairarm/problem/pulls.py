@@ -104,10 +104,15 @@ class Batch(Shown):
             "arm": [problem.arm_names[i] for i in self.arm],
             "regime": [problem.regimes[i] for i in self.regime],
         }
+        return {**out, **self.node_labels(problem), "count": self.count.tolist()}
+
+    def node_labels(self, problem: Problem) -> dict[str, list[Any]]:
+        """The columns of nodes alone, with the names of states."""
+        out: dict[str, list[Any]] = {}
         for name, values in self.columns.items():
             states = problem.variables[name].states if name in problem.variables else None
             out[name] = values.tolist() if states is None else [states[i] for i in values]
-        return {**out, "count": self.count.tolist()}
+        return out
 
     def _facts(self) -> list[Fact]:
         return [("rows", int(self.count.sum())), ("lines", self.size), ("columns", ", ".join(self.columns))]
