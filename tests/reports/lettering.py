@@ -9,6 +9,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 from matplotlib.ft2font import FT2Font, LoadFlags
+
 from page_tree import Element
 
 Area = tuple[float, float, float, float]
