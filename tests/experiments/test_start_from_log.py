@@ -10,18 +10,13 @@ import numpy as np
 import pytest
 
 from fairarm import (
-    Arm,
     FunctionWorld,
-    Outcome,
     Problem,
-    Truth,
-    Variable,
     algorithm,
     identify,
     load_problem,
     plan,
     simulate,
-    table,
 )
 from fairarm.beliefs.evidence import CellEvidence
 from fairarm.beliefs.from_log import earlier_evidence
@@ -29,7 +24,8 @@ from fairarm.errors import OptionError, ProblemError, ReadError
 from fairarm.experiments.plan import PlanNote, _countable
 from fairarm.experiments.truths_from_log import LogTruths, evidence_for_truths
 from fairarm.problem.pulls import Batch, Request
-from fairarm.worlds import World
+from fairarm.testing.problems import real_problem, simulate_real
+from fairarm.worlds import Truth, World
 from fairarm.worlds.cells import CellWorlds
 
 ENOUGH, SOME = 4000, 200
@@ -50,29 +46,8 @@ def shuffled(log: Batch) -> Batch:
 
 def real_world() -> FunctionWorld:
     """S → V → Y, Y real from 0 to 3 and uniform over a unit above 0 or 2; "new" is best and fair."""
-    problem = Problem(
-        name="real",
-        variables=[Variable("S", ("a", "b")), Variable("V", ("0", "1"))],
-        graph=[("S", "V"), ("V", "Y")],
-        sensitive="S",
-        decision="V",
-        outcome=Outcome("Y", low=0, high=3),
-        tolerance=1.0,
-        arms=[
-            Arm("old", table("V", ["S"], [[0.7, 0.3], [0.5, 0.5]])),
-            Arm("new", table("V", ["S"], [[0.4, 0.6], [0.3, 0.7]])),
-        ],
-        shares=(0.5, 0.5),
-    )
-
-    def draw(arm: str, regime: str, count: int, rng: np.random.Generator) -> dict[str, Any]:
-        S = rng.choice(["a", "b"], count) if regime == "natural" else np.full(count, regime)
-        high = np.where(S == "a", *[[0.3, 0.5], [0.6, 0.7]][arm == "new"])
-        V = np.where(rng.random(count) < high, "1", "0")
-        return {"S": S, "V": V, "Y": np.where(V == "1", 2.0, 0.0) + rng.random(count)}
-
     means = np.array([[0.3, 0.5], [0.6, 0.7]]) * 2 + 0.5
-    return FunctionWorld(problem, draw, Truth(means.mean(axis=1), means, 1.0))
+    return FunctionWorld(real_problem(), simulate_real, Truth(means.mean(axis=1), means, 1.0))
 
 
 # ---- identify ----

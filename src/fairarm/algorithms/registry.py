@@ -23,7 +23,7 @@ from fairarm.algorithms.uniform import Uniform
 from fairarm.beliefs.evidence import RunEvidence
 from fairarm.errors import BudgetError, DataError, OptionError
 from fairarm.problem.pair import pair_of
-from fairarm.problem.problem import Problem
+from fairarm.problem.problem import Problem, require_problem
 from fairarm.sealed import damaged
 
 DEFAULT = "pool"
@@ -100,8 +100,7 @@ def make_procedure(name: str, problem: Problem, pulls: int, /, **options: Any) -
     top-two, else of `Readings`; uniform, mis and tf-lucb have none. Those of a registered one are its own."""
     found = found_algorithm(name)
     checked = _checked(found, options)
-    if not isinstance(problem, Problem):
-        raise OptionError(f"A problem is needed; got {type(problem).__name__}. Of a scenario, pass scenario.problem.")
+    require_problem(problem)
     if not isinstance(pulls, int | np.integer):
         raise OptionError(f"The number of pulls must be a whole number; got {pulls!r}.")
     if pulls > MOST_PULLS:
@@ -156,8 +155,7 @@ def resume(problem: Problem, document: str) -> Algorithm:
     """The run that `Algorithm.to_json` saved, on the same problem."""
     if not isinstance(document, str):
         raise DataError(f"resume takes the text that to_json gave; got {type(document).__name__}. Read the file first.")
-    if not isinstance(problem, Problem):
-        raise OptionError(f"A problem is needed; got {type(problem).__name__}. Of a scenario, pass scenario.problem.")
+    require_problem(problem)
     saved = opened_run(document)
     try:
         pulls, seed = (checked_leaf(key, saved[key], int) for key in ("pulls", "seed"))

@@ -19,7 +19,7 @@ from fairarm.experiments.limit import find_limit
 from fairarm.frames import Column
 from fairarm.problem.mechanism import Unknown
 from fairarm.problem.pair import pair_of
-from fairarm.problem.problem import Problem
+from fairarm.problem.problem import Problem, require_problem
 from fairarm.problem.pulls import Pulls, Request
 from fairarm.shown import Fact, Shown
 from fairarm.worlds.base import Truth, World
@@ -93,6 +93,7 @@ def inspect(
 
     ``limit`` also computes T*, which takes a second or so for 30 arms.
     """
+    require_problem(problem)
     pair_of(problem)
     truth = world.truth() if world is not None else None
     notes = [arm.mechanism.message for arm in problem.arms if isinstance(arm.mechanism, Unknown)]

@@ -11,7 +11,7 @@ from fairarm.core.limit.fewest_pulls import Limit, limit
 from fairarm.core.types import FloatArray
 from fairarm.errors import ProblemError
 from fairarm.experiments.identify import require_world
-from fairarm.problem.problem import Problem
+from fairarm.problem.problem import Problem, require_problem
 from fairarm.worlds.base import World
 from fairarm.worlds.network import as_network
 
@@ -55,6 +55,7 @@ def find_limit(problem: Problem, world: World | None, *, pulls: int | None = Non
 
     With ``pulls`` the costs count, at the average a run of so many may have; without, pulls are all that counts.
     """
+    require_problem(problem)
     cells = known_cells(problem, world)
     budget = None if pulls is None else problem.average_cost_budget(pulls)
     costs = None if budget is None else problem.compiled.cost_array

@@ -11,7 +11,7 @@ from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from fairarm.errors import ProblemError
+from fairarm.errors import OptionError, ProblemError
 from fairarm.problem import checks
 from fairarm.problem.changes import with_arms
 from fairarm.problem.compiled import Compiled
@@ -221,6 +221,12 @@ class Problem(Shown):
             (arm.name, ", ".join(arm.parents) or "nothing", *costs)
             for arm, costs in zip(self.arms, self.costs, strict=True)
         ]
+
+
+def require_problem(given: object) -> None:
+    """An error where something else was given, a scenario for instance."""
+    if not isinstance(given, Problem):
+        raise OptionError(f"A problem is needed; got {type(given).__name__}. Of a scenario, pass scenario.problem.")
 
 
 def _hold(problem: Problem, **parts: Any) -> None:
