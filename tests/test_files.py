@@ -19,7 +19,8 @@ from pathlib import Path
 import fairarm
 from fairarm.cli.app import app
 from fairarm.errors import OptionError
-from fairarm.experiments import inspect, simulate
+from fairarm.experiments.inspect import inspect
+from fairarm.experiments.simulate import simulate
 from fairarm.experiments.paper.plan import PaperPoint
 from fairarm.experiments.paper import run
 from fairarm.experiments.paper.run import FinishedPoint

@@ -9,8 +9,9 @@ Names are imported when first used, so that ``import fairarm`` costs nothing.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from fairarm.late import late_names
 
 if TYPE_CHECKING:
     from fairarm.algorithms import (
@@ -28,19 +29,13 @@ if TYPE_CHECKING:
     )
     from fairarm.catalog import Scenario, bundled_problems, load_problem
     from fairarm.errors import FairarmError
-    from fairarm.experiments import (
-        Evaluation,
-        ExperimentPlan,
-        LoggedPulls,
-        algorithm,
-        evaluate,
-        find_limit,
-        identify,
-        inspect,
-        plan,
-        read_log,
-        simulate,
-    )
+    from fairarm.experiments.evaluate import Evaluation, evaluate
+    from fairarm.experiments.identify import identify
+    from fairarm.experiments.inspect import inspect
+    from fairarm.experiments.limit import find_limit
+    from fairarm.experiments.plan import ExperimentPlan, plan
+    from fairarm.experiments.simulate import simulate
+    from fairarm.experiments.start_from_log import LoggedPulls, algorithm, read_log
     from fairarm.logs.draft import draft_problem
     from fairarm.logs.sources import open_log
     from fairarm.problem.context import ContextLaw, ContextSample
@@ -76,19 +71,13 @@ _HOME = {
     ),
     "fairarm.catalog": ("Scenario", "bundled_problems", "load_problem"),
     "fairarm.errors": ("FairarmError",),
-    "fairarm.experiments": (
-        "Evaluation",
-        "ExperimentPlan",
-        "LoggedPulls",
-        "algorithm",
-        "evaluate",
-        "find_limit",
-        "identify",
-        "inspect",
-        "plan",
-        "read_log",
-        "simulate",
-    ),
+    "fairarm.experiments.evaluate": ("Evaluation", "evaluate"),
+    "fairarm.experiments.identify": ("identify",),
+    "fairarm.experiments.inspect": ("inspect",),
+    "fairarm.experiments.limit": ("find_limit",),
+    "fairarm.experiments.plan": ("ExperimentPlan", "plan"),
+    "fairarm.experiments.simulate": ("simulate",),
+    "fairarm.experiments.start_from_log": ("LoggedPulls", "algorithm", "read_log"),
     "fairarm.logs.draft": ("draft_problem",),
     "fairarm.logs.sources": ("open_log",),
     "fairarm.problem.context": ("ContextLaw", "ContextSample"),
@@ -108,7 +97,7 @@ _HOME = {
     "fairarm.reports.page": ("report",),
     "fairarm.worlds": ("FunctionWorld", "NetworkWorld", "Truth"),
 }
-_WHERE = {name: module for module, names in _HOME.items() for name in names}
+_late = late_names(__name__, _HOME)
 
 __all__ = [
     "Algorithm", "Arm", "Batch", "BestMixture", "Code", "Constraint", "ContextLaw", "ContextSample", "Evaluation", "ExperimentPlan",
@@ -125,7 +114,7 @@ def __dir__() -> list[str]:
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        return import_module("importlib.metadata").version("fairarm")
-    if name in _WHERE:
-        return getattr(import_module(_WHERE[name]), name)
-    raise AttributeError(f"module 'fairarm' has no attribute '{name}'")
+        from importlib.metadata import version
+
+        return version("fairarm")
+    return _late(name)

@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 from fairarm import Arm, LogMap, Outcome, Problem, Variable, evaluate, table
 from fairarm.cli.app import app
 from fairarm.errors import DataError, FairarmError, ProblemError
-from fairarm.experiments import read_log
 from fairarm.experiments.assumptions import Assumption
+from fairarm.experiments.start_from_log import read_log
 from fairarm.logs.reading import Dropped, LogReader
 from fairarm.logs.sources import open_log
 from fairarm.readers.problem_file import read_problem

@@ -10,10 +10,6 @@ from importlib.resources import as_file, files
 from inspect import signature
 from pathlib import Path
 
-from fairarm.catalog.continuous import beta_mixtures, gaussian_arms
-from fairarm.catalog.hepar2 import hepar2, hepar2_binding
-from fairarm.catalog.sris import sris
-from fairarm.catalog.synthetic import settings, synthetic
 from fairarm.errors import OptionError, ProblemError, ReadError
 from fairarm.problem.log_map import LogMap
 from fairarm.problem.network import Network
@@ -25,6 +21,7 @@ from fairarm.worlds.function import FunctionWorld
 from fairarm.worlds.network import NetworkWorld
 
 Loaded = tuple[Problem, Network | World | None]
+_Makers = dict[str, tuple[Callable[..., Loaded], str]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,16 +47,31 @@ class Scenario(Shown):
         return self.problem._table()
 
 
+FILES = {
+    "coin": "two arms and one coin, worked by hand in the docs",
+    "ad-marketplace": "six click predictors; the best one is clearly unfair",
+}
+"""Problem files that ship with the package; the other bundled problems are made by code."""
+
+
 def _shipped(name: str) -> Loaded:
     with as_file(files("fairarm") / "data" / f"{name}.toml") as path:
         return read_problem(path)[:2]
 
 
-def _makers() -> dict[str, tuple[Callable[..., Loaded], str]]:
+def _from_files() -> _Makers:
+    return {name: (partial(_shipped, name), text) for name, text in FILES.items()}
+
+
+def _makers() -> _Makers:
     """Name -> (function of the name's parameters, one line about it)."""
-    makers: dict[str, tuple[Callable[..., Loaded], str]] = {
-        "coin": (partial(_shipped, "coin"), "two arms and one coin, worked by hand in the docs"),
-        "ad-marketplace": (partial(_shipped, "ad-marketplace"), "six click predictors; the best one is clearly unfair"),
+    from fairarm.catalog.continuous import beta_mixtures, gaussian_arms
+    from fairarm.catalog.hepar2 import hepar2, hepar2_binding
+    from fairarm.catalog.sris import sris
+    from fairarm.catalog.synthetic import settings, synthetic
+
+    makers: _Makers = {
+        **_from_files(),
         "hepar2": (hepar2, "HEPAR-II, K random mechanisms of fibrosis, E = 0.2 as printed (every arm is fair)"),
         "hepar2-binding": (
             hepar2_binding,
@@ -95,7 +107,7 @@ def load_problem(name: str | Path, *, tolerance: float | None = None) -> Scenari
 
 def _load(name: str, tolerance: float | None) -> tuple[Loaded, LogMap]:
     base, _, parameters = name.partition(":")
-    makers = _makers()
+    makers = _from_files() if base in FILES else _makers()
     if base in makers:
         made = makers[base][0](**_parameters(base, parameters, makers[base][0]))
         return made if tolerance is None else _with_tolerance(made, tolerance), LogMap()

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairarm.algorithms import ArmReport, Verdict
-from fairarm.core.limit.fewest_pulls import Limit
-from fairarm.experiments import Evaluation, ExperimentPlan, Identification, Inspection, LoggedPulls, Simulation
-from fairarm.experiments.assumptions import Statement
 from fairarm.problem.pair import pair_of
 from fairarm.problem.problem import Problem
-from fairarm.reports.words import arm_reason, bounds_text, sentence
-from fairarm.worlds.base import Truth
+from fairarm.reports import words
+from fairarm.reports.words import arm_reason
+
+if TYPE_CHECKING:
+    from fairarm.algorithms import ArmReport, Verdict
+    from fairarm.core.limit.fewest_pulls import Limit
+    from fairarm.experiments.assumptions import Statement
+    from fairarm.experiments.evaluate import Evaluation
+    from fairarm.experiments.identify import Identification
+    from fairarm.experiments.inspect import Inspection
+    from fairarm.experiments.plan import ExperimentPlan
+    from fairarm.experiments.simulate import Simulation
+    from fairarm.experiments.start_from_log import LoggedPulls
+    from fairarm.worlds.base import Truth
 
 
 def number(value: float | None) -> float | str | None:
@@ -196,7 +204,7 @@ def _statement(said: Statement) -> dict[str, Any]:
 
 def _said(key: str, codes: str, said: tuple[Statement, ...]) -> dict[str, Any]:
     """Sentences under one key, codes under the other."""
-    return {key: [sentence(each) for each in said], codes: [_statement(each) for each in said]}
+    return {key: [words.sentence(each) for each in said], codes: [_statement(each) for each in said]}
 
 
 def evaluation(found: Evaluation) -> dict[str, Any]:
@@ -209,7 +217,7 @@ def evaluation(found: Evaluation) -> dict[str, Any]:
         "tolerance": found.problem.gap_tolerance,
         "status": str(found.status),
         "certified_status": str(found.certified_status),
-        "certified_by": bounds_text(found.certified_by),
+        "certified_by": words.bounds_text(found.certified_by),
         "certified_by_codes": [str(bound) for bound in found.certified_by or ()],
         "gated": found.gated,
         "min_fair_probability": found.min_fair_probability,

@@ -46,7 +46,7 @@ def evaluate(
     """
     from fairarm.cli import documents, show
     from fairarm.cli.show_evaluation import evaluation
-    from fairarm.experiments import evaluate as find
+    from fairarm.experiments.evaluate import evaluate as find
 
     check_report(report)
     if law not in ("declared", "estimated"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,6 +22,10 @@ from fairarm.cli.shared import (
     start_from,
     write_report,
 )
+
+if TYPE_CHECKING:
+    from fairarm.cli.show import Storyteller
+    from fairarm.problem.problem import Problem
 
 
 def identify(
@@ -50,8 +54,7 @@ def identify(
 
     The arms are pulled in the problem's own world, which is simulated.
     """
-    from fairarm.cli import documents, show
-    from fairarm.experiments import identify as find
+    from fairarm.experiments.identify import identify as find
 
     check_report(report)
     scenario = load(problem, tolerance)
@@ -59,7 +62,7 @@ def identify(
         option, [algorithm], confidence=confidence, stop=stop, min_fair_probability=min_fair_probability
     )
     known, rows = start_from(scenario, log, engine, asks_for_proof(options))
-    teller = None if as_json else show.Storyteller(known)
+    teller = None if as_json else _storyteller(known)
     found = find(
         known,
         scenario.world,
@@ -71,7 +74,15 @@ def identify(
         **options,
     )
     if teller is None:
-        print_json(documents.identification(found))
+        from fairarm.cli.documents import identification
+
+        print_json(identification(found))
     else:
         teller.end(found)
     write_report(found, report)
+
+
+def _storyteller(known: Problem) -> Storyteller:
+    from fairarm.cli.show import Storyteller
+
+    return Storyteller(known)

@@ -26,7 +26,7 @@ def inspect(
     Is it well posed; what must be observed; which arms inform which; the truth, where known.
     """
     from fairarm.cli import documents, show
-    from fairarm.experiments import inspect as look
+    from fairarm.experiments.inspect import inspect as look
 
     check_report(report)
     scenario = load(problem, tolerance)

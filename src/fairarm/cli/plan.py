@@ -56,7 +56,7 @@ def plan(
     And at what cost, before anything is pulled.
     """
     from fairarm.cli import documents, show
-    from fairarm.experiments import plan as find
+    from fairarm.experiments.plan import plan as find
     from fairarm.reports.figures import plan_curves
 
     check_plot(plot)

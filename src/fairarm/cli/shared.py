@@ -13,7 +13,7 @@ from fairarm.errors import OptionError, printable
 
 if TYPE_CHECKING:
     from fairarm.catalog import Scenario
-    from fairarm.experiments import LoggedPulls
+    from fairarm.experiments.start_from_log import LoggedPulls
     from fairarm.problem.problem import Problem
 
 T = TypeVar("T")

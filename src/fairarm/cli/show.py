@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Console
 
-from fairarm.algorithms import Verdict
 from fairarm.cli.terminal import Styled, TableColumn, numbers, say, table
-from fairarm.experiments import ExperimentPlan, Identification, Inspection, Simulation
-from fairarm.experiments.identify import PhaseStory
 from fairarm.problem.pair import pair_of
 from fairarm.problem.problem import Problem
+from fairarm.reports import words
 from fairarm.reports.words import (
     Marked,
     after_phase,
@@ -32,12 +31,18 @@ from fairarm.reports.words import (
     paper_lines,
     plan_text,
     question,
-    sentence,
     started_from,
     sureness,
     value,
     wide_tolerance,
 )
+
+if TYPE_CHECKING:
+    from fairarm.algorithms import Verdict
+    from fairarm.experiments.identify import Identification, PhaseStory
+    from fairarm.experiments.inspect import Inspection
+    from fairarm.experiments.plan import ExperimentPlan
+    from fairarm.experiments.simulate import Simulation
 
 MOST_ARMS = 40
 """Rows of a table; --json has all."""
@@ -294,7 +299,7 @@ def experiment_plan(found: ExperimentPlan) -> None:
         )
     table(columns, rows)
     for note in found.notes:
-        say(("Note:", "yellow"), f" {sentence(note)}")
+        say(("Note:", "yellow"), f" {words.sentence(note)}")
 
 
 @contextmanager

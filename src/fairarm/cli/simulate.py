@@ -60,7 +60,7 @@ def simulate(
     Many runs in the problem's world, for each algorithm and number of pulls.
     """
     from fairarm.cli import documents, show
-    from fairarm.experiments import simulate as repeat
+    from fairarm.experiments.simulate import simulate as repeat
     from fairarm.reports.figures import error_curves
 
     check_plot(plot)

@@ -15,7 +15,6 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 from fairarm.algorithms.pool import Pool
 from fairarm.algorithms.registry import DEFAULT, make_procedure
@@ -364,6 +363,8 @@ def _option(
 
     The crossing is that of the curve made to fall with the pulls, so that one lucky point does not decide.
     """
+    from scipy.optimize import isotonic_regression
+
     at = replace(problem, budget=budget)
     points: dict[int, tuple[PlanPoint, FloatArray]] = {}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,17 +17,17 @@ from fairarm.beliefs.evidence import RunEvidence
 from fairarm.beliefs.from_log import earlier_evidence
 from fairarm.core.types import IntArray
 from fairarm.errors import DataError, OptionError
-from fairarm.experiments.assumptions import Statement, left_out
-from fairarm.experiments.evidence_from_log import LogEvidence
-from fairarm.logs.checks import check_cells, check_counts, check_duplicates
-from fairarm.logs.findings import Finding
-from fairarm.logs.reading import Dropped, LogReader
-from fairarm.logs.sources import open_log
-from fairarm.logs.usable import LogSource, counted_log, every_row, with_fitted_arms
-from fairarm.problem.fitting import FittedNote
 from fairarm.problem.log_map import LogMap, WithColumns, problem_and_columns
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, check_batch, groups_of
+
+if TYPE_CHECKING:  # a run without a log does not load what reads one
+    from fairarm.experiments.assumptions import Statement
+    from fairarm.experiments.evidence_from_log import LogEvidence
+    from fairarm.logs.findings import Finding
+    from fairarm.logs.reading import Dropped, LogReader
+    from fairarm.logs.usable import LogSource
+    from fairarm.problem.fitting import FittedNote
 
 
 @dataclass(frozen=True)
@@ -99,6 +99,10 @@ def read_log(
         _require_no_reading(columns, engine)
         known = problem_of(problem)
         return log.of(known) if isinstance(log, LoggedPulls) else _from_batch(known, log)
+    from fairarm.experiments.assumptions import left_out
+    from fairarm.logs.checks import check_cells, check_counts, check_duplicates
+    from fairarm.logs.usable import LogSource, counted_log, every_row
+
     reader = log_reader(problem, log, columns=columns, engine=engine)
     if reader.map.has_propensities:
         raise DataError(
@@ -123,6 +127,9 @@ def log_reader(
     problem: Problem | WithColumns, log: Any, *, columns: LogMap | None = None, engine: str | None = None
 ) -> LogReader:
     """Whatever ``log=`` may be, to be read for a problem."""
+    from fairarm.logs.reading import LogReader
+    from fairarm.logs.sources import open_log
+
     if not isinstance(log, LoggedPulls | Batch):
         known, columns = problem_and_columns(problem, columns)
         return LogReader(known, open_log(log, engine=engine), columns)
@@ -166,6 +173,9 @@ def _from_batch(problem: Problem, batch: Batch) -> LoggedPulls:
     check_batch(problem, batch)
     if not batch.total:
         return LoggedPulls(problem, batch, ())
+    from fairarm.logs.checks import check_cells, check_counts
+    from fairarm.logs.usable import with_fitted_arms
+
     known, fitted = with_fitted_arms(problem, batch)
     checks = check_cells(known, batch, estimated=False) if known.compiled.finite else []
     checks += check_counts(known, {}, *rows_by_group(known, batch))

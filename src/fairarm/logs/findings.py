@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.stats import binom, chi2
+from scipy.special import betainc, chdtrc
 
 from fairarm.core.types import FloatArray, IntArray
 
@@ -68,7 +68,7 @@ def mismatch(observed: IntArray, expected: FloatArray) -> float:
     if len(together) > 1:
         of = sum(n for _, n, _ in together)
         rare.append((sum(seen for seen, _, _ in together), of, sum(n * p for _, n, p in together) / max(of, 1)))
-    tests = ([float(chi2.sf(statistic, freedom))] if freedom else []) + ([_too_often(rare)] if rare else [])
+    tests = ([float(chdtrc(freedom, statistic))] if freedom else []) + ([_too_often(rare)] if rare else [])
     return min(1.0, len(tests) * min(tests)) if tests else 1.0
 
 
@@ -83,7 +83,12 @@ def _too_often(rare: list[tuple[int, int, float]]) -> float:
     """The smallest p-value that one was seen so often, times the number of tests. A sum over groups of different
     probabilities is as often far above its mean as that of the mean probability, or less (Hoeffding 1956)."""
     seen, of, p = (np.array(part, dtype=np.float64) for part in zip(*rare, strict=True))
-    return float(min(1.0, len(rare) * binom.sf(seen - 1, of, np.minimum(p, 1.0)).min()))
+    return float(min(1.0, len(rare) * at_least(seen, of, np.minimum(p, 1.0)).min()))
+
+
+def at_least(seen: FloatArray, of: FloatArray, p: FloatArray) -> FloatArray:
+    """P(X ≥ seen) for X ~ Binomial(of, p): the regularised incomplete beta function I_p(seen, of − seen + 1)."""
+    return np.where(seen > 0, betainc(np.maximum(seen, 1.0), of - seen + 1.0, p), 1.0)
 
 
 def contingency(seen: IntArray) -> float:
@@ -105,7 +110,7 @@ def contingency(seen: IntArray) -> float:
         return 1.0
     table = np.stack(kept, axis=1)
     expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
-    return float(chi2.sf(((table - expected) ** 2 / expected).sum(), (table.shape[0] - 1) * (table.shape[1] - 1)))
+    return float(chdtrc((table.shape[0] - 1) * (table.shape[1] - 1), ((table - expected) ** 2 / expected).sum()))
 
 
 def _merged(counts: IntArray, expected: FloatArray) -> list[tuple[float, float]]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from fairarm.algorithms import Algorithm
 from fairarm.errors import DataError
-from fairarm.experiments import algorithm
+from fairarm.experiments.start_from_log import algorithm
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch
 from fairarm.sealed import opened

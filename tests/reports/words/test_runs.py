@@ -9,8 +9,7 @@ import pytest
 
 from fairarm.algorithms import Answer, ArmReason, Status
 from fairarm.catalog import load_problem
-from fairarm.experiments import Identification, identify
-from fairarm.experiments.identify import PhaseStory
+from fairarm.experiments.identify import Identification, PhaseStory, identify
 from fairarm.reports.words import after_phase, arm_reason, closing
 
 

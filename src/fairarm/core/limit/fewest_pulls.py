@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 import numpy as np
-from scipy.optimize import linprog
 
 from fairarm.core.design.projection import project
 from fairarm.core.fairness import two_groups
@@ -359,6 +358,8 @@ class _Game:
         The dual is solved:  min m + B λ  s.t.  Σ y·cut_u ≤ m + λ cost_u for every unit u,  Σ y = 1,  y, λ ≥ 0.
         Whatever the solver's tolerance, any such y and λ prove  1/T* ≤ max_u (Σ y·cut_u − λ cost_u) + B λ.
         """
+        from scipy.optimize import linprog
+
         n, X = cuts.shape
         A_ub = np.hstack([cuts.T, -np.ones((X, 1)), -self.costs[:, None]])
         objective = np.append(np.zeros(n), [1.0, self.budget])

@@ -13,7 +13,6 @@ proved whatever the search does: the value by the λ that it ends with, the move
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linprog
 
 from fairarm.core.proof.region import tilted
 from fairarm.core.types import BoolArray, FloatArray, IntArray
@@ -221,6 +220,8 @@ def _roomiest(a: FloatArray, g: FloatArray, theta: FloatArray, movable: BoolArra
     Rows without coefficients cannot be met by moving: they count only if they fail. What is spared is recomputed from
     the move, clipped to [0, 1].
     """
+    from scipy.optimize import linprog
+
     used = a[:, movable].any(axis=1)
     if np.any(g[~used] > 0):
         return np.zeros_like(theta), -np.inf

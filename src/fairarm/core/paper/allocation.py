@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linprog
 
 from fairarm.core.types import BoolArray, FloatArray
 from fairarm.errors import BudgetError, OptionError
@@ -96,6 +95,8 @@ def _solve(
     Σ_rows y · matrix[row, u] ≤ μ + λ cost_u for every unit u, Σ y = 1, y, λ ≥ 0. It takes the same time at K = 30,
     a tenth at K = 300 and less than a thirtieth at K = 1 000.
     """
+    from scipy.optimize import linprog
+
     # (A10). The dual's variables: y of each (block, arm in R), then μ, the price of a pull, and λ, the price of cost
     K, n, count = costs.shape[1], costs.size, int(alive.sum())
     rows = len(leakages) * count

@@ -19,7 +19,6 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from fairarm.core.types import FloatArray, IntArray
 
@@ -94,6 +93,8 @@ class Spread:
 
     def add(self, vectors: FloatArray) -> None:
         """Vectors (n, width)."""
+        from scipy.sparse import csr_array
+
         if self.width <= EXACT_WIDTH:
             self._total += vectors.T @ vectors
             return

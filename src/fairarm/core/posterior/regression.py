@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.interpolate import BSpline
 
 from fairarm.core.types import FloatArray, IntArray
 
@@ -67,6 +66,8 @@ class _Smooth:
         return cls(knots, (directions * np.sqrt(np.maximum(scale, 0.0)))[:, ::-1])
 
     def apply(self, values: FloatArray) -> FloatArray:
+        from scipy.interpolate import BSpline
+
         # constant beyond the knots: a cubic would run off where an arm goes and no row has been
         inside = np.clip(values, self.knots[0], self.knots[-1])
         return np.asarray(BSpline.design_matrix(inside, self.knots, 3) @ self.turn)

@@ -11,8 +11,10 @@ from fairarm.files import check_path, write_whole
 from fairarm.reports.rendering import render
 
 if TYPE_CHECKING:
-    from fairarm.experiments import Identification, Inspection, Simulation
     from fairarm.experiments.evaluate import Evaluation
+    from fairarm.experiments.identify import Identification
+    from fairarm.experiments.inspect import Inspection
+    from fairarm.experiments.simulate import Simulation
     from fairarm.problem.problem import Problem
     from fairarm.reports.page.parts import Page
 
@@ -50,8 +52,10 @@ def page_of(result: object) -> Page:
     """The parts of the page, by what the result is."""
     from importlib.metadata import version
 
-    from fairarm.experiments import Identification, Inspection, Simulation
     from fairarm.experiments.evaluate import Evaluation
+    from fairarm.experiments.identify import Identification
+    from fairarm.experiments.inspect import Inspection
+    from fairarm.experiments.simulate import Simulation
     from fairarm.reports.page.evaluation import evaluation_page
     from fairarm.reports.page.identification import identification_page
     from fairarm.reports.page.inspection import inspection_page

@@ -1,16 +1,8 @@
 """All sentences and numbers in plain words, made here once for terminal, page and docs; results hold codes and numbers."""
 
-from fairarm.reports.words.evaluations import (
-    METHODS,
-    certified_labels,
-    certified_text,
-    chances,
-    left_to_learn,
-    no_arm,
-    not_named,
-    plain_gap_text,
-    why_gaps_differ,
-)
+from typing import TYPE_CHECKING
+
+from fairarm.late import late_names
 from fairarm.reports.words.numbers import (
     Marked,
     between,
@@ -42,7 +34,38 @@ from fairarm.reports.words.runs import (
     started_from,
     sureness,
 )
-from fairarm.reports.words.statements import bounds_text, sentence
+
+if TYPE_CHECKING:
+    from fairarm.reports.words.evaluations import (
+        METHODS,
+        certified_labels,
+        certified_text,
+        chances,
+        left_to_learn,
+        no_arm,
+        not_named,
+        plain_gap_text,
+        why_gaps_differ,
+    )
+    from fairarm.reports.words.statements import bounds_text, sentence
+
+__getattr__ = late_names(
+    __name__,
+    {
+        "fairarm.reports.words.evaluations": (
+            "METHODS",
+            "certified_labels",
+            "certified_text",
+            "chances",
+            "left_to_learn",
+            "no_arm",
+            "not_named",
+            "plain_gap_text",
+            "why_gaps_differ",
+        ),
+        "fairarm.reports.words.statements": ("bounds_text", "sentence"),
+    },
+)
 
 __all__ = [
     "METHODS",

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from fairarm.core.fairness import interval_fairness
 from fairarm.core.statistics import RESOLVED
-from fairarm.experiments import Evaluation
-from fairarm.experiments.evaluate import ArmEvaluation
 from fairarm.problem.pair import pair_of
 from fairarm.reports.words.numbers import count, interval_digits, limits, names, percent, unit_of, value
 from fairarm.reports.words.runs import below_gate, passed_over
 from fairarm.reports.words.statements import sentence
+
+if TYPE_CHECKING:
+    from fairarm.experiments.evaluate import ArmEvaluation, Evaluation
 
 SETTLED = 0.999
 """With this probability of the answer nothing is left to learn about which arm it is."""

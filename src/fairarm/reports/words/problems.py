@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from fairarm.core.limit.fewest_pulls import Limit
-from fairarm.experiments import Inspection
 from fairarm.problem.pair import pair_of
 from fairarm.problem.problem import Problem
 from fairarm.reports.words.numbers import Marked, plan_text
+
+if TYPE_CHECKING:
+    from fairarm.core.limit.fewest_pulls import Limit
+    from fairarm.experiments.inspect import Inspection
 
 
 def question(problem: Problem) -> tuple[str | Marked, ...]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from fairarm.algorithms import ArmReason, ArmReport, BestMixture, Verdict
-from fairarm.experiments import Identification
-from fairarm.experiments.identify import PhaseStory
 from fairarm.problem.outcome import Outcome
 from fairarm.reports.words.numbers import Marked, between, count, interval_digits, names, value
+
+if TYPE_CHECKING:
+    from fairarm.experiments.identify import Identification, PhaseStory
 
 ESTIMATED = {"cell means": "Estimated from cell means", "doubly robust": "Estimated by doubly robust regression"}
 
