@@ -74,9 +74,6 @@ class Pool(BaseProcedure):
 
     asked: PoolOptions = PoolOptions()
     growth: float = GROWTH
-    phases: int = PHASES
-    free_first: float = 0.0
-    """Of the pulls that the budget forces to be of the cheapest kind, the share made in the first phase at least."""
 
     def __post_init__(self) -> None:
         require_affordable(self.problem.compiled.cost_array, self._budget)
@@ -105,14 +102,6 @@ class Pool(BaseProcedure):
     def _budget(self) -> float | None:
         return self.problem.average_cost_budget(self.pulls)
 
-    @property
-    def _forced_cheap(self) -> float:
-        """Pulls that every plan within the budget makes at the least cost."""
-        costs = np.unique(self.problem.compiled.cost_array)
-        if self._budget is None or len(costs) < 2:
-            return 0.0
-        return self.pulls * max(0.0, 1.0 - (self._budget - costs[0]) / (costs[1] - costs[0]))
-
     # ---- planning ----
 
     def start(self, n: int) -> State[Bets]:
@@ -120,7 +109,6 @@ class Pool(BaseProcedure):
         certified = self.guarantee == Guarantee.CERTIFIED
         state = self.fresh(n, self._certified.start(n) if certified else Bets.none(n))
         half = (self.pulls - math.isqrt(self.pulls)) // 2
-        half = max(half, int(self.free_first * self._forced_cheap))
         first = half if self.confidence is None else min(self.pulls, FIRST_LOOK)
         costs = self.problem.compiled.cost_array
         cheapest = costs[0] == costs[0].min()
@@ -134,7 +122,7 @@ class Pool(BaseProcedure):
         """Pulls in all after the next phase."""
         if self.confidence is not None:
             return min(self.pulls, max(FIRST_LOOK, made + 1, math.ceil(made * self.growth)))
-        return made + math.ceil((self.pulls - made) / (self.phases + 1 - phase))
+        return made + math.ceil((self.pulls - made) / (PHASES + 1 - phase))
 
     def _planned(
         self, state: State[Bets], beliefs: PlanningBeliefs, outcomes: FloatArray, gaps: FloatArray
@@ -224,7 +212,7 @@ class Pool(BaseProcedure):
         """Which of the running replicates have no pull left, (N,)."""
         made = state.given[state.running].sum(axis=(1, 2))
         if self.confidence is None:
-            return np.full(len(made), state.phase == self.phases + 1 or not self.pulls)
+            return np.full(len(made), state.phase == PHASES + 1 or not self.pulls)
         return np.asarray(made >= self.pulls)
 
     def _draws(self, last: bool) -> int:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
-from scipy.special import stdtrit
-
+from fairarm.core import special
 from fairarm.core.fairness import two_groups
 from fairarm.core.types import FloatArray
 
@@ -49,7 +48,7 @@ def difference_interval(
         return None
     gap, error = mean[0] - mean[1], math.sqrt(sum(spread))
     freedom = sum(spread) ** 2 / sum(part**2 / (c - 1) for part, c in zip(spread, n, strict=True))
-    half = float(stdtrit(freedom, (1 + confidence) / 2)) * error
+    half = float(special.stdtrit(freedom, (1 + confidence) / 2)) * error
     return gap - half, gap + half
 
 

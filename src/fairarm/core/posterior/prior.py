@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy.special import gammaln
 
+from fairarm.core.special import log_gamma
 from fairarm.core.types import FloatArray, IntArray
 
 BINARY_MEANS = np.array([0.03, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.97])
@@ -101,8 +101,8 @@ class StatesPosterior:
         # (P2); a cell without rows adds 0
         rows, total = counts.sum(axis=2), alpha.sum(axis=2)
         shape = counts[:, None] + alpha[:, :, None]
-        log_evidence = (gammaln(shape) - gammaln(alpha)[:, :, None]).sum(axis=(2, 3))
-        log_evidence += (gammaln(total)[:, :, None] - gammaln(rows[:, None] + total[:, :, None])).sum(axis=2)
+        log_evidence = (log_gamma(shape) - log_gamma(alpha)[:, :, None]).sum(axis=(2, 3))
+        log_evidence += (log_gamma(total)[:, :, None] - log_gamma(rows[:, None] + total[:, :, None])).sum(axis=2)
         weights = _grid_weights(log_evidence)
         size = shape.sum(axis=3)
         # moments of Y in a cell under the Dirichlet's mean; θ itself varies by within/(size + 1), the rest is noise of rows

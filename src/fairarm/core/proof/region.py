@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaln, logsumexp, xlogy
 
+from fairarm.core import special
 from fairarm.core.fairness import PRIOR_ROWS, gap_of, two_groups
 from fairarm.core.types import FloatArray
 
@@ -48,12 +48,12 @@ def mixture(n: FloatArray, y: FloatArray) -> Mixed:
         for strength in STRENGTH:
             alpha, beta = near * strength, (1 - near) * strength
             # (C13): a cell near 0 or near 1, by a coin; logs, since the product over cells is far below the least number
-            low, high = betaln(y + alpha, n - y + beta), betaln(y + beta, n - y + alpha)
+            low, high = special.betaln(y + alpha, n - y + beta), special.betaln(y + beta, n - y + alpha)
             either = np.logaddexp(low, high)
-            log_weight.append((either - betaln(alpha, beta) - math.log(2)).sum(axis=-1))
+            log_weight.append((either - special.betaln(alpha, beta) - math.log(2)).sum(axis=-1))
             # the mean of the two Beta posteriors, by how well each explains the cell's rows
             mean.append((y + beta + np.exp(low - either) * (alpha - beta)) / (n + strength))
-    total = np.asarray(logsumexp(log_weight, axis=0))
+    total = np.asarray(special.logsumexp(log_weight, axis=0))
     weight = np.exp(np.asarray(log_weight) - total)
     return Mixed(total - math.log(len(log_weight)), np.einsum("gn,gnc->nc", weight, np.asarray(mean)))
 
@@ -78,7 +78,7 @@ def tilted(up: FloatArray, down: FloatArray, slope: FloatArray) -> tuple[FloatAr
 def tilted_maximum(up: FloatArray, down: FloatArray, slope: FloatArray) -> FloatArray:
     """max over θ in [0, 1]^C of Σ_c u log θ + v log(1 − θ) + s θ, (..., C) -> (...,)."""
     theta, rest = tilted(up, down, slope)
-    return np.asarray((xlogy(up, theta) + xlogy(down, rest) + slope * theta).sum(axis=-1))
+    return np.asarray((special.xlogy(up, theta) + special.xlogy(down, rest) + slope * theta).sum(axis=-1))
 
 
 def highest_in_region(n: FloatArray, y: FloatArray, weight: FloatArray, delta: float) -> FloatArray:
@@ -99,7 +99,7 @@ def highest_in_region(n: FloatArray, y: FloatArray, weight: FloatArray, delta: f
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         theta, rest = tilted(up, down, np.exp(middle)[..., None] * weight)
-        inside = (xlogy(up, theta) + xlogy(down, rest)).sum(axis=-1) >= level
+        inside = (special.xlogy(up, theta) + special.xlogy(down, rest)).sum(axis=-1) >= level
         low, high = np.where(inside, middle, low), np.where(inside, high, middle)
     # (C15) at the λ found; θ ≤ 1 bounds it too, and better where there are hardly any rows
     scale = np.exp(low)
@@ -113,7 +113,11 @@ def share_interval(first: FloatArray, second: FloatArray, delta: float) -> Float
     { π : log B(a+½, b+½)/B(½, ½) − a log π − b log(1−π) < log(1/δ) } for counts a, b; ends are rounded outwards.
     """
     # (C10)
-    level = betaln(first + PRIOR_ROWS, second + PRIOR_ROWS) - betaln(PRIOR_ROWS, PRIOR_ROWS) - math.log(1 / delta)
+    level = (
+        special.betaln(first + PRIOR_ROWS, second + PRIOR_ROWS)
+        - special.betaln(PRIOR_ROWS, PRIOR_ROWS)
+        - math.log(1 / delta)
+    )
     centre = np.where(first + second > 0, first / np.maximum(first + second, 1.0), 0.5)
     ends = []
     for edge in (np.zeros_like(centre), np.ones_like(centre)):
@@ -123,7 +127,7 @@ def share_interval(first: FloatArray, second: FloatArray, delta: float) -> Float
         )  # the outer one of the two is reported: rounding makes the interval wider, never narrower
         for _ in range(HALVINGS):
             middle = (outer + inner) / 2
-            inside = xlogy(first, middle) + xlogy(second, 1 - middle) > level
+            inside = special.xlogy(first, middle) + special.xlogy(second, 1 - middle) > level
             inner, outer = np.where(inside, middle, inner), np.where(inside, outer, middle)
         ends.append(outer)
     return np.stack(ends, axis=-1)
