@@ -15,7 +15,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from fairarm.algorithms.state import Memory, State
 from fairarm.beliefs.beliefs import PlanningBeliefs, believe
 from fairarm.beliefs.evidence import Evidence, RunEvidence
 from fairarm.beliefs.from_log import growing_parts
-from fairarm.beliefs.planning import planned_pulls
+from fairarm.beliefs.planning import DESIGN_DRAWS, planned_pulls
 from fairarm.beliefs.standing import Standing, standing_of
 from fairarm.core.answer import Code
 from fairarm.core.design.rounding import round_pulls
@@ -74,6 +74,8 @@ class Pool(BaseProcedure):
 
     asked: PoolOptions = PoolOptions()
     growth: float = GROWTH
+    watched: bool = True
+    """What is believed is looked at after each phase; otherwise only the draws are made that an answer or a plan needs."""
 
     def __post_init__(self) -> None:
         require_affordable(self.problem.compiled.cost_array, self._budget)
@@ -89,6 +91,10 @@ class Pool(BaseProcedure):
     def confidence(self) -> float | None:
         """How sure it has to be; None where all pulls are used."""
         return self.asked.confidence
+
+    def unwatched(self) -> Self:
+        """With fewer draws in all phases but the last, and without limits and diagnostics."""
+        return replace(self, watched=False)
 
     def options(self) -> dict[str, Any]:
         """As asked for."""
@@ -176,7 +182,7 @@ class Pool(BaseProcedure):
         over = self._over(state)
         rng = np.random.default_rng([seed, state.phase])
         outcomes, gaps = beliefs.draw(rng, self._draws(bool(over.all())))
-        standing = standing_of(beliefs, outcomes, gaps, self.problem.compiled.scaled_tolerance)
+        standing = standing_of(beliefs, outcomes, gaps, self.problem.compiled.scaled_tolerance, self.watched)
         answer = self.answers(standing, over)
         if self.guarantee == Guarantee.CERTIFIED:
             state, proved, proof = self._settled(state, batches)
@@ -218,6 +224,8 @@ class Pool(BaseProcedure):
     def _draws(self, last: bool) -> int:
         if self.guarantee == Guarantee.BAYES_STOP:
             return max(ANSWER_DRAWS, math.ceil(DRAWS_IN_DOUBT / (1.0 - (self.confidence or 0.0))))
+        if not self.watched and (not last or self.guarantee == Guarantee.CERTIFIED):
+            return DESIGN_DRAWS  # a proof needs none
         return ANSWER_DRAWS if last else INTERIM_DRAWS
 
     def answers(self, standing: Standing, over: BoolArray) -> IntArray:

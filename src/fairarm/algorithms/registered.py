@@ -34,6 +34,7 @@ _MEMBERS = (
     "guarantee",
     "confidence",
     "options",
+    "unwatched",
     "start",
     "takes_log",
     "begin",

@@ -16,9 +16,9 @@ Ours, so that it stands in the same contract as Pool and differs from it by its 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -80,6 +80,8 @@ class TopTwo(BaseProcedure):
     """The procedure (see the module's docstring)."""
 
     asked: TopTwoOptions = TopTwoOptions()
+    watched: bool = True
+    """As in `Pool`; all its draws are used."""
 
     def __post_init__(self) -> None:
         require_few_pulls("top-two", self.pulls)
@@ -99,6 +101,10 @@ class TopTwo(BaseProcedure):
         """Pool's posterior, at a fixed number of pulls."""
         return Guarantee.POSTERIOR
 
+    def unwatched(self) -> Self:
+        """Without limits and diagnostics."""
+        return replace(self, watched=False)
+
     def options(self) -> dict[str, Any]:
         """As asked for."""
         return asdict(self.asked)
@@ -115,7 +121,7 @@ class TopTwo(BaseProcedure):
         E, batch = self.problem.compiled.scaled_tolerance, next_batch(int(state.given[0].sum()), self.pulls)
         beliefs, rng = believe(in_stage, seed=seed), np.random.default_rng([seed, state.phase])
         outcomes, gaps = beliefs.draw(rng, batch + TRIES if batch else ANSWER_DRAWS)
-        standing = standing_of(beliefs, outcomes, gaps, E)
+        standing = standing_of(beliefs, outcomes, gaps, E, self.watched)
         answer = self._pool.answers(standing, np.full(len(outcomes), not batch))
         blind = in_stage.pulls().sum(axis=(1, 2)) == 0
         info = believed(outcomes, gaps, blind, standing, self.asked.min_fair_probability)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import IntEnum
 from typing import Any
 
@@ -131,17 +131,26 @@ class Standing:
         return np.take_along_axis(self.votes, (code - int(Code.NONE))[:, None], axis=1)[:, 0]
 
 
-def standing_of(beliefs: Beliefs, outcomes: FloatArray, gaps: FloatArray, tolerance: float) -> Standing:
-    """Probabilities and limits from draws (N, D, K)."""
+def standing_of(
+    beliefs: Beliefs, outcomes: FloatArray, gaps: FloatArray, tolerance: float, shown: bool = True
+) -> Standing:
+    """Probabilities from draws (N, D, K); with ``shown``, what people look at beside them: limits and diagnostics."""
     N, _, K = outcomes.shape
     best = best_fair_arm(outcomes, gaps, tolerance)
-    diagnostics = beliefs.diagnostics()
-    low, high = np.quantile(outcomes, LIMITS, axis=1)
-    gap_low, gap_high = np.quantile(gaps, LIMITS, axis=1)
-    return Standing(
+    answered = replace(
+        Standing.unknown(N, K),
         best=(best[:, :, None] == np.arange(K)).mean(axis=1),
         none=(best == Code.NONE).mean(axis=1),
         fair=is_fair(gaps, tolerance).mean(axis=1),
+        robust=np.full(N, beliefs.method == "doubly robust"),
+    )
+    if not shown:
+        return answered
+    diagnostics = beliefs.diagnostics()
+    low, high = np.quantile(outcomes, LIMITS, axis=1)
+    gap_low, gap_high = np.quantile(gaps, LIMITS, axis=1)
+    return replace(
+        answered,
         outcome_low=low,
         outcome_high=high,
         gap_low=gap_low,
@@ -150,6 +159,4 @@ def standing_of(beliefs: Beliefs, outcomes: FloatArray, gaps: FloatArray, tolera
         largest_weight=diagnostics.largest_weight,
         overlap=diagnostics.overlap,
         unseen=diagnostics.unseen,
-        proof=np.full((N, K), Proof.NOTHING, dtype=np.int64),
-        robust=np.full(N, beliefs.method == "doubly robust"),
     )

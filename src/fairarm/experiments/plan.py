@@ -406,7 +406,7 @@ def _chunks(problem: Problem, source: Truths, truths: int, seed: int) -> Iterato
 
 def _point(problem: Problem, source: Truths, asked: _Curves, pulls: int) -> tuple[PlanPoint, FloatArray]:
     """The error at one number of pulls, and the mean pulls of every unit, (R, K). The same truths at every point."""
-    procedure = make_procedure(DEFAULT, problem, pulls) if pulls else Pool(problem, 0)
+    procedure = (make_procedure(DEFAULT, problem, pulls) if pulls else Pool(problem, 0)).unwatched()
     wrong, costs, made = 0, 0.0, np.zeros(problem.compiled.cost_array.shape)
     for chunk, worlds in _chunks(problem, source, asked.truths, asked.seed):
         rng = np.random.default_rng([asked.seed, chunk, pulls])

@@ -227,7 +227,7 @@ def _run(
     started = time.perf_counter()
     keep(others)
     key = [task.seed, zlib.crc32(task.algorithm.encode()), task.pulls, task.chunk]
-    procedure = make_procedure(task.algorithm, problem, task.pulls, **dict(task.options))
+    procedure = make_procedure(task.algorithm, problem, task.pulls, **dict(task.options)).unwatched()
     rng = np.random.default_rng(key)
     inner = int(rng.integers(1 << 62))
     network = as_network(world) if problem.compiled.finite else None

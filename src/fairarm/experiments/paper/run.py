@@ -172,7 +172,7 @@ def run_point(point: PaperPoint, seed: int) -> FinishedPoint:
         best = world.truth().best_fair_arm
         key = zlib.crc32(f"{name}|{point.algorithm}|{point.reading}".encode())
         rng = np.random.default_rng([seed, key, point.pulls])
-        procedure = make_procedure(point.algorithm, world.problem, point.pulls, **point.options)
+        procedure = make_procedure(point.algorithm, world.problem, point.pulls, **point.options).unwatched()
         state, info, costs, _ = replicate(procedure, world, each, rng, int(rng.integers(1 << 62)))
         wrong = state.answer != world.truth().answer
         reasons = info.reason[:, best] if best is not None else np.full(each, Reason.NOT_REJECTED)
