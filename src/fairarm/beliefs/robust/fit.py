@@ -20,6 +20,7 @@ from fairarm.core.posterior.doubly_robust import (
     clipped_weights,
     kept_share,
     mixture,
+    prior_sd,
     unknown_apart,
     unknown_by_region,
 )
@@ -34,8 +35,6 @@ VARIANCE_VALUES = 1 << 23
 
 REGIONS = 16
 """Into so many regions the range of V is divided, to say where an arm's mass is unseen."""
-PRIOR_ROWS = 4.0
-"""Rows of a uniform outcome with which the outcomes' variance is pooled."""
 LARGEST_LOG = 300.0
 """Of a ratio of likelihoods at a row; its square is still a number."""
 FEW_ROWS = 8.0
@@ -167,7 +166,7 @@ class Work:
         points = self._point_sums(spread)
         term = ContextTerm(points.integral, points.mass, points.law)
         self._add_contexts(spread, term)
-        scale = self._prior_scale()
+        scale = prior_sd(self.lines.outcome, self.lines.count) / PRIOR_SD
         # where V cannot be summed out the points are the rows themselves, which cannot show what they miss: the weights do, by
         # how much less than 1 they are on average, beyond what chance explains
         if self.contexts.rows is not None and self.layout.nodes is None:
@@ -184,13 +183,6 @@ class Work:
             means, root, unknown, self.lines, self.layout, self.contexts, self.regression,
             lost, rows.by_weight, points.overlap, self.shares,
         )  # fmt: skip
-
-    def _prior_scale(self) -> float:
-        """The sd of what is unknown relative to a uniform number's: no more than the outcomes themselves vary."""
-        N, y = self.lines.rows, self.lines.outcome
-        mean = (self.lines.count @ y) / N
-        variance = (self.lines.count @ (y - mean) ** 2 + PRIOR_ROWS * PRIOR_SD**2) / (N + PRIOR_ROWS)
-        return min(1.0, math.sqrt(variance) / PRIOR_SD)
 
     def _row_sums(self, columns: Columns) -> _RowSums:
         lines, (K, G) = self.lines, self.shape
