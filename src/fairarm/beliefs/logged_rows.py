@@ -20,9 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairarm.beliefs.beliefs import Diagnostics
+from fairarm.beliefs.beliefs import Diagnostics, point_values
 from fairarm.beliefs.row_sample import Sample, fingerprints, sampled
 from fairarm.core.fairness import draw_shares, expected_shares
+from fairarm.core.posterior.disagreement import Disagreement, WeightedSums, of_rows
 from fairarm.core.posterior.doubly_robust import prior_sd
 from fairarm.core.posterior.regression import Regression, cross_fit
 from fairarm.core.posterior.weighted_rows import Jump, MeanError, RowSums, least_error_cut
@@ -56,7 +57,14 @@ class LoggedBeliefs:
     unknown: FloatArray
     """The sd of what the rows do not speak for, (K, G)."""
     cut: CutSums
+    """What is certified is made of these, not of the estimate."""
     seen: Diagnostics
+    weighted: WeightedSums
+    """Rows with their weights as they are."""
+    noise: float
+    """The variance of an outcome around its prediction."""
+    unseen: FloatArray
+    """The share of the arm's mass that no row speaks for, (K, G)."""
     impossible: int
     mean_weight: FloatArray
     """Mean weight, its standard error, and the least it should be, (3, K, G): what a logging arm can decide."""
@@ -92,9 +100,17 @@ class LoggedBeliefs:
             share = draw_shares(self.natural, draws, rng)[:, :1]
         return (share * first + (1.0 - share) * second)[None], (first - second)[None]
 
+    def values(self, outcomes: FloatArray, gaps: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The estimates themselves."""
+        return point_values(self.means[None], self.shares[None])
+
     def diagnostics(self) -> Diagnostics:
         """Of the weights, summed while the log was read."""
         return self.seen
+
+    def self_check(self) -> Disagreement:
+        """The estimates against plain weighted means."""
+        return of_rows(self.weighted, self.noise, self.means, self.shares, self.unseen)
 
     def design(self) -> None:
         """Sums over rows are no basis to plan pulls by."""
@@ -373,6 +389,9 @@ class _Weighing:
             unknown=np.hypot(self._prior_sd * unseen, missed),
             cut=CutSums(n, np.stack([sums.cut for sums in self.sums], axis=2), np.broadcast_to(self.level, mean.shape)),
             seen=self._diagnostics(weight, n, np.minimum(unseen + left, 1.0)),
+            weighted=_weighted(own),
+            noise=self.jump.variance,
+            unseen=unseen,
             impossible=self.impossible,
             mean_weight=np.stack([mean, error, least]),
             misfit=max(sums.misfit() for sums in self.sums),
@@ -389,6 +408,14 @@ class _Weighing:
             overlap=(np.stack([sums.overlap for sums in self.sums], axis=1) / n @ total)[None],
             unseen=(unseen @ total)[None],
         )
+
+
+def _weighted(own: list[RowSums]) -> WeightedSums:
+    """By group, each over its rows: no row is weighted to both."""
+    n = np.array([sums.rows for sums in own])
+    w, square, wy, wwy, wwyy = np.stack([sums.plain for sums in own], axis=2)  # (K, G) each
+    second = np.stack([square, wwy, wwyy])[..., None] * np.eye(len(n)) / n[:, None] ** 2
+    return WeightedSums(np.stack([w, wy]) / n, second, np.stack([sums.largest for sums in own], axis=1) / n)
 
 
 def _is(name: str, state: int, columns: dict[str, NDArray[Any]]) -> NDArray[Any]:

@@ -12,6 +12,7 @@ import numpy as np
 from fairarm.beliefs.lines import Columns, Lines
 from fairarm.beliefs.robust.layout import Contexts, Layout
 from fairarm.core.fairness import expected_shares, gap_of
+from fairarm.core.posterior.disagreement import WeightedSums
 from fairarm.core.posterior.doubly_robust import (
     PRIOR_SD,
     ContextTerm,
@@ -62,6 +63,8 @@ class Fit:
     overlap: FloatArray
     shares: FloatArray
     """P(S), declared or estimated, (G,)."""
+    weighted: WeightedSums
+    """The rows weighted to each arm and group, over their number."""
 
 
 def fit_lines(lines: Lines, layout: Layout, seed: int, estimated: bool) -> Fit:
@@ -111,6 +114,7 @@ def _nothing(lines: Lines, layout: Layout, contexts: Contexts, shares: FloatArra
         np.zeros((3, K)),
         np.zeros(K),
         shares,
+        WeightedSums(np.zeros((2, K, G)), np.zeros((3, K, G, G)), np.zeros((K, G))),
     )
 
 
@@ -123,6 +127,7 @@ class _RowSums:
     square: FloatArray
     differ: FloatArray
     by_weight: FloatArray
+    weighted: WeightedSums
 
 
 @dataclass
@@ -181,7 +186,7 @@ class Work:
         root = spread.root() * math.sqrt(1.0 + FEW_ROWS / self.lines.rows)
         return Fit(
             means, root, unknown, self.lines, self.layout, self.contexts, self.regression,
-            lost, rows.by_weight, points.overlap, self.shares,
+            lost, rows.by_weight, points.overlap, self.shares, rows.weighted,
         )  # fmt: skip
 
     def _row_sums(self, columns: Columns) -> _RowSums:
@@ -191,6 +196,7 @@ class Work:
         left = (self.folds * (lines.outcome[:, None] - fitted.T)).sum(axis=1)
         residual, weight, square, differ = np.zeros((K, G)), np.zeros((K, G)), np.zeros((K, G)), np.zeros(K)
         by_weight = np.zeros((3, K))
+        first, second, largest = np.zeros((2, K, G)), np.zeros((3, K, G, G)), np.zeros((K, G))
         size = max(1, BLOCK // (K * G))
         for start in range(0, len(lines.group), size):
             part = slice(start, start + size)
@@ -204,7 +210,13 @@ class Work:
             mixed = np.einsum("kti,t->ki", full, self.shares)
             by_weight[:2] += np.stack([mixed @ count, mixed**2 @ count])
             by_weight[2] = np.maximum(by_weight[2], mixed.max(axis=1))
-        return _RowSums(residual, weight, square, differ, by_weight)
+            y = lines.outcome[part]
+            first += np.stack([full @ count, full @ (count * y)])
+            second += np.stack([np.matmul(full * (count * y**p), full.swapaxes(1, 2)) for p in (0, 1, 2)])
+            largest = np.maximum(largest, full.max(axis=2))
+        N = lines.rows
+        weighted = WeightedSums(first / N, second / N**2, largest / N)
+        return _RowSums(residual, weight, square, differ, by_weight, weighted)
 
     def _weights_of_lines(self, part: slice) -> tuple[FloatArray, FloatArray]:
         """w_{k,t} of lines, (K, G, I), as they are and clipped; 0 for rows of a group that do not speak for t."""

@@ -121,18 +121,20 @@ class RowSums:
 
 @dataclass(frozen=True)
 class Jump:
-    """How far an outcome lies from its prediction where it is far: E|r|³/E r² of the residuals r, and E r³/E r²."""
+    """How far an outcome lies from its prediction where it is far: E|r|³/E r² of the residuals r, E r³/E r², and E r²."""
 
     size: float
     skew: float
+    variance: float
 
     @classmethod
     def of(cls, residual: FloatArray, count: IntArray) -> Jump:
         """Of residuals with counts, (n,)."""
         square = float(residual**2 @ count)
         if not square:
-            return cls(0.0, 0.0)
-        return cls(float(np.abs(residual) ** 3 @ count) / square, float(residual**3 @ count) / square)
+            return cls(0.0, 0.0, 0.0)
+        third = np.stack([np.abs(residual), residual]) ** 3 @ count / square
+        return cls(float(third[0]), float(third[1]), square / float(count.sum()))
 
 
 @dataclass(frozen=True)
