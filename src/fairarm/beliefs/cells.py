@@ -209,7 +209,8 @@ class CellBeliefs:
         seen, posterior = self.seen, self.posterior
         shares = self.shares if self.known_shares is None else self.shares[:1]
         rows = (seen.rows, seen.sums, seen.squares)
-        return of_cells(self.law, self._mixture, shares, rows, posterior.mean, posterior.noise)
+        model = (posterior.mean, posterior.noise, posterior.strength)
+        return of_cells(self.law, self._mixture, shares, rows, *model)
 
     def diagnostics(self) -> Diagnostics:
         """From the balance heuristic's weights w_k(c) / q(c), q the law of the cells under all pulls made."""

@@ -19,6 +19,10 @@ ERRORS = 4.0
 """A difference of more than so many standard errors of the weighted rows is no chance."""
 
 
+LEAST_APART = 0.25
+"""The variance of the difference is at least this share of that of the weighted rows: less is no harm."""
+
+
 @dataclass(frozen=True)
 class Disagreement:
     """By how much weighted rows differ from the model, and the standard error of that: (2, N, K), outcomes, then gaps."""
@@ -44,8 +48,10 @@ def of_cells(
     seen: tuple[IntArray, FloatArray, FloatArray],
     mean: FloatArray,
     noise: FloatArray,
+    strength: FloatArray,
 ) -> Disagreement:
-    """Rows counted by cell, with Σ Y and Σ Y² (``seen``, (N, C) each), against the model's ``mean`` and ``noise`` of each cell.
+    """Rows counted by cell, with Σ Y and Σ Y² (``seen``, (N, C) each), against a model of each cell, (N, C): its ``mean``,
+    its ``noise``, and how many rows the prior is worth.
 
     ``laws`` p_{k,t}(c), (N or 1, K, G, C); ``mixture`` q(c) of all rows, (N, C); ``shares`` P(S), (N or 1, G).
     """
@@ -54,6 +60,9 @@ def of_cells(
     residual = sums - rows * mean
     # by what came, or by what the model expects of it, whichever is more: rare outcomes that did not come show no variance
     came, expected = np.maximum(squares - mean * (sums + residual), 0.0), rows * noise
+    # the model has seen the same rows: if it is right it differs from them by what the prior holds back, no more
+    apart = np.maximum(strength / (strength + rows), LEAST_APART)
+    came, expected = apart * came, apart * expected
     inverse = np.divide(1.0, mixture, out=np.zeros_like(mixture), where=(mixture > 0) & (rows > 0))[:, None]
     found = []
     natural = np.einsum("nktc,nt->nkc", np.broadcast_to(laws, (max(len(laws), len(shares)), *laws.shape[1:])), shares)
