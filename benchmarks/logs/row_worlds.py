@@ -209,6 +209,21 @@ def rare_where_hardly_tried(rng: np.random.Generator) -> Logged:
     ).log(5000, rng)
 
 
+def hidden_region(rng: np.random.Generator) -> Logged:
+    """A decision that is made once in 50 times where the input is high, and does there what it does nowhere else: 2 000 rows."""
+    high, rate, there = 0.02, rng.uniform(0.2, 0.4), rng.uniform(0.6, 0.95)
+
+    def logger(t: int, x: FloatArray) -> FloatArray:
+        p = np.where(x > 1.0, high, 0.5)
+        return np.stack([1 - p, p], axis=1)
+
+    def mean(t: int, x: FloatArray) -> FloatArray:
+        return np.stack([np.full(len(x), rate), np.where(x > 1.0, there, rate)], axis=1)
+
+    rules = (logger, _always(1, 2), _softmax(rng, 2, 0.2), _best_guess(rng, 2))
+    return RowWorld(0.5, rules, mean, _coin, TWO, 0.1).log(2000, rng)
+
+
 ROW_KINDS: dict[str, Callable[[np.random.Generator], Logged]] = {
     "benign": benign,
     "clicks of 0.5 %": clicks,
@@ -219,4 +234,5 @@ ROW_KINDS: dict[str, Callable[[np.random.Generator], Logged]] = {
     "heavy weights": heavy_weights,
     "rough outcomes": rough,
     "high where hardly tried": rare_where_hardly_tried,
+    "another outcome where hardly tried": hidden_region,
 }

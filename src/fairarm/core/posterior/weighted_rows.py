@@ -14,9 +14,6 @@ import numpy as np
 
 from fairarm.core.types import FloatArray, IntArray
 
-MISSED = 0.25
-"""Where a few large weights are cut, m̂ is taken to be wrong by this much of the rows' own sd: what is cut off is not lost,
-it is left to m̂."""
 STEPS = 60
 """Halvings in the search for τ."""
 UNSEEN_ROWS = 0.5
@@ -31,17 +28,18 @@ FEW_ROWS = 8.0
 def least_error_cut(weights: FloatArray, count: IntArray, rows: float) -> FloatArray:
     """τ of each arm, (K,), from weights (K, n) of a sample of its ``rows``: the one with the least expected squared error.
 
-    With noise σ² the error is σ² Σ min(w, τ)² / n² by chance, and MISSED σ Σ (w − τ)₊ / n by what m̂ misses. It is least at
-    τ = MISSED² Σ (w − τ)₊. No outcome enters: a cut that avoids rows because of their outcome would be biased.
+    What is cut off is left to m̂, which may be wrong by as much as an outcome varies, σ. The squared error is σ² Σ min(w, τ)² / n²
+    by chance and σ² (Σ (w − τ)₊ / n)² by that. It is least at τ = Σ (w − τ)₊, so that only the largest few are cut. No outcome
+    enters: a cut that avoids rows because of their outcome would be biased.
     """
-    factor = MISSED**2 * rows / max(float(count.sum()), 1.0)
+    factor = rows / max(float(count.sum()), 1.0)
     low, high = np.zeros(len(weights)), weights.max(axis=1, initial=0.0)
     for _ in range(STEPS):
         middle = 0.5 * (low + high)
         # (L2): the left side grows with τ and the right side falls, so that halving finds where they meet
         over = factor * (np.maximum(weights - middle[:, None], 0.0) @ count)
         low, high = np.where(over > middle, middle, low), np.where(over > middle, high, middle)
-    return np.asarray(np.maximum(high, 1.0))
+    return np.asarray(high)
 
 
 @dataclass
@@ -95,7 +93,7 @@ class RowSums:
         square = self.cut[1]
         own = np.diag(self.second) - self.rows * self.mean**2 + UNSEEN_ROWS * self._typical**2 * jump.size**2
         noise = np.divide(np.maximum(own, 0.0), square, out=np.zeros_like(square), where=square > 0)
-        return np.asarray(MISSED * np.sqrt(noise) * self.cut[0] / self.rows)  # (L3)
+        return np.asarray(np.sqrt(noise) * self.cut[0] / self.rows)  # (L3)
 
     @property
     def _typical(self) -> FloatArray:
