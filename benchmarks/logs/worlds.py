@@ -43,8 +43,8 @@ class _World:
     def rows(self, n: int, rng: np.random.Generator) -> dict[str, Any]:
         """Natural rows of the first arm."""
         s = rng.choice(2, n, p=self.shares)
-        x = _drawn(self.contexts[s], rng)
-        v = _drawn(self.arms[0][s, x], rng)
+        x = drawn(self.contexts[s], rng)
+        v = drawn(self.arms[0][s, x], rng)
         y = (rng.random(n) < self.theta[s, x, v]).astype(np.int64)
         return {"S": np.array(GROUPS, dtype=object)[s], "X": x, "V": v, "Y": y}
 
@@ -72,7 +72,7 @@ class _World:
         )
 
 
-def _drawn(chances: FloatArray, rng: np.random.Generator) -> Any:
+def drawn(chances: FloatArray, rng: np.random.Generator) -> Any:
     return (rng.random(len(chances))[:, None] > np.cumsum(chances, axis=1)[:, :-1]).sum(axis=1)
 
 

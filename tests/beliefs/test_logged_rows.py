@@ -119,8 +119,9 @@ def test_the_order_and_size_of_parts_change_nothing() -> None:
         other = believe_rows(real_input(), logged(mixed, propensity[order], size), 0.05)
         assert np.allclose(other.means, whole.means, rtol=0, atol=1e-13)
         assert np.allclose(other.cut.sums, whole.cut.sums, rtol=1e-12)
-        for root, expected in zip(other.roots, whole.roots, strict=True):
-            assert np.allclose(root @ root.T, expected @ expected.T, rtol=1e-9, atol=1e-18)
+        for error, expected in zip(other.errors, whole.errors, strict=True):
+            assert np.allclose(error.sd, expected.sd, rtol=1e-9) and np.allclose(error.skew, expected.skew, rtol=1e-6)
+            assert np.allclose(error.root @ error.root.T, expected.root @ expected.root.T, rtol=1e-9, atol=1e-12)
 
 
 def test_a_sample_smaller_than_the_log_still_has_no_order(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -189,7 +189,7 @@ class Pool(BaseProcedure):
             standing = replace(standing, proof=proof)
             answer = np.where(proved == Code.UNDECIDED, np.where(over, Code.UNDECIDED, Code.PENDING), proved)
         blind = evidence.pulls().sum(axis=(1, 2)) == 0
-        info = believed(outcomes, gaps, blind, standing, self.asked.min_fair_probability)
+        info = believed(beliefs.values(outcomes, gaps), blind, standing, self.asked.min_fair_probability)
         answer = np.where(blind & over, Code.UNDECIDED, answer)
         state = answered(state, answer)
         if not state.running.any():
@@ -245,7 +245,9 @@ def answered(state: State[Memory], answer: IntArray) -> State[Memory]:
     return state.but(closed=state.closed + state.running, answer=answers, running=running)
 
 
-def believed(outcomes: FloatArray, gaps: FloatArray, blind: BoolArray, standing: Standing, min_fair: float) -> Info:
-    """What is shown after draws (N, D, K): their means, unknown where there was no row (``blind``, (N,))."""
+def believed(
+    values: tuple[FloatArray, FloatArray], blind: BoolArray, standing: Standing, min_fair: float
+) -> Info:
+    """What is shown of outcomes and gaps, (N, K) each, unknown where there was no row (``blind``, (N,))."""
     unknown = np.where(blind, np.nan, 0.0)[:, None]
-    return Info.of(outcomes.mean(axis=1) + unknown, gaps.mean(axis=1) + unknown, standing.fair >= min_fair, standing)
+    return Info.of(values[0] + unknown, values[1] + unknown, standing.fair >= min_fair, standing)

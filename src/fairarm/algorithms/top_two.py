@@ -124,7 +124,7 @@ class TopTwo(BaseProcedure):
         standing = standing_of(beliefs, outcomes, gaps, E, self.watched)
         answer = self._pool.answers(standing, np.full(len(outcomes), not batch))
         blind = in_stage.pulls().sum(axis=(1, 2)) == 0
-        info = believed(outcomes, gaps, blind, standing, self.asked.min_fair_probability)
+        info = believed(beliefs.values(outcomes, gaps), blind, standing, self.asked.min_fair_probability)
         closed = answered(state, np.where(blind & (not batch), Code.UNDECIDED, answer))
         if not batch:
             return closed.but(plan=np.zeros_like(state.plan)), info

@@ -14,7 +14,8 @@ import numpy as np
 
 from fairarm.beliefs.evidence import Evidence
 from fairarm.core.design.events import Laws
-from fairarm.core.fairness import PRIOR_ROWS, expected_shares, two_groups
+from fairarm.core.fairness import PRIOR_ROWS, expected_shares, gap_of, two_groups
+from fairarm.core.posterior.disagreement import Disagreement
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.problem.problem import Problem
 from fairarm.problem.shared_cells import undeclared
@@ -60,6 +61,12 @@ def unseen_mass(problem: Problem, by_group: FloatArray, shares: FloatArray, rows
     empty = (rows == 0) & (rows.sum(axis=1, keepdims=True) > 0)
     missed = np.where(empty[:, None], alone, 0.0).max(axis=2)
     return np.asarray(np.maximum(np.einsum("nkt,nt->nk", by_group, shares), missed))
+
+
+def point_values(means: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Outcomes and gaps, (…, K) each, of estimated means (…, K, G), each cut to what is possible; ``shares`` (…, G)."""
+    possible = np.clip(means, 0.0, 1.0)
+    return np.asarray((possible * shares[..., None, :]).sum(axis=-1)), gap_of(possible)
 
 
 @dataclass(frozen=True)
@@ -111,6 +118,13 @@ class Beliefs(Protocol):
         """Joint draws of every arm's outcome and gap μ(s) − μ(s'), (N, draws, K) each."""
         ...
 
+    def values(self, outcomes: FloatArray, gaps: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """What is shown of every arm's outcome and gap, (N, K) each: the estimate's own, or the means of these draws.
+
+        The mean of draws that are cut to what is possible is not the estimate: it is higher where the outcome is rare.
+        """
+        ...
+
     @property
     def draws_unseen(self) -> bool:
         """Its draws leave open what no row speaks for as a whole; otherwise cells without a row are drawn each by itself."""
@@ -122,6 +136,10 @@ class Beliefs(Protocol):
 
     def diagnostics(self) -> Diagnostics:
         """How well the rows speak for each arm."""
+        ...
+
+    def self_check(self) -> Disagreement:
+        """How far the estimates are from the rows weighted to each arm: arms with a large difference are estimated wrongly."""
         ...
 
 

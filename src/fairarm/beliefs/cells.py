@@ -12,6 +12,7 @@ from fairarm.beliefs.evidence import Evidence, Summary
 from fairarm.core.design.events import Laws
 from fairarm.core.fairness import draw_shares, expected_shares, gap_of
 from fairarm.core.grouping import sum_by_group
+from fairarm.core.posterior.disagreement import Disagreement, of_cells
 from fairarm.core.posterior.prior import Posterior, RealPosterior, StatesPosterior
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.problem.problem import Problem
@@ -192,16 +193,31 @@ class CellBeliefs:
         gaps = np.einsum("nkc,nc->nk", difference, self.posterior.mean)
         return with_unknown_share(counts, noise, units, gaps, self._natural)
 
+    def values(self, outcomes: FloatArray, gaps: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The posterior means, as the draws have them."""
+        return outcomes.mean(axis=1), gaps.mean(axis=1)
+
+    @cached_property
+    def _mixture(self) -> FloatArray:
+        """q(c): the law of the cells under all pulls made, (N, C)."""
+        made, law = self.seen.by_arm, self.law
+        shares = made / np.maximum(made.sum(axis=(1, 2), keepdims=True), 1)
+        return np.einsum("njt,njtc->nc", shares, np.broadcast_to(law, (len(made), *law.shape[1:])))
+
+    def self_check(self) -> Disagreement:
+        """The cells' means by the model against the rows, weighted to every arm."""
+        seen, posterior = self.seen, self.posterior
+        shares = self.shares if self.known_shares is None else self.shares[:1]
+        rows = (seen.rows, seen.sums, seen.squares)
+        model = (posterior.mean, posterior.noise, posterior.strength)
+        return of_cells(self.law, self._mixture, shares, rows, *model)
+
     def diagnostics(self) -> Diagnostics:
         """From the balance heuristic's weights w_k(c) / q(c), q the law of the cells under all pulls made."""
         # weights are only for people to look at: nothing is estimated with them here
-        natural, law, made = self._units[:, 0], self.law, self.seen.by_arm
-        total = np.maximum(made.sum(axis=(1, 2)), 1)
-        mixture = np.einsum(
-            "njt,njtc->nc", made / total[:, None, None], np.broadcast_to(law, (len(made), *law.shape[1:]))
-        )
-        reached = mixture[:, None] > 0
-        weight = np.divide(natural, mixture[:, None], out=np.zeros((len(made), *natural.shape[1:])), where=reached)
+        natural, mixture = self._units[:, 0], self._mixture
+        shape = (len(mixture), *natural.shape[1:])
+        weight = np.divide(natural, mixture[:, None], out=np.zeros(shape), where=mixture[:, None] > 0)
         rows = self.seen.rows[:, None]
         square = (rows * weight**2).sum(axis=2)
         effective = np.divide((rows * weight).sum(axis=2) ** 2, square, out=np.zeros(square.shape), where=square > 0)

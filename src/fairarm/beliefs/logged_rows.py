@@ -2,29 +2,31 @@
 
 The first pass keeps a sample and counts; a regression m̂ is fitted on the sample. The second weighs every row:
 
-    μ̂_{k,t} = (1/n_t) Σ_{rows with S = t} [ Σ_v P_k(v | x, t) m̂(x, v) + w_k (Y − m̂(x, V)) ],    w_k = P_k(V | x, t) / q
+    μ̂_{k,t} = (1/n_t) Σ_{rows with S = t} [ Σ_v P_k(v | x, t) m̂(x, v) + min(w_k, τ) (Y − m̂(x, V)) ],    w_k = P_k(V | x, t) / q
 
-q is the logged propensity, or the mixture of the arms that made the group's rows. Each group speaks for itself, so no
-mechanism of a child is needed. Where V cannot be summed out (it is real-valued, or something observed comes after
-it) m̂ is a constant and the estimate is the weighted mean. Which rows are sampled, and which half of the sample predicts a
+q is the logged propensity, or the mixture of the arms that made the group's rows; τ is chosen for the least error. Each
+group speaks for itself, so no mechanism of a child is needed. Where V cannot be summed out (it is real-valued, or
+something observed comes after it) m̂ is a constant and the estimate is the self-normalised weighted mean. Which rows are sampled, and which half of the sample predicts a
 row, depends on the row's content alone: the result is the same in any order and on any engine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairarm.beliefs.beliefs import Diagnostics
+from fairarm.beliefs.beliefs import Diagnostics, point_values
 from fairarm.beliefs.row_sample import Sample, fingerprints, sampled
 from fairarm.core.fairness import draw_shares, expected_shares
-from fairarm.core.posterior.doubly_robust import PRIOR_SD
+from fairarm.core.posterior.disagreement import Disagreement, WeightedSums, of_rows
+from fairarm.core.posterior.doubly_robust import prior_sd
 from fairarm.core.posterior.regression import Regression, cross_fit
+from fairarm.core.posterior.weighted_rows import Jump, MeanError, RowSums, least_error_cut
 from fairarm.core.proof.log_intervals import CutSums, bound_delta, cut_level
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import DataError
@@ -32,15 +34,12 @@ from fairarm.problem.pair import pair_of
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import LoggedRows, groups_of, scaled_outcomes
 
-FEW_ROWS = 8.0
-"""Sampling variances are taken (1 + 8/rows) times as large: the error of m̂ is in no formula."""
-
 Chunks = Callable[[], Iterable[LoggedRows]]
 
 
 @dataclass(frozen=True)
 class LoggedBeliefs:
-    """Jointly normal beliefs about K arms from the rows of a log; see the module's docstring."""
+    """Beliefs about K arms from the rows of a log; see the module's docstring."""
 
     problem: Problem
     rows: FloatArray
@@ -53,12 +52,19 @@ class LoggedBeliefs:
     """Rows by arm and group, (K, G); of no arm where they have propensities."""
     means: FloatArray
     """μ̂_{k,t}, (K, G)."""
-    roots: tuple[FloatArray, ...]
-    """For each group a root of the covariance over arms, (K, K)."""
-    lost: FloatArray
-    """The share of the arm's mass that the rows do not speak for, (K, G)."""
+    errors: tuple[MeanError, ...]
+    """Of each group's means by chance."""
+    unknown: FloatArray
+    """The sd of what the rows do not speak for, (K, G)."""
     cut: CutSums
+    """What is certified is made of these, not of the estimate."""
     seen: Diagnostics
+    weighted: WeightedSums
+    """Rows with their weights as they are."""
+    noise: float
+    """The variance of an outcome around its prediction."""
+    unseen: FloatArray
+    """The share of the arm's mass that no row speaks for, (K, G)."""
     impossible: int
     mean_weight: FloatArray
     """Mean weight, its standard error, and the least it should be, (3, K, G): what a logging arm can decide."""
@@ -75,7 +81,7 @@ class LoggedBeliefs:
         return expected_shares(self.natural)
 
     def draw(self, rng: np.random.Generator, draws: int) -> tuple[FloatArray, FloatArray]:
-        """Normal draws of every arm's mean in every group, wider by √(ν/χ²_ν), with what is unseen anywhere in [0, 1].
+        """Draws of every arm's mean in every group, as skewed as its rows are, with what is unseen on top.
 
         Whether the groups share what is unseen is not known: outcomes are drawn as if they did, gaps as if they did not.
         """
@@ -83,11 +89,9 @@ class LoggedBeliefs:
         means = []
         # both groups move by ``shared``, which mostly cancels in a gap, and in opposite ways by ``apart``, which does in an outcome
         shared, apart = rng.standard_normal((2, draws, len(self.means)))
-        for t, (root, own) in enumerate(zip(self.roots, (apart, -apart), strict=True)):
-            freedom = max(float(self.rows[t]) - 1.0, 2.0)
-            wider = np.sqrt(freedom / rng.chisquare(freedom, (draws, 1)))
-            moved = wider * (rng.standard_normal((draws, len(root))) @ root.T)
-            unknown = PRIOR_SD * self.lost[:, t] * (shared + own / np.sqrt(2.0))
+        for t, (error, own) in enumerate(zip(self.errors, (apart, -apart), strict=True)):
+            moved = error.draw(rng, draws, max(float(self.rows[t]) - 1.0, 2.0))
+            unknown = self.unknown[:, t] * (shared + own / np.sqrt(2.0))
             means.append(np.clip(self.means[:, t] + moved + unknown, 0.0, 1.0))
         first, second = means
         if self.problem.shares is not None:
@@ -96,9 +100,17 @@ class LoggedBeliefs:
             share = draw_shares(self.natural, draws, rng)[:, :1]
         return (share * first + (1.0 - share) * second)[None], (first - second)[None]
 
+    def values(self, outcomes: FloatArray, gaps: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The estimates themselves."""
+        return point_values(self.means[None], self.shares[None])
+
     def diagnostics(self) -> Diagnostics:
         """Of the weights, summed while the log was read."""
         return self.seen
+
+    def self_check(self) -> Disagreement:
+        """The estimates against plain weighted means."""
+        return of_rows(self.weighted, self.noise, self.means, self.shares, self.unseen)
 
     def design(self) -> None:
         """Sums over rows are no basis to plan pulls by."""
@@ -127,15 +139,13 @@ def believe_rows(problem: Problem, chunks: Chunks, delta: float) -> LoggedBelief
 class _Sums:
     """Sums over the rows of one group, (K,) or (K, K)."""
 
-    K: int
-    rows: float = 0.0
-    psi: FloatArray = field(init=False)
-    psi_psi: FloatArray = field(init=False)
-    weight: FloatArray = field(init=False)
-    """Σw, Σw², Σ min(w, 1), Σ max(w − τ, 0), (4, K)."""
-    largest: FloatArray = field(init=False)
-    cut: FloatArray = field(init=False)
-    unseen: FloatArray = field(init=False)
+    own: RowSums
+    """What the usual estimate is made of."""
+    overlap: FloatArray
+    """Σ min(w, 1)."""
+    cut: FloatArray
+    """What the certified bounds are made of, with their own cut (`CutSums`)."""
+    unseen: FloatArray
     surprise: FloatArray | None = None
     """By stratum and decision: how many more rows than the law says, and the variance of that, (2, strata, states)."""
     two_sided: bool = True
@@ -150,20 +160,35 @@ class _Sums:
         size = np.where(enough, more / np.sqrt(np.where(enough, variance, 1.0)), 0.0)
         return float((np.abs(size) if self.two_sided else size).max(initial=0.0))
 
-    def __post_init__(self) -> None:
-        self.psi, self.psi_psi, self.unseen = np.zeros(self.K), np.zeros((self.K, self.K)), np.zeros(self.K)
-        self.weight, self.largest, self.cut = np.zeros((4, self.K)), np.zeros(self.K), np.zeros((5, self.K))
+    @classmethod
+    def none(cls, arms: int) -> _Sums:
+        """Of no rows."""
+        return cls(RowSums.none(arms), np.zeros(arms), np.zeros((5, arms)), np.zeros(arms))
+
+
+@dataclass(frozen=True)
+class _SampledGroup:
+    """Rows of the sample that are of one group: where they are, their columns, every arm's law, (K, I, states), and their
+    weights, (K, I)."""
+
+    at: IntArray
+    columns: dict[str, NDArray[Any]]
+    law: FloatArray | None
+    weights: FloatArray
 
 
 @dataclass
 class _Weighing:
+    """Two passes over a log: what the first one left, and the sums of the second."""
+
     problem: Problem
     sample: Sample
     level: FloatArray
+    """Where weights are cut for the certified bounds, (G,)."""
     impossible: int = 0
 
     def __post_init__(self) -> None:
-        self.sums = [_Sums(len(self.problem.arms)) for _ in self.problem.groups]
+        self.sums = [_Sums.none(len(self.problem.arms)) for _ in self.problem.groups]
 
     @cached_property
     def states(self) -> int | None:
@@ -190,6 +215,55 @@ class _Weighing:
     def constant(self) -> float:
         """The mean outcome of the sample."""
         return float(np.average(self.sample.outcome, weights=self.sample.count))
+
+    @cached_property
+    def _prior_sd(self) -> float:
+        """Of what no row speaks for: that of a uniform number, or of the outcomes if they vary less."""
+        return prior_sd(self.sample.outcome, self.sample.count)
+
+    @cached_property
+    def _sampled(self) -> list[_SampledGroup]:
+        """The sample by group, with its weights."""
+        problem, sample, found = self.problem, self.sample, []
+        codes = np.asarray(sample.columns[problem.sensitive])
+        for t, code in enumerate(problem.compiled.group_codes):
+            at = np.flatnonzero(codes == code)
+            columns = {name: values[at] for name, values in sample.columns.items()}
+            own, law = self._probabilities(columns, len(at))
+            made = sample.made[:, t] / sample.rows[t]
+            q = np.where(np.isnan(sample.propensity[at]), made @ own, sample.propensity[at])
+            possible = q > 0
+            w = np.where(possible, own / np.where(possible, q, 1.0), 0.0)
+            found.append(_SampledGroup(at, columns, law, w))
+        return found
+
+    @cached_property
+    def own_level(self) -> FloatArray:
+        """Where weights are cut for the usual estimate, (K, G)."""
+        counts = [self.sample.count[group.at] for group in self._sampled]
+        found = zip(self._sampled, counts, self.sample.rows, strict=True)
+        return np.stack([least_error_cut(group.weights, count, float(rows)) for group, count, rows in found], axis=1)
+
+    @cached_property
+    def centres(self) -> FloatArray:
+        """Self-normalised weighted means of the sample, (K, G): what rows are held against without a regression."""
+        out = np.full((len(self.problem.arms), len(self.problem.groups)), self.constant)
+        for t, group in enumerate(self._sampled):
+            count = self.sample.count[group.at]
+            total = group.weights @ count
+            np.divide(group.weights @ (count * self.sample.outcome[group.at]), total, out=out[:, t], where=total > 0)
+        return out
+
+    @cached_property
+    def jump(self) -> Jump:
+        """Of the sample's residuals."""
+        residual = self.sample.outcome - self.constant
+        if self.regression is not None:
+            halves = self.sample.half_of(self.sample.print)
+            for t, group in enumerate(self._sampled):
+                _, at_row = self._predicted(t, group.columns, group.law, halves[group.at], len(group.at))
+                residual[group.at] = self.sample.outcome[group.at] - at_row[0]
+        return Jump.of(residual, self.sample.count)
 
     def add(self, part: LoggedRows) -> None:
         batch = part.batch
@@ -220,15 +294,13 @@ class _Weighing:
         count = np.where(possible, count, 0)
         # (C16): against the mixture of the arms that made the group's rows, or the logged propensity
         w = own / np.where(possible, q, 1.0)
+        direct, at_row = self._predicted(t, columns, law, halves, len(outcome))
+        c = np.minimum(w, self.own_level[:, t, None])
+        # (L1), a term per row; sums over them are all that is kept, so a log of any length fits
+        psi = direct + c * (outcome - at_row) - self.constant
+        sums.own = sums.own.plus(RowSums.of(psi, w, c, outcome, count))
+        sums.overlap = sums.overlap + np.minimum(w, 1.0) @ count
         c = np.minimum(w, self.level[t])
-        direct, at_row = self._predicted(columns, law, halves, len(outcome))
-        # (P9), a term per row; sums of ψ and ψψᵀ are all that is kept of them, so a log of any length fits
-        psi = direct + c * (outcome - at_row)
-        sums.rows += float(count.sum())
-        sums.psi += psi @ count
-        sums.psi_psi += (psi * count) @ psi.T
-        sums.weight += np.stack([w @ count, w**2 @ count, np.minimum(w, 1.0) @ count, (w - c) @ count])
-        sums.largest = np.maximum(sums.largest, np.max(w * possible, axis=1))
         cut = c**2
         sums.cut += np.stack(
             [c @ count, c @ (count * outcome), cut @ count, cut @ (count * outcome), cut @ (count * outcome**2)]
@@ -278,31 +350,33 @@ class _Weighing:
         return law[:, np.arange(length), columns[V]], law
 
     def _predicted(
-        self, columns: dict[str, NDArray[Any]], law: FloatArray | None, halves: FloatArray | None, length: int
+        self, t: int, columns: dict[str, NDArray[Any]], law: FloatArray | None, halves: FloatArray | None, length: int
     ) -> tuple[FloatArray, FloatArray]:
-        """Σ_v P_k(v) m̂(x, v), (K, I), and m̂ at each row, (I,)."""
+        """Σ_v P_k(v) m̂(x, v), (K, I), and m̂ at each row, (K or 1, I): without a regression, the centre of each arm."""
         if self.regression is None or law is None or halves is None:
-            return np.full((len(self.problem.arms), length), self.constant), np.full(length, self.constant)
+            centre = np.repeat(self.centres[:, t, None], length, axis=1)
+            return centre, centre
         given = {name: columns[name] for name in self.sample.columns if name != self.problem.decision}
         surface = self.regression.predict_surface(given, np.arange(law.shape[2]), halves)
-        return np.einsum("kis,is->ki", law, surface), surface[np.arange(length), columns[self.problem.decision]]
+        return np.einsum("kis,is->ki", law, surface), surface[None, np.arange(length), columns[self.problem.decision]]
 
     def beliefs(self) -> LoggedBeliefs:
-        n = np.array([sums.rows for sums in self.sums])
+        own = [sums.own for sums in self.sums]
+        n = np.array([sums.rows for sums in own])
         if not n.all():
             raise DataError(
                 f"Every row of the group '{self.problem.groups[int(np.argmin(n))]}' has a decision that its arm cannot make."
             )
-        weight = np.stack([sums.weight for sums in self.sums], axis=2)  # (4, K, G)
+        weight = np.stack([sums.plain[:2] for sums in own], axis=2)  # (2, K, G)
         mean = weight[0] / n
         error = np.sqrt(np.maximum(weight[1] / n - mean**2, 0.0) / n)
-        # what the weights lack to 1 beyond chance, what is cut off, and what no arm of the log can decide
-        unseen = np.stack([sums.unseen for sums in self.sums], axis=1) / n
+        # what no arm of the log can decide, or what the weights lack to 1 beyond chance
+        never = np.stack([sums.unseen for sums in self.sums], axis=1) / n
         known = self.states is not None and self.sample.made.any()
-        least = 1.0 - unseen if known else np.zeros_like(unseen)
-        lost = unseen + weight[3] / n
-        lost = np.clip(np.maximum(lost, 1.0 - mean - 3.0 * error), 0.0, 1.0)
-        cut = np.stack([sums.cut for sums in self.sums], axis=2)
+        least = 1.0 - never if known else np.zeros_like(never)
+        unseen = np.clip(np.maximum(never, 1.0 - mean - 3.0 * error), 0.0, 1.0)
+        left = np.stack([sums.cut[0] for sums in own], axis=1) / n
+        missed = np.stack([sums.missed(self.jump) for sums in own], axis=1)
         return LoggedBeliefs(
             problem=self.problem,
             rows=n,
@@ -310,27 +384,38 @@ class _Weighing:
             natural_sums=self.sample.natural_sums,
             natural_squares=self.sample.natural_squares,
             made=self.sample.made,
-            means=np.stack([sums.psi for sums in self.sums], axis=1) / n,
-            roots=tuple(_root(sums) for sums in self.sums),
-            lost=lost,
-            cut=CutSums(n, cut, np.broadcast_to(self.level, mean.shape)),
-            seen=self._diagnostics(weight, n, lost),
+            means=np.stack([sums.mean for sums in own], axis=1) + self.constant,
+            errors=tuple(sums.error(self.jump) for sums in own),
+            unknown=np.hypot(self._prior_sd * unseen, missed),
+            cut=CutSums(n, np.stack([sums.cut for sums in self.sums], axis=2), np.broadcast_to(self.level, mean.shape)),
+            seen=self._diagnostics(weight, n, np.minimum(unseen + left, 1.0)),
+            weighted=_weighted(own),
+            noise=self.jump.variance,
+            unseen=unseen,
             impossible=self.impossible,
             mean_weight=np.stack([mean, error, least]),
             misfit=max(sums.misfit() for sums in self.sums),
             method="weighted mean" if self.regression is None else "doubly robust",
         )
 
-    def _diagnostics(self, weight: FloatArray, n: FloatArray, lost: FloatArray) -> Diagnostics:
+    def _diagnostics(self, weight: FloatArray, n: FloatArray, unseen: FloatArray) -> Diagnostics:
         total = n / n.sum()
         square = weight[1].sum(axis=1)
         effective = np.divide(weight[0].sum(axis=1) ** 2, square, out=np.zeros(len(square)), where=square > 0)
         return Diagnostics(
             effective=effective[None],
-            largest_weight=np.max([sums.largest for sums in self.sums], axis=0)[None],
-            overlap=(weight[2] / n @ total)[None],
-            unseen=(lost @ total)[None],
+            largest_weight=np.max([sums.own.largest for sums in self.sums], axis=0)[None],
+            overlap=(np.stack([sums.overlap for sums in self.sums], axis=1) / n @ total)[None],
+            unseen=(unseen @ total)[None],
         )
+
+
+def _weighted(own: list[RowSums]) -> WeightedSums:
+    """By group, each over its rows: no row is weighted to both."""
+    n = np.array([sums.rows for sums in own])
+    w, square, wy, wwy, wwyy = np.stack([sums.plain for sums in own], axis=2)  # (K, G) each
+    second = np.stack([square, wwy, wwyy])[..., None] * np.eye(len(n)) / n[:, None] ** 2
+    return WeightedSums(np.stack([w, wy]) / n, second, np.stack([sums.largest for sums in own], axis=1) / n)
 
 
 def _is(name: str, state: int, columns: dict[str, NDArray[Any]]) -> NDArray[Any]:
@@ -339,12 +424,3 @@ def _is(name: str, state: int, columns: dict[str, NDArray[Any]]) -> NDArray[Any]
 
 def _above(name: str, value: float, columns: dict[str, NDArray[Any]]) -> NDArray[Any]:
     return np.asarray(columns[name] > value)
-
-
-def _root(sums: _Sums) -> FloatArray:
-    """A root of the covariance of the mean of ψ over arms."""
-    n = sums.rows
-    mean = sums.psi / n
-    covariance = (sums.psi_psi / n - np.outer(mean, mean)) / max(n - 1.0, 1.0) * (1.0 + FEW_ROWS / n)
-    values, vectors = np.linalg.eigh(covariance)
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))

@@ -29,6 +29,8 @@ class Sample:
     columns: dict[str, NDArray[Any]]
     outcome: FloatArray
     count: IntArray
+    propensity: FloatArray
+    """As logged; nan where it is not."""
     made: IntArray
     """Rows by arm and group, (K, G); of no arm where they have propensities."""
     natural: IntArray
@@ -59,7 +61,7 @@ def sampled(problem: Problem, chunks: Iterable[LoggedRows]) -> Sample:
     names = (problem.sensitive, *problem.cell_columns)
     nothing = np.zeros(0, dtype=np.int64)
     sample = Sample(
-        np.zeros(0, dtype=np.uint64), dict.fromkeys(names, nothing), np.zeros(0), nothing,
+        np.zeros(0, dtype=np.uint64), dict.fromkeys(names, nothing), np.zeros(0), nothing, np.zeros(0),
         np.zeros((K, G), dtype=np.int64), np.zeros(G, dtype=np.int64), np.zeros(G), np.zeros(G), np.zeros(G),
     )  # fmt: skip
     for part in chunks:
@@ -90,6 +92,8 @@ def _keep(problem: Problem, sample: Sample, part: LoggedRows, names: tuple[str, 
         values = np.concatenate([sample.columns[name], np.asarray(part.batch.columns[name])[low]])
         sample.columns[name] = values[first]
     sample.outcome = np.concatenate([sample.outcome, scaled_outcomes(problem, part.batch)[low]])[first]
+    logged = np.full(len(prints), np.nan) if part.propensity is None else part.propensity
+    sample.propensity = np.concatenate([sample.propensity, logged[low]])[first]
     sample.print, sample.count = unique[kept], count[kept]
 
 

@@ -48,6 +48,10 @@ class Choice:
     gated: BoolArray
     """An arm is more likely to be the best fair arm than the answer is to be right, but does not pass the gate."""
 
+    def undecided(self, standing: Standing) -> Choice:
+        """The same where no answer may be given."""
+        return Choice(np.full_like(self.code, Code.UNDECIDED), standing.none, np.zeros_like(self.gated))
+
 
 @dataclass(frozen=True)
 class Standing:

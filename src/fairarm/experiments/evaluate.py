@@ -37,7 +37,7 @@ NEXT_PULLS = 1000
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number in the outcome's units: its mean, the usual interval and the certified one, where there is one."""
+    """A number in the outcome's units: the estimate, the usual interval and the certified one, where there is one."""
 
     value: float
     low: float
@@ -92,8 +92,9 @@ class NextPulls:
 class Evaluation(Shown):
     """The answer from a log. ``status`` and ``arm`` go by the posterior, ``certified_*`` by what is proved.
 
-    An arm for which the log does not speak is never named; where one of those is likelier than any answer that could be
-    given, ``status`` is UNDECIDED, ``arm`` None and ``probability`` that of no fair arm.
+    An arm for which the log does not speak is never named. Where one of those is likelier than any answer that could be
+    given, or the estimates do not agree with the rows (``model_disagrees``), ``status`` is UNDECIDED, ``arm`` None and
+    ``probability`` that of no fair arm.
     """
 
     evidence: LogEvidence = field(compare=False)
@@ -126,6 +127,11 @@ class Evaluation(Shown):
     def arm(self) -> str | None:
         """The arm that was found, by the posterior."""
         return self.answer.arm
+
+    @property
+    def model_disagrees(self) -> bool:
+        """The estimates do not agree with the weighted rows: no arm is named by them."""
+        return self.evidence.model_disagrees
 
     @property
     def certified_status(self) -> Status:
@@ -264,8 +270,8 @@ def evaluate(
     found = evidence_from_log(reader, 1.0 - confidence, law == "estimated", duplicates, seed)
     found = log.carried(found) if isinstance(log, LoggedPulls) else found
     problem = found.problem
-    outcomes, gaps = _drawn(found.beliefs, seed)
-    usual = _Usual.of(outcomes[0], gaps[0], confidence)
+    outcomes, gaps, values = _drawn(found.beliefs, seed)
+    usual = _Usual.of(values, (outcomes[0], gaps[0]), confidence)
     found = found.with_findings(check_agreement(problem, found.certificate, usual.outcomes, usual.gaps))
     certificate = NOTHING_CERTIFIED if found.voided_by else found.certificate
     standing = standing_of(found.beliefs, outcomes, gaps, problem.compiled.scaled_tolerance)
@@ -274,7 +280,7 @@ def evaluate(
         confidence=confidence,
         seed=seed,
         arms=_arms(found, certificate, usual, standing),
-        **posterior_answer(problem, standing, min_fair_probability),
+        **posterior_answer(problem, standing, min_fair_probability, found.model_disagrees),
         min_fair_probability=min_fair_probability,
         certified_answer=certificate.answer(problem),
         observed=_observed(found),
@@ -283,11 +289,14 @@ def evaluate(
     )
 
 
-def posterior_answer(problem: Problem, standing: Standing, min_fair_probability: float) -> dict[str, Any]:
+def posterior_answer(
+    problem: Problem, standing: Standing, min_fair_probability: float, model_disagrees: bool = False
+) -> dict[str, Any]:
     """The fields of an evaluation that say which arm it is, by the posterior: arms that the log does not speak for are not
-    named, but stand in the way."""
+    named, but stand in the way; none is where the model is shown to be wrong."""
     speaks = [support_of(u, n) != "no" for u, n in zip(standing.unseen[0], standing.effective[0], strict=True)]
     choice = standing.choice(min_fair_probability, np.array(speaks))
+    choice = choice.undecided(standing) if model_disagrees else choice
     runner_up = standing.runner_up(np.maximum(choice.code, Code.NONE))
     names = (*problem.arm_names, NO_FAIR_ARM)
     return {
@@ -299,34 +308,40 @@ def posterior_answer(problem: Problem, standing: Standing, min_fair_probability:
     }
 
 
-def _drawn(beliefs: Beliefs, seed: int) -> tuple[FloatArray, FloatArray]:
-    """Draws of outcomes and gaps, (1, DRAWS, K). Where much of an arm is unseen, cells without a row are not taken as
-    independent of each other: all of it may be high, or low."""
+def _drawn(beliefs: Beliefs, seed: int) -> tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray]]:
+    """Draws of outcomes and gaps, (1, DRAWS, K), and their values (K,). Where much of an arm is unseen, cells without a row
+    are not taken as independent of each other: all of it may be high, or low."""
     outcomes, gaps = beliefs.draw(np.random.default_rng(seed), DRAWS)
+    outcome, gap = beliefs.values(outcomes, gaps)
     unseen = beliefs.diagnostics().unseen[0]
     much = np.where(unseen > WEAKLY[0], unseen, 0.0)
     if beliefs.draws_unseen or not much.any():
-        return outcomes, gaps
+        return outcomes, gaps, (outcome[0], gap[0])
     shared, apart = PRIOR_SD * much * np.random.default_rng([seed, DRAWS]).standard_normal((2, 1, DRAWS, len(much)))
-    return np.clip(outcomes + shared, 0.0, 1.0), np.clip(gaps + np.sqrt(2.0) * apart, -1.0, 1.0)
+    moved = np.clip(outcomes + shared, 0.0, 1.0), np.clip(gaps + np.sqrt(2.0) * apart, -1.0, 1.0)
+    return *moved, (outcome[0], gap[0])
 
 
 @dataclass(frozen=True)
 class _Usual:
-    """Means (K,) and usual intervals (2, K) of every arm's outcome and gap, scaled."""
+    """Values (K,) and usual intervals (2, K) of every arm's outcome and gap, scaled."""
 
-    outcome_means: FloatArray
+    outcome_values: FloatArray
     outcomes: FloatArray
-    gap_means: FloatArray
+    gap_values: FloatArray
     gaps: FloatArray
 
     @classmethod
-    def of(cls, outcomes: FloatArray, gaps: FloatArray, confidence: float) -> _Usual:
-        """From draws (D, K)."""
+    def of(
+        cls, values: tuple[FloatArray, FloatArray], draws: tuple[FloatArray, FloatArray], confidence: float
+    ) -> _Usual:
+        """From values (K,) and draws (D, K) of outcomes and gaps; an interval holds its value."""
         limits = ((1.0 - confidence) / 2, (1.0 + confidence) / 2)
-        ends = [np.quantile(draws, limits, axis=0) for draws in (outcomes, gaps)]
-        means = [np.array([column.mean() for column in draws.T]) for draws in (outcomes, gaps)]
-        return cls(means[0], ends[0], means[1], ends[1])
+        made = []
+        for value, drawn in zip(values, draws, strict=True):
+            low, high = np.quantile(drawn, limits, axis=0)
+            made += [value, np.stack([np.minimum(low, value), np.maximum(high, value)])]
+        return cls(*made)
 
 
 def _arms(found: LogEvidence, certificate: Certificate, usual: _Usual, standing: Standing) -> tuple[ArmEvaluation, ...]:
@@ -336,8 +351,8 @@ def _arms(found: LogEvidence, certificate: Certificate, usual: _Usual, standing:
     for k, arm in enumerate(problem.arms):
         covered = proved is not None and k not in certificate.uncertified_arms
         ends = (None, None) if proved is None or not covered else (proved.outcomes[0, k], proved.gaps[0, k])
-        value = problem.outcome.unscale(np.array([usual.outcome_means[k], *usual.outcomes[:, k]]))
-        gap = problem.outcome.width * np.array([usual.gap_means[k], *usual.gaps[:, k]])
+        value = problem.outcome.unscale(np.array([usual.outcome_values[k], *usual.outcomes[:, k]]))
+        gap = problem.outcome.width * np.array([usual.gap_values[k], *usual.gaps[:, k]])
         made.append(
             ArmEvaluation(
                 name=arm.name,

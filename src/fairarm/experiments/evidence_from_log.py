@@ -12,11 +12,13 @@ from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import DataError
 from fairarm.experiments.assumptions import Obstacle, Statement, assumptions
 from fairarm.logs.checks import (
+    MODEL_DISAGREES,
     WeightCheck,
     check_bounds,
     check_cells,
     check_counts,
     check_duplicates,
+    check_model,
     check_sparse,
     check_weights,
 )
@@ -52,6 +54,11 @@ class LogEvidence:
         return tuple(finding.name for finding in self.findings if finding.voids)
 
     @property
+    def model_disagrees(self) -> bool:
+        """The estimates are shown to be wrong: no arm is named by them."""
+        return any(finding.name == MODEL_DISAGREES for finding in self.findings)
+
+    @property
     def obstacles(self) -> tuple[Statement, ...]:
         """Why nothing is certified; empty where intervals are."""
         arm = self.certificate.fitted_logging_arm
@@ -69,6 +76,7 @@ def evidence_from_log(reader: LogReader, delta: float, estimated: bool, duplicat
     found = _from_cells(reader, delta, estimated, seed) if reader.countable else _from_rows(reader, delta, estimated)
     problem = replace(reader.problem, shares=None) if estimated else reader.problem
     more = check_counts(problem, reader.map.planned, found.made, found.natural)
+    more += check_model(problem, found.beliefs.self_check())
     more += check_duplicates(reader.map.row_id, reader.table) if duplicates else []
     return found.with_findings(more)
 

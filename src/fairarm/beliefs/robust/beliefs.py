@@ -7,12 +7,13 @@ from typing import Literal
 
 import numpy as np
 
-from fairarm.beliefs.beliefs import DesignBasis, Diagnostics, unseen_mass, with_unknown_share
+from fairarm.beliefs.beliefs import DesignBasis, Diagnostics, point_values, unseen_mass, with_unknown_share
 from fairarm.beliefs.evidence import Evidence
 from fairarm.beliefs.robust.fit import Fit, Work, fit_lines
 from fairarm.beliefs.robust.layout import DESIGN_POINTS, Layout, few_contexts
 from fairarm.core.design.events import Laws
 from fairarm.core.fairness import draw_shares, gap_of
+from fairarm.core.posterior.disagreement import Disagreement, of_rows
 from fairarm.core.posterior.doubly_robust import PRIOR_SD
 from fairarm.core.posterior.prior import NOISE_FLOOR
 from fairarm.core.posterior.regression import FOLDS
@@ -93,6 +94,16 @@ class RobustBeliefs:
             outcomes.append((means * self._draw_shares(fit, rng, draws)[:, None]).sum(axis=2))
             gaps.append(gap_of(means))
         return np.stack(outcomes), np.stack(gaps)
+
+    def values(self, outcomes: FloatArray, gaps: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The estimates themselves."""
+        return point_values(self.means, np.stack([fit.shares for fit in self.fits]))
+
+    def self_check(self) -> Disagreement:
+        """The estimates against plain weighted means."""
+        noise = [1.0 if fit.regression is None else fit.regression.pooled_variance for fit in self.fits]
+        made = [of_rows(f.weighted, v, f.means, f.shares, f.lost) for f, v in zip(self.fits, noise, strict=True)]
+        return Disagreement(*(np.concatenate([getattr(d, n) for d in made], axis=1) for n in ("difference", "error")))
 
     def _draw_shares(self, fit: Fit, rng: np.random.Generator, draws: int) -> FloatArray:
         if self._known_shares:

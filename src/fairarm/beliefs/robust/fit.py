@@ -12,6 +12,7 @@ import numpy as np
 from fairarm.beliefs.lines import Columns, Lines
 from fairarm.beliefs.robust.layout import Contexts, Layout
 from fairarm.core.fairness import expected_shares, gap_of
+from fairarm.core.posterior.disagreement import WeightedSums
 from fairarm.core.posterior.doubly_robust import (
     PRIOR_SD,
     ContextTerm,
@@ -20,6 +21,7 @@ from fairarm.core.posterior.doubly_robust import (
     clipped_weights,
     kept_share,
     mixture,
+    prior_sd,
     unknown_apart,
     unknown_by_region,
 )
@@ -34,8 +36,6 @@ VARIANCE_VALUES = 1 << 23
 
 REGIONS = 16
 """Into so many regions the range of V is divided, to say where an arm's mass is unseen."""
-PRIOR_ROWS = 4.0
-"""Rows of a uniform outcome with which the outcomes' variance is pooled."""
 LARGEST_LOG = 300.0
 """Of a ratio of likelihoods at a row; its square is still a number."""
 FEW_ROWS = 8.0
@@ -63,6 +63,8 @@ class Fit:
     overlap: FloatArray
     shares: FloatArray
     """P(S), declared or estimated, (G,)."""
+    weighted: WeightedSums
+    """The rows weighted to each arm and group, over their number."""
 
 
 def fit_lines(lines: Lines, layout: Layout, seed: int, estimated: bool) -> Fit:
@@ -112,6 +114,7 @@ def _nothing(lines: Lines, layout: Layout, contexts: Contexts, shares: FloatArra
         np.zeros((3, K)),
         np.zeros(K),
         shares,
+        WeightedSums(np.zeros((2, K, G)), np.zeros((3, K, G, G)), np.zeros((K, G))),
     )
 
 
@@ -124,6 +127,7 @@ class _RowSums:
     square: FloatArray
     differ: FloatArray
     by_weight: FloatArray
+    weighted: WeightedSums
 
 
 @dataclass
@@ -167,7 +171,7 @@ class Work:
         points = self._point_sums(spread)
         term = ContextTerm(points.integral, points.mass, points.law)
         self._add_contexts(spread, term)
-        scale = self._prior_scale()
+        scale = prior_sd(self.lines.outcome, self.lines.count) / PRIOR_SD
         # where V cannot be summed out the points are the rows themselves, which cannot show what they miss: the weights do, by
         # how much less than 1 they are on average, beyond what chance explains
         if self.contexts.rows is not None and self.layout.nodes is None:
@@ -182,15 +186,8 @@ class Work:
         root = spread.root() * math.sqrt(1.0 + FEW_ROWS / self.lines.rows)
         return Fit(
             means, root, unknown, self.lines, self.layout, self.contexts, self.regression,
-            lost, rows.by_weight, points.overlap, self.shares,
+            lost, rows.by_weight, points.overlap, self.shares, rows.weighted,
         )  # fmt: skip
-
-    def _prior_scale(self) -> float:
-        """The sd of what is unknown relative to a uniform number's: no more than the outcomes themselves vary."""
-        N, y = self.lines.rows, self.lines.outcome
-        mean = (self.lines.count @ y) / N
-        variance = (self.lines.count @ (y - mean) ** 2 + PRIOR_ROWS * PRIOR_SD**2) / (N + PRIOR_ROWS)
-        return min(1.0, math.sqrt(variance) / PRIOR_SD)
 
     def _row_sums(self, columns: Columns) -> _RowSums:
         lines, (K, G) = self.lines, self.shape
@@ -199,6 +196,7 @@ class Work:
         left = (self.folds * (lines.outcome[:, None] - fitted.T)).sum(axis=1)
         residual, weight, square, differ = np.zeros((K, G)), np.zeros((K, G)), np.zeros((K, G)), np.zeros(K)
         by_weight = np.zeros((3, K))
+        first, second, largest = np.zeros((2, K, G)), np.zeros((3, K, G, G)), np.zeros((K, G))
         size = max(1, BLOCK // (K * G))
         for start in range(0, len(lines.group), size):
             part = slice(start, start + size)
@@ -212,7 +210,13 @@ class Work:
             mixed = np.einsum("kti,t->ki", full, self.shares)
             by_weight[:2] += np.stack([mixed @ count, mixed**2 @ count])
             by_weight[2] = np.maximum(by_weight[2], mixed.max(axis=1))
-        return _RowSums(residual, weight, square, differ, by_weight)
+            y = lines.outcome[part]
+            first += np.stack([full @ count, full @ (count * y)])
+            second += np.stack([np.matmul(full * (count * y**p), full.swapaxes(1, 2)) for p in (0, 1, 2)])
+            largest = np.maximum(largest, full.max(axis=2))
+        N = lines.rows
+        weighted = WeightedSums(first / N, second / N**2, largest / N)
+        return _RowSums(residual, weight, square, differ, by_weight, weighted)
 
     def _weights_of_lines(self, part: slice) -> tuple[FloatArray, FloatArray]:
         """w_{k,t} of lines, (K, G, I), as they are and clipped; 0 for rows of a group that do not speak for t."""

@@ -27,6 +27,8 @@ CLIP_SHARE, LEAST_CLIP = 0.1, 4.0
 
 PRIOR_SD = 1.0 / math.sqrt(12.0)
 """Of a mean about which nothing is known: that of a uniform number."""
+PRIOR_ROWS = 4.0
+"""Rows of a uniform outcome with which the outcomes' variance is pooled."""
 LEVEL_SD, REGION_SD = 0.87, 0.87
 """Of what is unknown, relative to that: a level common to all, and the deviation of each region (or arm)."""
 
@@ -34,6 +36,14 @@ EXACT_WIDTH = 512
 """Up to so many numbers (K · G) their covariance is kept; above, sums of its rows with random signs."""
 SKETCH = 2048
 """Such sums: variances are then right to √(2/2048) = 3 %, sds to 1.6 %."""
+
+
+def prior_sd(outcome: FloatArray, count: IntArray) -> float:
+    """The sd of a mean about which nothing is known: no more than the outcomes (n,) themselves vary."""
+    rows = max(int(count.sum()), 1)
+    mean = float(count @ outcome) / rows
+    variance = (float(count @ (outcome - mean) ** 2) + PRIOR_ROWS * PRIOR_SD**2) / (rows + PRIOR_ROWS)
+    return min(PRIOR_SD, math.sqrt(variance))
 
 
 def clip_levels(rows: IntArray, by_group: bool) -> FloatArray:

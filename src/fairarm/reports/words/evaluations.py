@@ -49,6 +49,8 @@ def not_named(found: Evaluation) -> str | None:
 
 def no_arm(found: Evaluation) -> str:
     """The answer of a log that names no arm, and why: what the answer is comes first."""
+    if found.model_disagrees:
+        return "This log does not say which arm is best: the estimates do not agree with its rows (model-disagrees)."
     why = not_named(found)
     if found.status == "UNDECIDED":
         text = (
