@@ -14,13 +14,13 @@ from fairarm.algorithms import algorithm as start
 from fairarm.algorithms.procedure import Procedure
 from fairarm.algorithms.saved import fingerprint
 from fairarm.beliefs.evidence import RunEvidence
+from fairarm.beliefs.findings import Finding
 from fairarm.beliefs.from_log import earlier_evidence
 from fairarm.core.types import IntArray
 from fairarm.errors import DataError, OptionError
 from fairarm.experiments.assumptions import Statement, left_out
 from fairarm.experiments.evidence_from_log import LogEvidence
 from fairarm.logs.checks import check_cells, check_counts, check_duplicates
-from fairarm.logs.findings import Finding
 from fairarm.logs.reading import Dropped, LogReader
 from fairarm.logs.sources import open_log
 from fairarm.logs.usable import LogSource, counted_log, every_row, with_fitted_arms
