@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from fairarm.beliefs.evidence import Evidence
 from fairarm.beliefs.standing import Proof
-from fairarm.core.proof.bets import Ledger, certificate, open_ledger, settle
+from fairarm.core.answer import Code
+from fairarm.core.proof.accounts import Accounts
+from fairarm.core.proof.bets import Brought, Ledger, certificate, open_ledger, settle
 from fairarm.core.proof.claims import Rule
+from fairarm.core.proof.estimate import Seen
+from fairarm.core.proof.plan import plan_proof
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import OptionError
 from fairarm.problem.problem import Problem
@@ -20,30 +24,58 @@ MOST_CLAIMS = 16_000_000
 
 
 @dataclass(frozen=True)
-class Bets:
-    """The memory of a certified run: the log wealth of its bets. Empty in runs that place none."""
+class Books:
+    """The memory of a certified run: what its bets have won and lost. Empty in runs that place none."""
 
-    wealth_gap: FloatArray
-    """Of those about gaps, (n, 3, K)."""
-    wealth_pair: FloatArray
-    """Of those about pairs of arms, (n, P, K, K)."""
+    labels: FloatArray
+    """Log wealth of the bets about each arm's gap, (n, 3, K)."""
+    broken: FloatArray
+    """The accounts V, (n, K, 2)."""
+    beats: FloatArray
+    """W, (n, K, K, P)."""
+    fair: FloatArray
+    """F, (n, K)."""
+    refuted: BoolArray
+    """(n, 1 + K): that no arm is fair, and each arm, as the answer."""
+    n: FloatArray
+    y: FloatArray
+    """Rows and outcome sums by cell that bets may rest on, (n, C)."""
+    rows: FloatArray
+    """The same by arm and group, (n, K, 2)."""
+    natural: FloatArray
+    """Groups of natural rows of settled batches, (n, 2)."""
+    settled: IntArray
+    """(n,): batches settled."""
 
     @classmethod
-    def none(cls, n: int) -> Bets:
-        """Of n replicates that place none."""
-        return cls(np.zeros((n, 0)), np.zeros((n, 0)))
+    def none(cls, n: int) -> Books:
+        """Of n replicates that place no bets."""
+        empty, no = np.zeros((n, 0)), np.zeros((n, 0), dtype=np.bool_)
+        return cls(empty, empty, empty, empty, no, empty, empty, empty, empty, np.zeros(n, dtype=np.int64))
 
-    def of_replicates(self, which: BoolArray) -> Bets:
+    @classmethod
+    def of(cls, ledger: Ledger) -> Books:
+        """What is kept of a ledger: all of it."""
+        return cls(labels=ledger.labels, **vars(ledger.accounts), **vars(ledger.seen), settled=ledger.settled)
+
+    @property
+    def ledger(self) -> Ledger:
+        """To go on with."""
+        accounts = Accounts(self.broken, self.beats, self.fair, self.refuted)
+        return Ledger(Seen(self.n, self.y, self.rows, self.natural), accounts, self.labels, self.settled)
+
+    def of_replicates(self, which: BoolArray) -> Books:
         """These replicates' own."""
-        return Bets(self.wealth_gap[which], self.wealth_pair[which])
+        return Books(*(getattr(self, f.name)[which] for f in fields(self)))
 
-    def updated(self, which: BoolArray, fresh: Bets) -> Bets:
+    def updated(self, which: BoolArray, fresh: Books) -> Books:
         """With the replicates ``which`` replaced, in order, by those of ``fresh``."""
         if which.all():
             return fresh
-        gap, pair = self.wealth_gap.copy(), self.wealth_pair.copy()
-        gap[which], pair[which] = fresh.wealth_gap, fresh.wealth_pair
-        return Bets(gap, pair)
+        made = {f.name: getattr(self, f.name).copy() for f in fields(self)}
+        for name, values in made.items():
+            values[which] = getattr(fresh, name)
+        return Books(**made)
 
 
 @dataclass(frozen=True)
@@ -76,32 +108,36 @@ class Certified:
             law = cells.law_of_cells(cells.law[None])[0]
         return cls(cells, Rule(law, problem.compiled.scaled_tolerance, delta, shares, context))
 
-    def start(self, n: int) -> Bets:
+    def start(self, n: int) -> Books:
         """Before the first row."""
-        arms, ends = len(self.rule.law), 2 if self.rule.shares is None else 1
+        arms, ends = len(self.rule.law), self.rule.ends
         if (claims := n * ends * arms**2) > MOST_CLAIMS:
             raise OptionError(
                 f"Certified answers for {arms} arms in {n} runs at once would take some {50e-9 * claims:.1f} GB of memory, and at "
                 f"most {50e-9 * MOST_CLAIMS:.1f} are taken. Use fewer runs or fewer arms, or stop=bayes-stop."
             )
-        ledger = open_ledger(self.rule, n)
-        return Bets(ledger.log_gap, ledger.log_pair)
+        return Books.of(open_ledger(self.rule, n))
 
-    def after(self, in_phase: Evidence, in_stage: Evidence, bets: Bets) -> tuple[Bets, IntArray, IntArray]:
-        """The bets after a phase, the proved answer (N,), UNDECIDED where there is none, and each arm's Proof (N, K)."""
-        fresh, seen = in_phase.summary(self.cells), in_stage.summary(self.cells)
-        before = Ledger(
-            n=(seen.rows - fresh.rows).astype(np.float64),
-            y=seen.sums - fresh.sums,
-            rows=(seen.by_arm - fresh.by_arm).astype(np.float64),
-            natural=(seen.natural - fresh.natural).astype(np.float64),
-            log_gap=bets.wealth_gap,
-            log_pair=bets.wealth_pair,
-        )
-        by_arm, rows, natural = (part.astype(np.float64) for part in (fresh.by_arm, fresh.rows, fresh.natural))
-        ledger = settle(self.rule, before, by_arm, rows, fresh.sums, natural)
-        found = certificate(self.rule, ledger)
+    def after(self, batch: Evidence, books: Books, seed: int, replicate: IntArray) -> Books:
+        """The books after a batch; ``replicate`` (N,) are the numbers of the replicates."""
+        fresh = batch.summary(self.cells)
+        rows, n, natural = (part.astype(np.float64) for part in (fresh.by_arm, fresh.rows, fresh.natural))
+        return Books.of(settle(self.rule, books.ledger, Brought(rows, n, fresh.sums, natural), seed, replicate))
+
+    def proved(self, books: Books) -> tuple[IntArray, IntArray]:
+        """The proved answer (N,), UNDECIDED where there is none, and each arm's Proof (N, K)."""
+        found = certificate(self.rule, books.ledger)
         side = np.where(found.high, Proof.UNFAIR_TO_SECOND, np.where(found.low, Proof.UNFAIR_TO_FIRST, Proof.UNFAIR))
         proof = np.where(found.fair, Proof.FAIR, np.where(found.unfair, side, Proof.NOTHING))
-        beaten = np.where(found.fair, Proof.WORSE, np.where(found.unfair, side, Proof.UNFAIR_OR_WORSE))
-        return Bets(ledger.log_gap, ledger.log_pair), found.answer, np.where(found.beaten, beaten, proof)
+        # an answer says more: every other arm is unfair or worse, and where none is fair each arm is unfair
+        answered, none = (found.answer >= 0)[:, None], (found.answer == Code.NONE)[:, None]
+        others = np.where(found.fair, Proof.WORSE, np.where(found.unfair, side, Proof.UNFAIR_OR_WORSE))
+        own = np.arange(proof.shape[1]) == found.answer[:, None]
+        said = np.where(own, Proof.FAIR, np.where(answered, others, np.where(none, side, proof)))
+        return found.answer, said
+
+    def planned(
+        self, books: Books, before: FloatArray, costs: FloatArray, average: FloatArray, seed: int, replicate: IntArray
+    ) -> FloatArray:
+        """Shares of the units in the next batch, (N, R, K)."""
+        return plan_proof(self.rule, books.ledger, before, costs, average, seed, replicate)
