@@ -25,6 +25,7 @@ from fairarm.algorithms.procedure import BaseProcedure, Guarantee
 from fairarm.algorithms.state import Memory, State
 from fairarm.beliefs.beliefs import PlanningBeliefs, believe
 from fairarm.beliefs.evidence import Evidence, RunEvidence
+from fairarm.beliefs.findings import Finding
 from fairarm.beliefs.from_log import growing_parts
 from fairarm.beliefs.planning import planned_pulls
 from fairarm.beliefs.standing import Standing, standing_of
@@ -101,6 +102,16 @@ class Pool(BaseProcedure):
     @property
     def _budget(self) -> float | None:
         return self.problem.average_cost_budget(self.pulls)
+
+    def findings(self, state: State[Books], replicate: int) -> tuple[Finding, ...]:
+        """What voids a certified run."""
+        return self._certified.findings(state.memory, replicate) if self.guarantee == Guarantee.CERTIFIED else ()
+
+    def law_errors(self, state: State[Books], replicate: int) -> FloatArray | None:
+        """Of a certified run."""
+        if self.guarantee != Guarantee.CERTIFIED:
+            return None
+        return self._certified.declared.least_errors(state.memory.tested[replicate])
 
     # ---- planning ----
 
@@ -214,14 +225,13 @@ class Pool(BaseProcedure):
         self, state: State[Books], batches: Iterable[Evidence], seed: int
     ) -> tuple[State[Books], IntArray, IntArray, BoolArray]:
         """The books after this phase, and what they prove of the running replicates: answers (N,), Proofs (N, K), and where
-        every answer is refuted (N,)."""
+        nothing can be proved any more (N,)."""
         running = state.running
         books = state.memory.of_replicates(running)
         for rows in batches:
             books = self._certified.after(rows.of_replicates(running), books, seed, np.flatnonzero(running))
         answer, proof = self._certified.proved(books)
-        void = np.asarray(books.refuted.all(axis=1))
-        return state.but(memory=state.memory.updated(running, books)), answer, proof, void
+        return state.but(memory=state.memory.updated(running, books)), answer, proof, books.void
 
     def _over(self, state: State[Books]) -> BoolArray:
         """Which of the running replicates have no pull left, (N,)."""

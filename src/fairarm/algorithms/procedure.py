@@ -9,6 +9,8 @@ from typing import Any, Protocol
 from fairarm.algorithms.info import Info
 from fairarm.algorithms.state import Memory, State, fresh_state
 from fairarm.beliefs.evidence import Evidence, RunEvidence
+from fairarm.beliefs.findings import Finding
+from fairarm.core.types import FloatArray
 from fairarm.errors import OptionError
 from fairarm.problem.problem import Problem
 
@@ -75,6 +77,15 @@ class Procedure(Protocol):
         """The started state of a run that begins with a log: its rows are in every ``in_stage``, in no ``in_phase``."""
         ...
 
+    def findings(self, state: State[Any], replicate: int) -> tuple[Finding, ...]:
+        """What a replicate's rows have shown to be wrong with what is declared."""
+        ...
+
+    def law_errors(self, state: State[Any], replicate: int) -> FloatArray | None:
+        """How wrong an arm's decisions in a group would have to be to have shown by now, (K, G), nan where nothing would
+        have; None where it is not tested."""
+        ...
+
     def step(self, state: State[Any], in_phase: Evidence, in_stage: Evidence, seed: int) -> tuple[State[Any], Info]:
         """Close the phase, with the evidence of this phase and of its whole stage: the next plan is out, or the end.
 
@@ -127,6 +138,14 @@ class BaseProcedure:
     def begin(self, state: State[Any], earlier: RunEvidence, seed: int) -> tuple[State[Any], Info]:
         """The plan that it has without a log; nothing is known before the first phase has closed."""
         return state, Info.unknown(len(state.running), len(self.problem.arms))
+
+    def findings(self, state: State[Any], replicate: int) -> tuple[Finding, ...]:
+        """None: it does not test what is declared."""
+        return ()
+
+    def law_errors(self, state: State[Any], replicate: int) -> FloatArray | None:
+        """None: it does not test what is declared."""
+        return None
 
     def fresh(self, n: int, memory: Memory) -> State[Memory]:
         """n replicates of which nothing has been planned."""

@@ -7,9 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
+from fairarm.beliefs.evidence import Evidence
 from fairarm.beliefs.findings import Finding
 from fairarm.core.grouping import sum_by_group
-from fairarm.core.proof.law_test import About, Given, LawTests, Margin, given_parents_tests, known_law_tests
+from fairarm.core.proof.law_test import About, Given, LawTests, Margin, given_parents_tests, is_void, known_law_tests
 from fairarm.core.proof.least_error import least_error
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.problem.mechanism import Mechanism
@@ -19,6 +20,24 @@ from fairarm.problem.space import CellSpace
 
 NOT_THE_LAW = "rows-do-not-fit-the-law"
 """The finding that voids a certified run for good."""
+
+
+@dataclass(frozen=True)
+class LawRows:
+    """The rows that a law was tested with, of n replicates: those of whole batches, settled in order."""
+
+    tested: IntArray
+    """By arm, group and cell, (n, K, G, X)."""
+    charged: FloatArray
+    """What rows that were lost have taken from each test's log e at most, (n, M)."""
+    voided: IntArray
+    """(n,): the test that showed the law to be wrong, for good; −1 where none has."""
+
+    @classmethod
+    def none(cls, n: int) -> LawRows:
+        """Of n replicates whose law is not tested."""
+        empty = np.zeros((n, 0))
+        return cls(empty.astype(np.int64), empty, np.full(n, -1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +104,24 @@ class DeclaredLaw:
         length, codes = len(self._decision), self.problem.compiled.group_codes
         groups = ({**self._codes, self.problem.sensitive: np.full(length, code)} for code in codes)
         return np.exp(np.stack([mechanism.log_prob(columns) for columns in groups]))
+
+    # ---- as rows come ----
+
+    def start(self, n: int) -> LawRows:
+        """Before the first row."""
+        shape = (n, len(self.problem.arms), len(self.problem.groups), len(self._decision))
+        return LawRows(np.zeros(shape, dtype=np.int64), np.zeros((n, len(self.tests.about))), np.full(n, -1))
+
+    def after(self, before: LawRows, batch: Evidence, natural: FloatArray, lost: IntArray | None = None) -> LawRows:
+        """After a whole batch; ``natural`` (N, G) are all natural rows so far, ``lost`` (N, R, K) rows of it that never came."""
+        tested, charged = before.tested + batch.rows_by_cell(), before.charged
+        if lost is not None:
+            charged = charged + self.tests.log_lost(tested, natural, lost)
+        values = self.tests.log_values(tested, natural) + charged
+        if not values.shape[1]:
+            return LawRows(tested, charged, before.voided)
+        voided = np.where(is_void(values) & (before.voided < 0), values.argmax(axis=1), before.voided)
+        return LawRows(tested, charged, voided)
 
     # ---- what is said ----
 
