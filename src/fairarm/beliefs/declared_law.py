@@ -115,9 +115,10 @@ class DeclaredLaw:
     def after(self, before: LawRows, batch: Evidence, natural: FloatArray, lost: IntArray | None = None) -> LawRows:
         """After a whole batch; ``natural`` (N, G) are all natural rows so far, ``lost`` (N, R, K) rows of it that never came."""
         tested, charged = before.tested + batch.rows_by_cell(), before.charged
+        cells = tested.astype(np.float64)
         if lost is not None:
-            charged = charged + self.tests.log_lost(tested, natural, lost)
-        values = self.tests.log_values(tested, natural) + charged
+            charged = charged + self.tests.log_lost(cells, natural, lost)
+        values = self.tests.log_values(cells, natural) + charged
         if not values.shape[1]:
             return LawRows(tested, charged, before.voided)
         voided = np.where(is_void(values) & (before.voided < 0), values.argmax(axis=1), before.voided)

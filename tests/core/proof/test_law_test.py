@@ -103,9 +103,9 @@ def test_impossible_atoms_are_no_atoms_until_they_are_seen():
     law = np.array([[[0.2, 0.8, 0.0], [0.5, 0.5, 0.0]]])
     tests = known_law_tests(law, np.arange(3), np.zeros(3, dtype=np.int64), None)
     cells = np.array([[[3, 9, 0], [0, 0, 0]]])
-    assert value_of(tests, About(Margin.CELL, 0, 0), cells) == pytest.approx(log_ratio([3, 9], [0.2, 0.8]))
+    assert value_of(tests, About(Margin.DECISION, 0, 0), cells) == pytest.approx(log_ratio([3, 9], [0.2, 0.8]))
     cells[0, 0, 2] = 1
-    assert value_of(tests, About(Margin.CELL, 0, 0), cells) == math.inf
+    assert value_of(tests, About(Margin.DECISION, 0, 0), cells) == math.inf
     assert is_void(tests.log_values(cells[None].astype(float), np.zeros((1, 2))))[0]
 
 
@@ -115,14 +115,14 @@ def test_impossible_atoms_are_no_atoms_until_they_are_seen():
 def test_tests_that_coincide_count_once():
     law = np.array([[[0.2, 0.3, 0.5], [0.1, 0.2, 0.7]], [[0.6, 0.2, 0.2], [0.1, 0.1, 0.8]]])
     same = known_law_tests(law, np.arange(3), np.zeros(3, dtype=np.int64), None)
-    assert same.about == (*(About(Margin.CELL, k, t) for k, t in np.ndindex(2, 2)), About(Margin.CELL))
+    assert same.about == (*(About(Margin.DECISION, k, t) for k, t in np.ndindex(2, 2)), About(Margin.DECISION))
 
 
 def test_an_arm_that_decides_by_the_context_alone_has_its_cells_tested_once():
     law = np.array([[[0.5, 0.0, 0.0, 0.5], [0.25, 0.25, 0.25, 0.25]]])  # the first group's decision is the context
     tests = known_law_tests(law, np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1]), None)
-    assert [t.margin for t in tests.about if t.group == 0] == [Margin.CELL]
-    assert [t.margin for t in tests.about if t.group == 1] == [Margin.CELL, Margin.DECISION, Margin.CONTEXT]
+    assert [t.margin for t in tests.about if t.group == 0] == [Margin.DECISION]
+    assert [t.margin for t in tests.about if t.group == 1] == [Margin.DECISION, Margin.CONTEXT, Margin.CELL]
 
 
 def test_contexts_are_pooled_only_where_every_arm_sees_the_same():

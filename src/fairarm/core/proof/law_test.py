@@ -151,7 +151,7 @@ def known_law_tests(law: FloatArray, decision: IntArray, context: IntArray, shar
     ``decision`` and ``context``, (C,), say what each cell has.
     """
     made = _Made(law.shape)
-    labels = {Margin.CELL: np.arange(law.shape[2]), Margin.DECISION: decision, Margin.CONTEXT: context}
+    labels = {Margin.DECISION: decision, Margin.CONTEXT: context, Margin.CELL: np.arange(law.shape[2])}
     by_margin: dict[Margin, list[int]] = {margin: [] for margin in labels}
     for k, t in np.ndindex(law.shape[:2]):
         for margin, label in labels.items():
@@ -160,7 +160,7 @@ def known_law_tests(law: FloatArray, decision: IntArray, context: IntArray, shar
     if np.allclose(margins, margins[0], rtol=0, atol=1e-12):
         label, p = (np.tile(part, len(margins)) for part in (context, law[0, 0]))
         made.add(About(Margin.CONTEXT), np.arange(law.size), np.zeros_like(label), label, p / len(margins))
-    return made.closed(shares, [(margin, by_margin[margin]) for margin in (Margin.CELL, Margin.DECISION)])
+    return made.closed(shares, [(margin, by_margin[margin]) for margin in (Margin.DECISION, Margin.CELL)])
 
 
 def given_parents_tests(nodes: Sequence[Given], shares: FloatArray | None) -> LawTests:

@@ -41,6 +41,7 @@ from fairarm.reports.words.runs import (
     posterior,
     started_from,
     sureness,
+    tested_law,
 )
 from fairarm.reports.words.statements import bounds_text, sentence
 
@@ -80,6 +81,7 @@ __all__ = [
     "sentence",
     "started_from",
     "sureness",
+    "tested_law",
     "unit_of",
     "unmarked",
     "value",
