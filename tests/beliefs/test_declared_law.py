@@ -172,7 +172,10 @@ def test_a_void_run_stays_void_whatever_comes():
     going = state.but(running=np.ones(1, dtype=bool), answer=np.full(1, -3))
     rows = CellEvidence(declared.problem, declared.draw(np.full((1, 3, 2), 2000), np.random.default_rng(0)))
     after, info = pool.step(going, rows, rows, 1)
-    assert pool.findings(after, 0)[0].message.partition(":")[0] == pool.findings(state, 0)[0].message.partition(":")[0]
+    assert (
+        pool.law_report(after, 0).findings[0].message.partition(":")[0]
+        == pool.law_report(state, 0).findings[0].message.partition(":")[0]
+    )
     assert after.answer[0] == -2 and not after.running.any() and not info.standing.proof.any()
 
 
@@ -205,4 +208,6 @@ def test_every_answer_refuted_is_a_finding():
     pool = Pool(Problem(**context_parts(context=world.problem.context)), 500, PoolOptions(confidence=0.95))
     state = pool.start(1)
     memory = replace(state.memory, refuted=np.ones_like(state.memory.refuted))
-    assert [finding.name for finding in pool.findings(state.but(memory=memory), 0)] == ["every-answer-refuted"]
+    assert [finding.name for finding in pool.law_report(state.but(memory=memory), 0).findings] == [
+        "every-answer-refuted"
+    ]

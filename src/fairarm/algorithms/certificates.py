@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from fairarm.algorithms.procedure import LawReport
 from fairarm.beliefs.declared_law import DeclaredLaw, LawRows
 from fairarm.beliefs.evidence import Evidence
 from fairarm.beliefs.findings import Finding
@@ -158,8 +159,11 @@ class Certified:
         void = books.void
         return np.where(void, Code.UNDECIDED, found.answer), np.where(void[:, None], Proof.NOTHING, said)
 
-    def findings(self, books: Books, replicate: int) -> tuple[Finding, ...]:
-        """What voids a run."""
+    def law_report(self, books: Books, replicate: int) -> LawReport:
+        """What a run's rows say of what is declared."""
+        return LawReport(self._findings(books, replicate), self.declared.least_errors(books.tested[replicate]))
+
+    def _findings(self, books: Books, replicate: int) -> tuple[Finding, ...]:
         if (test := int(books.voided[replicate])) >= 0:
             return (self.declared.finding(test, books.tested[replicate]),)
         if books.void[replicate]:

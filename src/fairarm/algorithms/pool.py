@@ -21,11 +21,10 @@ import numpy as np
 
 from fairarm.algorithms.certificates import Books, Certified
 from fairarm.algorithms.info import Info
-from fairarm.algorithms.procedure import BaseProcedure, Guarantee
+from fairarm.algorithms.procedure import BaseProcedure, Guarantee, LawReport
 from fairarm.algorithms.state import Memory, State
 from fairarm.beliefs.beliefs import PlanningBeliefs, believe
 from fairarm.beliefs.evidence import Evidence, RunEvidence
-from fairarm.beliefs.findings import Finding
 from fairarm.beliefs.from_log import growing_parts
 from fairarm.beliefs.planning import planned_pulls
 from fairarm.beliefs.standing import Standing, standing_of
@@ -103,15 +102,9 @@ class Pool(BaseProcedure):
     def _budget(self) -> float | None:
         return self.problem.average_cost_budget(self.pulls)
 
-    def findings(self, state: State[Books], replicate: int) -> tuple[Finding, ...]:
-        """What voids a certified run."""
-        return self._certified.findings(state.memory, replicate) if self.guarantee == Guarantee.CERTIFIED else ()
-
-    def law_errors(self, state: State[Books], replicate: int) -> FloatArray | None:
+    def law_report(self, state: State[Books], replicate: int) -> LawReport:
         """Of a certified run."""
-        if self.guarantee != Guarantee.CERTIFIED:
-            return None
-        return self._certified.declared.least_errors(state.memory.tested[replicate])
+        return self._certified.law_report(state.memory, replicate)
 
     # ---- planning ----
 

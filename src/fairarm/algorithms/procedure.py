@@ -77,20 +77,29 @@ class Procedure(Protocol):
         """The started state of a run that begins with a log: its rows are in every ``in_stage``, in no ``in_phase``."""
         ...
 
-    def findings(self, state: State[Any], replicate: int) -> tuple[Finding, ...]:
-        """What a replicate's rows have shown to be wrong with what is declared."""
-        ...
-
-    def law_errors(self, state: State[Any], replicate: int) -> FloatArray | None:
-        """How wrong an arm's decisions in a group would have to be to have shown by now, (K, G), nan where nothing would
-        have; None where it is not tested."""
-        ...
-
     def step(self, state: State[Any], in_phase: Evidence, in_stage: Evidence, seed: int) -> tuple[State[Any], Info]:
         """Close the phase, with the evidence of this phase and of its whole stage: the next plan is out, or the end.
 
         The info is of the replicates that were running, in order. Those that had stopped are left as they are.
         """
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class LawReport:
+    """What the rows of one replicate say of the declared law that a proof rests on."""
+
+    findings: tuple[Finding, ...]
+    """What they have shown to be wrong: nothing is certified any more."""
+    least_errors: FloatArray
+    """How wrong an arm's decisions in a group would have to be to have shown by now, (K, G); nan where nothing would have."""
+
+
+class Certifies(Procedure, Protocol):
+    """A procedure whose guarantee can be CERTIFIED; it then tests what its proofs rest on."""
+
+    def law_report(self, state: State[Any], replicate: int) -> LawReport:
+        """As of now."""
         ...
 
 
@@ -138,14 +147,6 @@ class BaseProcedure:
     def begin(self, state: State[Any], earlier: RunEvidence, seed: int) -> tuple[State[Any], Info]:
         """The plan that it has without a log; nothing is known before the first phase has closed."""
         return state, Info.unknown(len(state.running), len(self.problem.arms))
-
-    def findings(self, state: State[Any], replicate: int) -> tuple[Finding, ...]:
-        """None: it does not test what is declared."""
-        return ()
-
-    def law_errors(self, state: State[Any], replicate: int) -> FloatArray | None:
-        """None: it does not test what is declared."""
-        return None
 
     def fresh(self, n: int, memory: Memory) -> State[Memory]:
         """n replicates of which nothing has been planned."""

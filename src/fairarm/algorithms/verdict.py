@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from fairarm.algorithms.info import Info, Reason
-from fairarm.algorithms.procedure import Guarantee, Procedure
+from fairarm.algorithms.procedure import Certifies, Guarantee, LawReport, Procedure
 from fairarm.algorithms.state import State
 from fairarm.beliefs.findings import Finding
 from fairarm.beliefs.standing import Proof, Standing
@@ -154,12 +154,16 @@ def verdict(procedure: Procedure, state: State[Any], info: Info, replicate: int 
     answer = int(state.answer[replicate])
     fairness = procedure.tests_fairness
     gate = procedure.options().get("min_fair_probability")
-    errors = _law_errors(procedure, state, replicate)
+    tested = _tested(procedure, state, replicate)
+    errors = tested.least_errors.max(axis=1)  # in the group in which it is largest
     return Verdict(
         problem=problem,
         answer=Answer.of(answer, problem.arm_names),
         arms=tuple(
-            replace(_report(problem, answer, info, replicate, k, fairness), law_error=error)
+            replace(
+                _report(problem, answer, info, replicate, k, fairness),
+                law_error=None if np.isnan(error) else float(error),
+            )
             for k, error in enumerate(errors)
         ),
         phases=int(state.closed[replicate]),
@@ -168,17 +172,16 @@ def verdict(procedure: Procedure, state: State[Any], info: Info, replicate: int 
         guarantee=procedure.guarantee,
         confidence=procedure.confidence,
         min_fair_probability=gate,
-        findings=procedure.findings(state, replicate),
+        findings=tested.findings,
         **_sureness(procedure, info.standing and info.standing.of(replicate), answer, gate),
     )
 
 
-def _law_errors(procedure: Procedure, state: State[Any], replicate: int) -> list[float | None]:
-    """Of each arm, in the group in which it could be largest."""
-    found = procedure.law_errors(state, replicate)
-    if found is None:
-        return [None] * len(procedure.problem.arms)
-    return [None if np.isnan(error) else float(error) for error in found.max(axis=1)]
+def _tested(procedure: Procedure, state: State[Any], replicate: int) -> LawReport:
+    """What the rows say of the declared law; nothing where nothing rests on it."""
+    if procedure.guarantee != Guarantee.CERTIFIED:
+        return LawReport((), np.full((len(procedure.problem.arms), 1), np.nan))
+    return cast(Certifies, procedure).law_report(state, replicate)
 
 
 def _sureness(procedure: Procedure, standing: Standing | None, answer: int, gate: float | None) -> dict[str, Any]:
