@@ -16,12 +16,16 @@ import pytest
 from benchmarks.damage import KINDS, saved_runs, tallies
 
 from fairarm.algorithms import Algorithm, algorithm, resume
-from fairarm.errors import DataError
+from fairarm.algorithms.saved import fingerprint
+from fairarm.errors import DataError, ProblemError
+from fairarm.problem.mechanism import Arm, Code, table
+from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import MOST_ROWS, Batch, Request
 from fairarm.sealed import opened, sealed
 from fairarm.testing.checks import Subject, finish, take, units
-from fairarm.testing.problems import make_world
+from fairarm.testing.problems import chain_network, chain_parts, context_parts, make_world
 from fairarm.testing.saving import mid_run
+from fairarm.worlds import NetworkWorld
 
 CHAIN = make_world("chain")
 
@@ -290,3 +294,64 @@ def test_a_restore_that_fails_leaves_everything_as_it_was() -> None:
     with pytest.raises(KeyError):
         run._restore({key: value for key, value in tree.items() if key != "told"})
     assert run.to_json() == before
+
+
+# ---- arms made of code ----
+
+
+def of_code(version: Any) -> Problem:
+    """The chain with an arm that is a Python rule."""
+    rule = Arm.from_callable("rule", lambda columns: np.tile([0.2, 0.3, 0.5], (len(columns["S"]), 1)), decision="V", inputs=["S"], version=version)  # fmt: skip
+    other = Arm("deployed", table("V", ["S"], [[0.5, 0.3, 0.2], [0.4, 0.3, 0.3]]))
+    return Problem(**chain_parts(arms=[other, rule], costs=(), budget=None))
+
+
+def saved(problem: Problem, **options: Any) -> str:
+    run = algorithm("pool", problem, pulls=200, seed=1, **options)
+    run.tell(NetworkWorld(problem, chain_network()).pull(run.ask(), np.random.default_rng(0)), id="x")
+    return run.to_json()
+
+
+def test_a_certified_run_is_not_resumed_on_code_without_a_version() -> None:
+    document = saved(of_code(None), confidence=0.9)
+    with pytest.raises(DataError, match=r"arm 'rule' is made of code.* Give it version="):
+        resume(of_code(None), document)
+    same = resume(of_code("2030-01-a"), document)  # who gives it says that it is the code of the run
+    assert resume(of_code("2030-01-a"), same.to_json()).to_json() == same.to_json()
+    with pytest.raises(DataError, match="another problem: arms, mechanisms, the version of code"):
+        resume(of_code("2030-02-b"), same.to_json())
+
+
+def test_other_runs_need_no_version_and_keep_the_one_they_have() -> None:
+    for options in ({}, {"confidence": 0.9, "stop": "bayes-stop"}):
+        document = saved(of_code(None), **options)
+        assert resume(of_code(None), document).to_json() == document
+        with pytest.raises(DataError, match="another problem"):
+            resume(of_code("b"), saved(of_code("a"), **options))
+        with pytest.raises(DataError, match="another problem"):
+            resume(of_code(None), saved(of_code("a"), **options))
+
+
+def test_a_child_made_of_code_needs_a_version_too() -> None:
+    def problem(version: str | None) -> Problem:
+        child = Code("X", ("S",), lambda c: np.log(np.where(c["X"] == c["S"], 0.75, 0.25)), version=version)
+        return Problem(**context_parts(mechanisms=[child]))
+
+    run = algorithm("pool", problem(None), pulls=200, seed=1, confidence=0.9)
+    with pytest.raises(DataError, match="the mechanism of 'X' is made of code"):
+        resume(problem(None), run.to_json())
+    assert resume(problem("1"), run.to_json()).ask().total == run.ask().total
+
+
+@pytest.mark.parametrize("version", ["", " ", 3, "a\u202eb", "x" * 300])
+def test_a_version_is_a_name(version: Any) -> None:
+    with pytest.raises(ProblemError, match="Arm 'rule': its version"):
+        of_code(version)
+
+
+def test_tables_have_the_fingerprint_that_they_had() -> None:
+    """By their content; as of schema 5."""
+    assert fingerprint(CHAIN.problem) == fingerprint(CHAIN.problem, versions=False) == CHAIN_BEFORE
+
+
+CHAIN_BEFORE = "c99c6d97697bbd47b99a72ae694a9ba89d84a0653c0fa8e669fca26d53450b94"

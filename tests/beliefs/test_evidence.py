@@ -51,6 +51,16 @@ def test_group_sums_are_of_the_regimes_asked_for(form: str, regimes: tuple[int, 
     assert found.every_regime == (0, 1, 2)
 
 
+@pytest.mark.parametrize("form", ["cells", "rows", "sums"])
+def test_rows_by_cell_are_those_of_the_rows(form: str) -> None:
+    """Counted by hand: the one column of a cell is V."""
+    found, made = evidence(form)
+    expected = np.zeros((1, len(found.problem.arms), 2, found.problem.variables["V"].size))
+    for line, group in enumerate(groups_of(found.problem, made)):
+        expected[0, made.arm[line], group, made.columns["V"][line]] += made.count[line]
+    np.testing.assert_array_equal(found.rows_by_cell(), expected)
+
+
 def test_which_pulls_count_must_be_said() -> None:
     """There is no choice that is right for all: natural pulls alone are zeros for an algorithm that forces."""
     found: Any = RowEvidence.empty(real_problem())

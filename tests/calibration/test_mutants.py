@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy.special import betaln
 
-from fairarm.algorithms import certificates, pool
+from fairarm.algorithms import Algorithm, certificates, pool
 from fairarm.beliefs.cells import CellBeliefs
 from fairarm.beliefs.evidence import CellEvidence
 from fairarm.core.posterior import prior
@@ -150,6 +150,20 @@ def one_end_of_the_share(patch: Patch) -> None:
     patch.setattr(certified, "certificate", either)
 
 
+def law_test_from_part_of_a_batch(patch: Patch) -> None:
+    """The declared law is tested with what has come of a batch while others of its rows are still out."""
+    honest = Algorithm._settled
+
+    def eager(self, now):
+        books, part = now.state.memory, now.evidence.since(now.before_phase)
+        natural = books.natural + part.counts[:, 0].sum(axis=(1, 3))
+        seen = self.procedure._certified.declared.after(books.law, part, natural)
+        state = now.state.but(memory=replace(books, voided=seen.voided))
+        return honest(self, replace(now, state=state))
+
+    patch.setattr(Algorithm, "_settled", eager)
+
+
 # ---- beliefs ----
 
 
@@ -252,6 +266,7 @@ MUTANTS = [
     Mutant(contexts_taken_as_known, checks.true_claims_do_not_grow_rich_with_contexts_unknown),
     Mutant(one_side_only, checks.unfair_arms_are_not_certified),
     Mutant(one_end_of_the_share, checks.both_ends_of_the_share_count),
+    Mutant(law_test_from_part_of_a_batch, checks.the_law_is_tested_by_whole_batches),
     Mutant(gap_sign_dropped, checks.unfair_arms_are_not_named),
     Mutant(share_plugged_in, checks.unknown_shares_are_uncertain),
     Mutant(contexts_plugged_in, checks.unknown_contexts_are_uncertain),

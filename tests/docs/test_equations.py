@@ -7,13 +7,14 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGES = {"A": "algorithms.md", "P": "pool.md", "C": "certified.md"}
-DEFINED = re.compile(r"^ {4}\S.* {2}\(([ACP]\d+)\)$", re.MULTILINE)
-NAMED = re.compile(r"\(([ACP]\d+)\)")
+PAGES = {"A": "algorithms.md", "P": "pool.md", "C": "certified.md", "L": "certified.md"}
+DEFINED = re.compile(r"^ {4}\S.* {2}\(([ACLP]\d+)\)$", re.MULTILINE)
+NAMED = re.compile(r"\(([ACLP]\d+)\)")
 
 
-def numbers_of(page: str) -> list[str]:
-    return DEFINED.findall((ROOT / "docs" / page).read_text(encoding="utf-8"))
+def numbers_of(letter: str) -> list[str]:
+    found = DEFINED.findall((ROOT / "docs" / PAGES[letter]).read_text(encoding="utf-8"))
+    return [number for number in found if number[0] == letter]
 
 
 def named_in(folder: Path, ending: str) -> dict[str, set[str]]:
@@ -25,9 +26,9 @@ def named_in(folder: Path, ending: str) -> dict[str, set[str]]:
     return found
 
 
-def test_each_page_counts_its_equations_from_one_and_leaves_none_out() -> None:
+def test_each_letter_counts_its_equations_from_one_and_leaves_none_out() -> None:
     for letter, page in PAGES.items():
-        found = numbers_of(page)
+        found = numbers_of(letter)
         assert found == [f"{letter}{i + 1}" for i in range(len(found))] and found, page
 
 
@@ -36,15 +37,15 @@ def test_each_number_is_given_once() -> None:
         number for page in (ROOT / "docs").rglob("*.md") for number in DEFINED.findall(page.read_text("utf-8"))
     )
     assert [number for number, times in every.items() if times > 1] == []
-    assert sum(every.values()) == sum(len(numbers_of(page)) for page in PAGES.values())
+    assert sum(every.values()) == sum(len(numbers_of(letter)) for letter in PAGES)
 
 
 def test_every_number_that_is_named_exists() -> None:
-    known = {number for page in PAGES.values() for number in numbers_of(page)}
+    known = {number for letter in PAGES for number in numbers_of(letter)}
     for folder, ending in ((ROOT / "src", "py"), (ROOT / "docs", "md")):
         assert {n: where for n, where in named_in(folder, ending).items() if n not in known} == {}
 
 
 def test_every_equation_is_beside_the_code_that_computes_it() -> None:
     computed = named_in(ROOT / "src", "py")
-    assert [number for page in PAGES.values() for number in numbers_of(page) if number not in computed] == []
+    assert [number for letter in PAGES for number in numbers_of(letter) if number not in computed] == []

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from fairarm.beliefs.certified import Bound, Certificate
+from fairarm.beliefs.findings import Finding
 from fairarm.experiments.assumptions import Assumption, Statement
 from fairarm.experiments.evaluate import ArmEvaluation, Estimate, Evaluation, NextPulls, ObservedGroup
 from fairarm.experiments.evidence_from_log import LogEvidence
-from fairarm.logs.findings import Finding
 from fairarm.logs.usable import LogSource
 from fairarm.problem.answer import Answer, Status
 from fairarm.problem.fitting import FittedNote

@@ -6,7 +6,10 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from fairarm.algorithms.procedure import LawReport
+from fairarm.beliefs.declared_law import DeclaredLaw, LawRows
 from fairarm.beliefs.evidence import Evidence
+from fairarm.beliefs.findings import Finding
 from fairarm.beliefs.standing import Proof
 from fairarm.core.answer import Code
 from fairarm.core.proof.accounts import Accounts
@@ -46,23 +49,39 @@ class Books:
     """Groups of natural rows of settled batches, (n, 2)."""
     settled: IntArray
     """(n,): batches settled."""
+    tested: IntArray
+    charged: FloatArray
+    voided: IntArray
+    """The test of the declared law (`LawRows`)."""
 
     @classmethod
     def none(cls, n: int) -> Books:
         """Of n replicates that place no bets."""
         empty, no = np.zeros((n, 0)), np.zeros((n, 0), dtype=np.bool_)
-        return cls(empty, empty, empty, empty, no, empty, empty, empty, empty, np.zeros(n, dtype=np.int64))
+        none = np.zeros(n, dtype=np.int64)
+        return cls(empty, empty, empty, empty, no, empty, empty, empty, empty, none, **vars(LawRows.none(n)))
 
     @classmethod
-    def of(cls, ledger: Ledger) -> Books:
-        """What is kept of a ledger: all of it."""
-        return cls(labels=ledger.labels, **vars(ledger.accounts), **vars(ledger.seen), settled=ledger.settled)
+    def of(cls, ledger: Ledger, law: LawRows) -> Books:
+        """What is kept of a ledger and of the rows that tested the law: all of it."""
+        wealth = vars(ledger.accounts) | vars(ledger.seen)
+        return cls(labels=ledger.labels, **wealth, settled=ledger.settled, **vars(law))
 
     @property
     def ledger(self) -> Ledger:
         """To go on with."""
         accounts = Accounts(self.broken, self.beats, self.fair, self.refuted)
         return Ledger(Seen(self.n, self.y, self.rows, self.natural), accounts, self.labels, self.settled)
+
+    @property
+    def law(self) -> LawRows:
+        """The rows that tested the declared law."""
+        return LawRows(self.tested, self.charged, self.voided)
+
+    @property
+    def void(self) -> BoolArray:
+        """(n,): nothing is certified any more, as something that was declared has been seen to be wrong."""
+        return np.asarray((self.voided >= 0) | (self.refuted.all(axis=1) & (self.refuted.shape[1] > 0)))
 
     def of_replicates(self, which: BoolArray) -> Books:
         """These replicates' own."""
@@ -84,6 +103,7 @@ class Certified:
 
     cells: SharedCells
     rule: Rule
+    declared: DeclaredLaw
 
     @classmethod
     def of(cls, problem: Problem, delta: float, estimated: bool) -> Certified:
@@ -106,7 +126,8 @@ class Certified:
             context = cells.context
         else:
             law = cells.law_of_cells(cells.law[None])[0]
-        return cls(cells, Rule(law, problem.compiled.scaled_tolerance, delta, shares, context))
+        rule = Rule(law, problem.compiled.scaled_tolerance, delta, shares, context)
+        return cls(cells, rule, DeclaredLaw(problem, estimated))
 
     def start(self, n: int) -> Books:
         """Before the first row."""
@@ -116,16 +137,17 @@ class Certified:
                 f"Certified answers for {arms} arms in {n} runs at once would take some {50e-9 * claims:.1f} GB of memory, and at "
                 f"most {50e-9 * MOST_CLAIMS:.1f} are taken. Use fewer runs or fewer arms, or stop=bayes-stop."
             )
-        return Books.of(open_ledger(self.rule, n))
+        return Books.of(open_ledger(self.rule, n), self.declared.start(n))
 
     def after(self, batch: Evidence, books: Books, seed: int, replicate: IntArray) -> Books:
         """The books after a batch; ``replicate`` (N,) are the numbers of the replicates."""
         fresh = batch.summary(self.cells)
         rows, n, natural = (part.astype(np.float64) for part in (fresh.by_arm, fresh.rows, fresh.natural))
-        return Books.of(settle(self.rule, books.ledger, Brought(rows, n, fresh.sums, natural), seed, replicate))
+        ledger = settle(self.rule, books.ledger, Brought(rows, n, fresh.sums, natural), seed, replicate)
+        return Books.of(ledger, self.declared.after(books.law, batch, ledger.seen.natural))
 
     def proved(self, books: Books) -> tuple[IntArray, IntArray]:
-        """The proved answer (N,), UNDECIDED where there is none, and each arm's Proof (N, K)."""
+        """The proved answer (N,), UNDECIDED where there is none, and each arm's Proof (N, K); nothing where void."""
         found = certificate(self.rule, books.ledger)
         side = np.where(found.high, Proof.UNFAIR_TO_SECOND, np.where(found.low, Proof.UNFAIR_TO_FIRST, Proof.UNFAIR))
         proof = np.where(found.fair, Proof.FAIR, np.where(found.unfair, side, Proof.NOTHING))
@@ -134,7 +156,23 @@ class Certified:
         others = np.where(found.fair, Proof.WORSE, np.where(found.unfair, side, Proof.UNFAIR_OR_WORSE))
         own = np.arange(proof.shape[1]) == found.answer[:, None]
         said = np.where(own, Proof.FAIR, np.where(answered, others, np.where(none, side, proof)))
-        return found.answer, said
+        void = books.void
+        return np.where(void, Code.UNDECIDED, found.answer), np.where(void[:, None], Proof.NOTHING, said)
+
+    def law_report(self, books: Books, replicate: int) -> LawReport:
+        """What a run's rows say of what is declared."""
+        return LawReport(self._findings(books, replicate), self.declared.least_errors(books.tested[replicate]))
+
+    def _findings(self, books: Books, replicate: int) -> tuple[Finding, ...]:
+        if (test := int(books.voided[replicate])) >= 0:
+            return (self.declared.finding(test, books.tested[replicate]),)
+        if books.void[replicate]:
+            text = (
+                "Every answer is refuted, that no arm is fair among them: something that was declared is wrong, and nothing is "
+                "certified in this run. Check the mechanisms, the law of contexts and the shares, and start a new run."
+            )
+            return (Finding("every-answer-refuted", text, int(books.tested[replicate].sum())),)
+        return ()
 
     def planned(
         self, books: Books, before: FloatArray, costs: FloatArray, average: FloatArray, seed: int, replicate: IntArray

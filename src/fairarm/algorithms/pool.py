@@ -21,7 +21,7 @@ import numpy as np
 
 from fairarm.algorithms.certificates import Books, Certified
 from fairarm.algorithms.info import Info
-from fairarm.algorithms.procedure import BaseProcedure, Guarantee
+from fairarm.algorithms.procedure import BaseProcedure, Guarantee, LawReport
 from fairarm.algorithms.state import Memory, State
 from fairarm.beliefs.beliefs import PlanningBeliefs, believe
 from fairarm.beliefs.evidence import Evidence, RunEvidence
@@ -107,6 +107,10 @@ class Pool(BaseProcedure):
     @property
     def _budget(self) -> float | None:
         return self.problem.average_cost_budget(self.pulls)
+
+    def law_report(self, state: State[Books], replicate: int) -> LawReport:
+        """Of a certified run."""
+        return self._certified.law_report(state.memory, replicate)
 
     # ---- planning ----
 
@@ -220,14 +224,13 @@ class Pool(BaseProcedure):
         self, state: State[Books], batches: Iterable[Evidence], seed: int
     ) -> tuple[State[Books], IntArray, IntArray, BoolArray]:
         """The books after this phase, and what they prove of the running replicates: answers (N,), Proofs (N, K), and where
-        every answer is refuted (N,)."""
+        nothing can be proved any more (N,)."""
         running = state.running
         books = state.memory.of_replicates(running)
         for rows in batches:
             books = self._certified.after(rows.of_replicates(running), books, seed, np.flatnonzero(running))
         answer, proof = self._certified.proved(books)
-        void = np.asarray(books.refuted.all(axis=1))
-        return state.but(memory=state.memory.updated(running, books)), answer, proof, void
+        return state.but(memory=state.memory.updated(running, books)), answer, proof, books.void
 
     def _over(self, state: State[Books]) -> BoolArray:
         """Which of the running replicates have no pull left, (N,)."""

@@ -9,6 +9,8 @@ from typing import Any, Protocol, Self
 from fairarm.algorithms.info import Info
 from fairarm.algorithms.state import Memory, State, fresh_state
 from fairarm.beliefs.evidence import Evidence, RunEvidence
+from fairarm.beliefs.findings import Finding
+from fairarm.core.types import FloatArray
 from fairarm.errors import OptionError
 from fairarm.problem.problem import Problem
 
@@ -84,6 +86,24 @@ class Procedure(Protocol):
 
         The info is of the replicates that were running, in order. Those that had stopped are left as they are.
         """
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class LawReport:
+    """What the rows of one replicate say of the declared law that a proof rests on."""
+
+    findings: tuple[Finding, ...]
+    """What they have shown to be wrong: nothing is certified any more."""
+    least_errors: FloatArray
+    """How wrong an arm's decisions in a group would have to be to have shown by now, (K, G); nan where nothing would have."""
+
+
+class Certifies(Procedure, Protocol):
+    """A procedure whose guarantee can be CERTIFIED; it then tests what its proofs rest on."""
+
+    def law_report(self, state: State[Any], replicate: int) -> LawReport:
+        """As of now."""
         ...
 
 

@@ -10,11 +10,11 @@ import numpy as np
 from fairarm.algorithms.csr import Readings, csr
 from fairarm.algorithms.mis import BalanceHeuristic
 from fairarm.algorithms.pool import Pool, PoolOptions
-from fairarm.algorithms.procedure import Procedure
+from fairarm.algorithms.procedure import Guarantee, Procedure
 from fairarm.algorithms.records import checked_leaf
 from fairarm.algorithms.registered import Registration, find, keep, names_of_others
 from fairarm.algorithms.run import Algorithm
-from fairarm.algorithms.saved import WHAT, fingerprint, opened_run
+from fairarm.algorithms.saved import WHAT, opened_run, require_problem_of, require_versions
 from fairarm.algorithms.sris import sris
 from fairarm.algorithms.tf_lucb import TopFeasible
 from fairarm.algorithms.top_two import TopTwo, TopTwoOptions
@@ -161,9 +161,10 @@ def resume(problem: Problem, document: str) -> Algorithm:
         pulls, seed = (checked_leaf(key, saved[key], int) for key in ("pulls", "seed"))
         name, options = (checked_leaf(key, saved[key], kind) for key, kind in (("algorithm", str), ("options", dict)))
         _require_known(name)
-        if isinstance(problem, Problem) and saved["problem"] != fingerprint(problem):
-            raise DataError("The saved run belongs to another problem: arms, mechanisms, tolerance or costs differ.")
+        require_problem_of(saved, problem)
         made = algorithm(name, problem, pulls=pulls, seed=seed, **options)
+        if made.procedure.guarantee == Guarantee.CERTIFIED:
+            require_versions(problem)
         made._restore(saved)
     except DataError:
         raise

@@ -12,6 +12,7 @@ from fairarm.algorithms.old_formats import restored_flat
 from fairarm.algorithms.state import Memory, State
 from fairarm.errors import DataError
 from fairarm.problem.context import ContextLaw
+from fairarm.problem.mechanism import Mechanism
 from fairarm.problem.problem import Problem
 from fairarm.sealed import damaged, opened, sealed
 
@@ -60,8 +61,8 @@ def restored_state(document: dict[str, Any], like: State[Memory]) -> tuple[State
     return state, Info.from_json(document["info"], like.given.shape[-1])
 
 
-def fingerprint(problem: Problem) -> str:
-    """A hash of everything that changes what an algorithm does; code counts by its node and parents only."""
+def fingerprint(problem: Problem, versions: bool = True) -> str:
+    """A hash of everything that changes what an algorithm does; code counts by its node, its parents and its version."""
     hasher = hashlib.sha256()
     outcome = problem.outcome
     plain = (
@@ -69,7 +70,9 @@ def fingerprint(problem: Problem) -> str:
         problem.costs, problem.budget, problem.shares, sorted(problem.variables.items()),
     )  # fmt: skip
     hasher.update(repr(plain).encode())
-    for name, mechanism in [*((arm.name, arm.mechanism) for arm in problem.arms), *sorted(problem.mechanisms.items())]:
+    for name, mechanism in _mechanisms(problem):
+        if versions and (version := getattr(mechanism, "version", None)) is not None:
+            hasher.update(b"version" + repr(version).encode())
         hasher.update(repr((name, mechanism.node, mechanism.parents)).encode())
         hasher.update(getattr(mechanism, "probabilities", np.zeros(0)).tobytes())
         if (counts := getattr(mechanism, "counts", None)) is not None:
@@ -82,3 +85,27 @@ def fingerprint(problem: Problem) -> str:
         for name, values in sorted(context.columns.items()):
             hasher.update(name.encode() + np.ascontiguousarray(values).tobytes())
     return hasher.hexdigest()
+
+
+def _mechanisms(problem: Problem) -> list[tuple[str, Mechanism]]:
+    """The arms', then the children's, by name."""
+    return [*((arm.name, arm.mechanism) for arm in problem.arms), *sorted(problem.mechanisms.items())]
+
+
+def require_problem_of(document: dict[str, Any], problem: Problem) -> None:
+    """An error where a saved run is of another problem. One that was saved before a version was given is of this one."""
+    if document["problem"] not in (fingerprint(problem), fingerprint(problem, versions=False)):
+        raise DataError(
+            "The saved run belongs to another problem: arms, mechanisms, the version of code, tolerance or costs differ."
+        )
+
+
+def require_versions(problem: Problem) -> None:
+    """An error where what a certified run rests on is code that may have changed since it was saved."""
+    for name, mechanism in _mechanisms(problem):
+        if not hasattr(mechanism, "probabilities") and getattr(mechanism, "version", None) is None:
+            what = f"arm '{name}'" if name in problem.arm_names else f"the mechanism of '{name}'"
+            raise DataError(
+                f"The saved run is certified, and {what} is made of code: whether it is still the code of the proof, a saved run "
+                f"cannot tell. Give it version=..., any text that you change when the code changes, and resume again."
+            )

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from fairarm.algorithms.info import Info, Reason
-from fairarm.algorithms.procedure import Guarantee, Procedure
+from fairarm.algorithms.procedure import Certifies, Guarantee, LawReport, Procedure
 from fairarm.algorithms.state import State
+from fairarm.beliefs.findings import Finding
 from fairarm.beliefs.standing import Proof, Standing
 from fairarm.core.answer import Code
 from fairarm.frames import Column, columns_of, limits
@@ -70,6 +71,9 @@ class ArmReport:
     largest_weight: float | None
     overlap: float | None
     unseen: float | None
+    law_error: float | None = None
+    """How wrong the declared probability of one of its decisions, in a group, could be without having shown by now; None where
+    nothing would have shown, or the law is not tested."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,6 +106,8 @@ class Verdict(Shown):
     """The gate: an arm is named only if it is fair with this probability, by the posterior; None where there is none."""
     gated: bool = False
     """An arm is more likely to be the best fair arm than the answer is to be right, but does not pass the gate."""
+    findings: tuple[Finding, ...] = ()
+    """What the rows have shown to be wrong with what is declared; while there is one, nothing is certified."""
 
     @property
     def status(self) -> Status:
@@ -137,6 +143,7 @@ class Verdict(Shown):
             **columns_of(
                 self.arms, fair=bool, fair_probability=float, best_probability=float, certified=str, rejected_in_phase=int,
                 reason=str, unfair_toward=str, effective_rows=float, largest_weight=float, overlap=float, unseen=float,
+                law_error=float,
             ),
         }  # fmt: skip
 
@@ -147,18 +154,34 @@ def verdict(procedure: Procedure, state: State[Any], info: Info, replicate: int 
     answer = int(state.answer[replicate])
     fairness = procedure.tests_fairness
     gate = procedure.options().get("min_fair_probability")
+    tested = _tested(procedure, state, replicate)
+    errors = tested.least_errors.max(axis=1)  # in the group in which it is largest
     return Verdict(
         problem=problem,
         answer=Answer.of(answer, problem.arm_names),
-        arms=tuple(_report(problem, answer, info, replicate, k, fairness) for k in range(len(problem.arms))),
+        arms=tuple(
+            replace(
+                _report(problem, answer, info, replicate, k, fairness),
+                law_error=None if np.isnan(error) else float(error),
+            )
+            for k, error in enumerate(errors)
+        ),
         phases=int(state.closed[replicate]),
         finished=answer != Code.PENDING,
         fairness_tested=fairness,
         guarantee=procedure.guarantee,
         confidence=procedure.confidence,
         min_fair_probability=gate,
+        findings=tested.findings,
         **_sureness(procedure, info.standing and info.standing.of(replicate), answer, gate),
     )
+
+
+def _tested(procedure: Procedure, state: State[Any], replicate: int) -> LawReport:
+    """What the rows say of the declared law; nothing where nothing rests on it."""
+    if procedure.guarantee != Guarantee.CERTIFIED:
+        return LawReport((), np.full((len(procedure.problem.arms), 1), np.nan))
+    return cast(Certifies, procedure).law_report(state, replicate)
 
 
 def _sureness(procedure: Procedure, standing: Standing | None, answer: int, gate: float | None) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from fairarm.reports.words import (
     question,
     started_from,
     sureness,
+    tested_law,
     value,
     wide_tolerance,
 )
@@ -241,6 +242,8 @@ def _sureness(verdict: Verdict, log_rows: int) -> Iterator[str]:
     """How sure the answer is, and by what; the proved and the posterior kind are never worded alike."""
     if guarantee := guarantee_of(verdict, log_rows):
         yield guarantee
+    if tested := tested_law(verdict):
+        yield tested
     yield " ".join(sureness(verdict))
 
 

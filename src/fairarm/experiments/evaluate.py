@@ -9,6 +9,7 @@ import numpy as np
 
 from fairarm.beliefs.beliefs import WEAKLY, Beliefs, DesignBasis, Support, support_of
 from fairarm.beliefs.certified import NOTHING_CERTIFIED, Bound, Certificate, fitted_arms
+from fairarm.beliefs.findings import Finding
 from fairarm.beliefs.planning import planned_pulls
 from fairarm.beliefs.standing import Standing, standing_of
 from fairarm.core.answer import Code
@@ -22,7 +23,6 @@ from fairarm.experiments.evidence_from_log import LogEvidence, evidence_from_log
 from fairarm.experiments.start_from_log import LoggedPulls, log_reader
 from fairarm.frames import Column, columns_of
 from fairarm.logs.checks import check_agreement
-from fairarm.logs.findings import Finding
 from fairarm.logs.reading import Dropped
 from fairarm.problem.answer import Answer, Status
 from fairarm.problem.fitting import FittedNote

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from fairarm.beliefs.beliefs import Beliefs, believe
 from fairarm.beliefs.certified import Certificate, certify_counts, certify_rows
+from fairarm.beliefs.findings import Finding
 from fairarm.beliefs.logged_rows import NoRowsError, believe_rows
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import DataError
@@ -22,7 +23,6 @@ from fairarm.logs.checks import (
     check_sparse,
     check_weights,
 )
-from fairarm.logs.findings import Finding
 from fairarm.logs.reading import LogReader
 from fairarm.logs.usable import LogSource, counted_log, no_usable_row
 from fairarm.problem.fitting import FittedNote

@@ -14,6 +14,7 @@ from fairarm.algorithms import algorithm as start
 from fairarm.algorithms.procedure import Procedure
 from fairarm.algorithms.saved import fingerprint
 from fairarm.beliefs.evidence import RunEvidence
+from fairarm.beliefs.findings import Finding
 from fairarm.beliefs.from_log import earlier_evidence
 from fairarm.core.types import IntArray
 from fairarm.errors import DataError, OptionError

@@ -9,11 +9,12 @@ import numpy as np
 
 from fairarm.beliefs.certified import Certificate
 from fairarm.beliefs.evidence import CountedEvidence
+from fairarm.beliefs.findings import Finding
 from fairarm.beliefs.robust import choose_method
 from fairarm.core.posterior.disagreement import ERRORS, Disagreement
 from fairarm.core.proof.region import Intervals
 from fairarm.core.types import FloatArray, IntArray
-from fairarm.logs.findings import MISMATCH, Finding, contingency, mismatch
+from fairarm.logs.findings import MISMATCH, contingency, mismatch
 from fairarm.logs.table import LogTable
 from fairarm.problem.mechanism import Mechanism
 from fairarm.problem.problem import Problem

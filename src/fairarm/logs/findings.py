@@ -1,4 +1,4 @@
-"""What is wrong with a log, by name, with counts and examples. Rows that cannot be used are left out and said."""
+"""What findings of a log are made of: rows counted with examples, and tests of counts against what was declared."""
 
 from __future__ import annotations
 
@@ -16,17 +16,6 @@ MISMATCH = 1e-4
 
 FEW_EXPECTED = 5.0
 """Expected counts below this are merged before a chi-square test."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing noticed. ``voids``: with it nothing is certified, whatever the numbers say."""
-
-    name: str
-    message: str
-    rows: int = 0
-    examples: tuple[str, ...] = ()
-    voids: bool = True
 
 
 @dataclass

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairarm.beliefs.findings import Finding
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import DataError
 from fairarm.logs.coding import ABSENT, UNDECLARED, Coder, cause, numbers, read_numbers
-from fairarm.logs.findings import EXAMPLES, Finding, Tally
+from fairarm.logs.findings import EXAMPLES, Tally
 from fairarm.logs.table import Due, LogTable, RealColumn
 from fairarm.logs.values import DUE, MAX_ROWS, NO_TIME, NOT_DUE, object_array
 from fairarm.problem.log_map import LogMap

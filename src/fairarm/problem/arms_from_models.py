@@ -18,6 +18,7 @@ from fairarm.errors import ProblemError
 from fairarm.problem.calls import ask, numbers, rows_of
 from fairarm.problem.labels import same_label
 from fairarm.problem.mechanism import Code, Columns, Rule, checked_rows
+from fairarm.problem.names import check_version
 from fairarm.problem.variables import Variable, check_parents
 
 Decides = Callable[[Columns, int], FloatArray]
@@ -38,9 +39,12 @@ class Model:
     explore: float = 0.0
     made_for: tuple[Variable, ...] = ()
     """The variables that it was made for, as far as it knows them."""
+    version: str | None = None
+    """As in `Code`."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parents", tuple(self.parents))
+        check_version(self.version, f"Arm '{self.arm}'")
         if isinstance(self.explore, bool) or not 0 <= self.explore <= 1:
             raise ProblemError(f"Arm '{self.arm}': explore is {self.explore!r}. It is a probability, from 0 to 1.")
 

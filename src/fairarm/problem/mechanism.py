@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import ProblemError
 from fairarm.problem.calls import ask, numbers, rows_of
-from fairarm.problem.names import check_name
+from fairarm.problem.names import check_name, check_version
 from fairarm.problem.variables import Variable, check_parents
 
 Columns = Mapping[str, NDArray[Any]]
@@ -210,9 +210,12 @@ class Code:
     all_states: Callable[[Columns], ArrayLike] | None = None
     arm: str | None = field(default=None, compare=False)
     """The arm it belongs to, for messages."""
+    version: str | None = None
+    """Any text of yours that changes when the code does: by it a saved run tells this code from other code."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parents", tuple(self.parents))
+        check_version(self.version, self._what)
 
     def check(self, variables: Mapping[str, Variable]) -> None:
         """Every parent is a variable; what the function returns is checked when it is called."""
@@ -332,6 +335,7 @@ class Arm:
         tiers: Sequence[float] | None = None,
         states: Sequence[str] | None = None,
         score_class: Any = None,
+        version: str | None = None,
     ) -> Arm:
         """A fitted scikit-learn model as P(decision | inputs): a classifier of the decision, or a model of the outcome.
 
@@ -349,19 +353,21 @@ class Arm:
         given. The score is the probability of ``score_class`` (the second of two classes if not given), the
         ``decision_function`` of a classifier without probabilities, or what a regressor predicts.
 
-        ``explore``: with this probability the decision is drawn evenly from all states instead.
+        ``explore``: with this probability the decision is drawn evenly from all states instead. ``version``: any text of yours
+        that changes when the model does; a saved run is not resumed with another one, and a certified one not without.
         """
         from fairarm.problem.classifiers import Cuts, classifier_model, score_model
 
         if threshold is None and tiers is None and states is None and score_class is None:
-            return cls(name, classifier_model(name, model, decision, inputs, variables, decide, explore, classes))
+            made = classifier_model(name, model, decision, inputs, variables, decide, explore, classes)
+            return cls(name, replace(made, version=version))
         if decide != "sample" or classes is not None:
             raise ProblemError(
                 f"Arm '{name}': decide and classes are for a model of the decision; threshold, tiers, states and score_class for "
                 f"one whose score is cut. Give one kind."
             )
         cuts = Cuts.of(name, threshold, tiers, states, score_class)
-        return cls(name, score_model(name, model, decision, inputs, variables, explore, cuts))
+        return cls(name, replace(score_model(name, model, decision, inputs, variables, explore, cuts), version=version))
 
     @classmethod
     def from_callable(
@@ -373,23 +379,26 @@ class Arm:
         inputs: Iterable[str],
         explore: float = 0.0,
         states: Sequence[str] | None = None,
+        version: str | None = None,
     ) -> Arm:
         """A Python rule: ``function(columns)`` gives the probability of every state, (I, states), or decides, (I,).
 
         It receives the inputs' columns: codes of states, or real values. A rule that decides returns labels or codes,
-        and ``states`` (the decision's, in order) is then needed. ``explore`` as in `from_classifier`.
+        and ``states`` (the decision's, in order) is then needed. ``explore`` and ``version`` as in `from_classifier`.
         """
         from fairarm.problem.arms_from_models import callable_model
 
-        return cls(name, callable_model(name, function, decision, inputs, explore, states))
+        return cls(name, replace(callable_model(name, function, decision, inputs, explore, states), version=version))
 
     @classmethod
-    def from_density(cls, name: str, density: Any, *, decision: str, inputs: Iterable[str] = ()) -> Arm:
-        """A density of a real-valued decision.
+    def from_density(
+        cls, name: str, density: Any, *, decision: str, inputs: Iterable[str] = (), version: str | None = None
+    ) -> Arm:
+        """A density of a real-valued decision; ``version`` as in `from_classifier`.
 
         ``density`` is a distribution of scipy.stats with its parameters (anything with ``logpdf``), or a function of
         the columns that returns one (parameters are arrays, one entry a row) or the log-density of the decision.
         """
         from fairarm.problem.arms_from_models import density_code
 
-        return cls(name, density_code(density, decision, inputs))
+        return cls(name, replace(density_code(density, decision, inputs), version=version))

@@ -44,6 +44,12 @@ def check_column(name: object, what: str) -> None:
         )
 
 
+def check_version(version: object, what: str) -> None:
+    """The version of code, where it has one: a name like any other."""
+    if version is not None:
+        check_name(version, f"{what}: its version")
+
+
 def clean_description(text: object) -> str:
     """One line without anything unseen; too long a text is refused."""
     if not isinstance(text, str):

@@ -107,6 +107,10 @@ class Evidence(ABC):
         """Counts by cell and context; every column but the outcome must be finite."""
 
     @abstractmethod
+    def rows_by_cell(self) -> IntArray:
+        """Rows by arm, group and cell, in any regime, (n, K, G, X); every column but the outcome must be finite."""
+
+    @abstractmethod
     def lines(self, replicate: int = 0) -> Lines:
         """Equal rows as one line, in an order that depends on their content only, not on how they arrived or on the arms'
         order; not of evidence that is ``summed``."""

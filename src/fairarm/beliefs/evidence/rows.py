@@ -117,6 +117,14 @@ class RowEvidence(RunEvidence):
         contexts = sum_by_group(batch.count[None], cells.context_of[group, x], cells.contexts)
         return Summary(rows.astype(np.int64), sums, squares, None, by_arm, contexts, natural)
 
+    def rows_by_cell(self) -> IntArray:
+        """Lines counted."""
+        space = CellSpace.of(self.problem.cell_columns, self.problem.variables)
+        made = np.zeros((1, len(self.problem.arms), len(self.problem.groups), space.count), dtype=np.int64)
+        at = (self.batch.arm, groups_of(self.problem, self.batch), space.number(self.batch.columns))
+        np.add.at(made[0], at, self.batch.count)
+        return made
+
     def _made(self, group: IntArray) -> IntArray:
         """n_{j,t}, (K, G)."""
         made = np.zeros((len(self.problem.arms), len(self.problem.groups)), dtype=np.int64)

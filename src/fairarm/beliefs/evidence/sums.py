@@ -81,6 +81,10 @@ class SumEvidence(CountedEvidence):
             self.counts[0].sum(axis=(0, 2))[None],
         )
 
+    def rows_by_cell(self) -> IntArray:
+        """Sums over regimes."""
+        return np.asarray(self.counts.sum(axis=0))[None]
+
     def group_sums(self, regimes: tuple[int, ...]) -> tuple[IntArray, FloatArray]:
         """Sums over cells."""
         rows, sums = (part[list(regimes)].sum(axis=(0, 3))[None] for part in (self.counts, self.sums))

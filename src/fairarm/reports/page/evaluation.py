@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from fairarm.beliefs.findings import Finding
 from fairarm.experiments.evaluate import ArmEvaluation, Estimate, Evaluation
-from fairarm.logs.findings import Finding
 from fairarm.problem.mechanism import NO_FAIR_ARM
 from fairarm.problem.pair import pair_of
 from fairarm.problem.parts import NATURAL

@@ -29,6 +29,7 @@ from fairarm.reports.words import (
     question,
     started_from,
     sureness,
+    tested_law,
     unit_of,
     unmarked,
     value,
@@ -87,7 +88,8 @@ def _guarantee(found: Identification) -> list[Box]:
     verdict = found.verdict
     if words := guarantee_of(verdict, found.log_rows):
         tone: Tone = "good" if verdict.guarantee == "certified" and verdict.status != "UNDECIDED" else "plain"
-        return [Box("How sure, and by what", words, (), tone)]
+        tone = "warn" if verdict.findings else tone
+        return [Box("How sure, and by what", words, [text for text in [tested_law(verdict)] if text], tone)]
     if verdict.probability is not None:
         return [Box("Certified", "Nothing is certified: the probability goes by the posterior.")]
     return [Box("How sure, and by what", "No statement of how sure: this algorithm makes a fixed number of pulls.")]

@@ -33,6 +33,7 @@ from fairarm.reports.words.runs import (
     posterior,
     started_from,
     sureness,
+    tested_law,
 )
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ __all__ = [
     "sentence",
     "started_from",
     "sureness",
+    "tested_law",
     "unit_of",
     "unmarked",
     "value",

@@ -30,6 +30,8 @@ def guarantee_of(verdict: Verdict, log_rows: int = 0) -> str | None:
         return None
     decided, confidence = verdict.status != "UNDECIDED", verdict.confidence or 0.0
     if verdict.guarantee == "certified":
+        if verdict.findings:
+            return "Nothing is certified: what was declared has been seen to be wrong."
         if decided:
             return f"Certified: {proved(confidence, log_rows)}"
         return _proved_so_far(verdict, confidence)
@@ -50,8 +52,41 @@ def _proved_so_far(verdict: Verdict, confidence: float) -> str:
 
 def proved(confidence: float, log_rows: int = 0) -> str:
     """What a certified run promises; with the rows of a log, on what condition."""
-    condition = f", if what was declared holds of the log's {count(log_rows, 'row')}" if log_rows else ""
-    return f"wrong with probability at most {1 - confidence:.3g}, whatever the truth{condition} (proved)."
+    condition = f", if it holds of the log's {count(log_rows, 'row')} too" if log_rows else ""
+    return f"wrong with probability at most {1 - confidence:.3g}, whatever the truth, given the declared law{condition} (proved)."
+
+
+def tested_law(verdict: Verdict) -> str | None:
+    """How far the rows have tested the declared law that a proof rests on; None where nothing is proved."""
+    if verdict.guarantee != "certified" or verdict.findings or verdict.probability is None:
+        return None
+    errors = {arm.name: arm.law_error for arm in verdict.arms}
+    shown = {name: error for name, error in errors.items() if error is not None}
+    if not shown:
+        return "The rows are too few to have shown an error in the declared law, however large."
+    would = f"a decision's probability that is wrong by more than {_sizes(verdict.arm, shown)} would have shown by now"
+    blind = [name for name in errors if name not in shown]
+    return f"The declared law was tested: {would}" + (
+        f"; of {_these(verdict.arm, blind)} no error would." if blind else "."
+    )
+
+
+def _sizes(own: str | None, shown: dict[str, float]) -> str:
+    """The errors of the arm found, then of all others."""
+    others = [error for name, error in shown.items() if name != own]
+    said = [f"±{shown[own]:.2f} (of {own})"] if own in shown else []
+    if others:
+        low, high = f"±{min(others):.2f}", f"±{max(others):.2f}"
+        of = count(len(others), "other arm" if said else "arm")
+        said.append(f"{low if low == high else f'{low} to {high}'} (of {of})")
+    return ", or ".join(said)
+
+
+def _these(own: str | None, arms: list[str]) -> str:
+    """The arm found by its name, others by their number."""
+    if own not in arms:
+        return count(len(arms), "other arm")
+    return f"{own} itself" + (f" and {count(len(arms) - 1, 'other arm')}" if len(arms) > 1 else "")
 
 
 def sureness(verdict: Verdict) -> Iterator[str]:
@@ -151,7 +186,9 @@ def closing(found: Identification) -> Iterator[Remark]:
     verdict = found.verdict
     if not verdict.fairness_tested:
         yield Remark("This algorithm does not test fairness: the arm may be unfair.", "warn")
-    if verdict.status == "UNDECIDED":
+    for finding in verdict.findings:
+        yield Remark(f"{finding.name}: {finding.message}", "bad")
+    if verdict.status == "UNDECIDED" and not verdict.findings:
         more = "Not sure enough" if verdict.confidence is not None else "There is no usable estimate"
         yield Remark(f"{more}. Give more pulls.")
     elif found.correct is not None:

@@ -1,0 +1,185 @@
+"""The tests of what a problem declares, for its rows as they come: which there are, and what each means if it fails."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fairarm.beliefs.evidence import Evidence
+from fairarm.beliefs.findings import Finding
+from fairarm.core.grouping import sum_by_group
+from fairarm.core.proof.law_test import About, Given, LawTests, Margin, given_parents_tests, is_void, known_law_tests
+from fairarm.core.proof.least_error import least_error
+from fairarm.core.types import FloatArray, IntArray
+from fairarm.problem.mechanism import Mechanism
+from fairarm.problem.problem import Problem
+from fairarm.problem.shared_cells import SharedCells
+from fairarm.problem.space import CellSpace
+
+NOT_THE_LAW = "rows-do-not-fit-the-law"
+"""The finding that voids a certified run for good."""
+
+
+@dataclass(frozen=True)
+class LawRows:
+    """The rows that a law was tested with, of n replicates: those of whole batches, settled in order."""
+
+    tested: IntArray
+    """By arm, group and cell, (n, K, G, X)."""
+    charged: FloatArray
+    """What rows that were lost have taken from each test's log e at most, (n, M)."""
+    voided: IntArray
+    """(n,): the test that showed the law to be wrong, for good; −1 where none has."""
+
+    @classmethod
+    def none(cls, n: int) -> LawRows:
+        """Of n replicates whose law is not tested."""
+        empty = np.zeros((n, 0))
+        return cls(empty.astype(np.int64), empty, np.full(n, -1))
+
+
+@dataclass(frozen=True, eq=False)
+class DeclaredLaw:
+    """What is declared of the cells of a finite problem; ``estimated``: neither P(S) nor the law of contexts is used."""
+
+    problem: Problem
+    estimated: bool = False
+
+    @cached_property
+    def tests(self) -> LawTests:
+        """Of cells, decisions and contexts; where the law of contexts is not used, of nodes given their parents."""
+        shares = None if self.estimated or self.problem.shares is None else np.array(self.problem.shares)
+        if self._law is None:
+            return given_parents_tests(self._nodes, shares)
+        return known_law_tests(self._law, self._decision, self._cells.context_of[0], shares)
+
+    @cached_property
+    def _cells(self) -> SharedCells:
+        return self.problem.compiled.shared_cells.apart()
+
+    @cached_property
+    def _codes(self) -> dict[str, IntArray]:
+        """What each cell has, by column."""
+        return CellSpace.of(self.problem.cell_columns, self.problem.variables).codes()
+
+    @property
+    def _decision(self) -> IntArray:
+        return self._codes[self.problem.decision]
+
+    @cached_property
+    def _law(self) -> FloatArray | None:
+        """p_{k,t}(x), (K, G, X); None where the law of contexts is not known."""
+        cells = self._cells
+        if cells.law is None or (self.estimated and cells.contexts > 1):
+            return None
+        law = cells.law_of_cells(cells.law[None])[0]
+        return np.stack([law[:, t, at] for t, at in enumerate(cells.cell_of)], axis=1)
+
+    @cached_property
+    def _children(self) -> tuple[str, ...]:
+        problem = self.problem
+        return tuple(x for x in problem.relevant_children if x in problem.mechanisms and x != problem.outcome.node)
+
+    @cached_property
+    def _nodes(self) -> list[Given]:
+        """The decision, then the children of S that are declared."""
+        arms = [arm.mechanism for arm in self.problem.arms]
+        every = [arms, *([self.problem.mechanisms[x]] * len(arms) for x in self._children)]
+        return [self._given(mechanisms) for mechanisms in every]
+
+    def _given(self, by_arm: list[Mechanism]) -> Given:
+        configs = [self._config(mechanism) for mechanism in by_arm]
+        p = [self._probability(mechanism) for mechanism in by_arm]
+        return Given(self._codes[by_arm[0].node], np.stack(configs), np.stack(p))
+
+    def _config(self, mechanism: Mechanism) -> IntArray:
+        """What its parents are in each cell; S, which is the group, is none of it."""
+        parents = tuple(name for name in mechanism.parents if name != self.problem.sensitive)
+        return CellSpace.of(parents, self.problem.variables).number(self._codes)
+
+    def _probability(self, mechanism: Mechanism) -> FloatArray:
+        """Of what each cell has, in each group, (G, X)."""
+        length, codes = len(self._decision), self.problem.compiled.group_codes
+        groups = ({**self._codes, self.problem.sensitive: np.full(length, code)} for code in codes)
+        return np.exp(np.stack([mechanism.log_prob(columns) for columns in groups]))
+
+    # ---- as rows come ----
+
+    def start(self, n: int) -> LawRows:
+        """Before the first row."""
+        shape = (n, len(self.problem.arms), len(self.problem.groups), len(self._decision))
+        return LawRows(np.zeros(shape, dtype=np.int64), np.zeros((n, len(self.tests.about))), np.full(n, -1))
+
+    def after(self, before: LawRows, batch: Evidence, natural: FloatArray, lost: IntArray | None = None) -> LawRows:
+        """After a whole batch; ``natural`` (N, G) are all natural rows so far, ``lost`` (N, R, K) rows of it that never came."""
+        tested, charged = before.tested + batch.rows_by_cell(), before.charged
+        cells = tested.astype(np.float64)
+        if lost is not None:
+            charged = charged + self.tests.log_lost(cells, natural, lost)
+        values = self.tests.log_values(cells, natural) + charged
+        if not values.shape[1]:
+            return LawRows(tested, charged, before.voided)
+        voided = np.where(is_void(values) & (before.voided < 0), values.argmax(axis=1), before.voided)
+        return LawRows(tested, charged, voided)
+
+    # ---- what is said ----
+
+    def least_errors(self, rows: IntArray) -> FloatArray:
+        """The least error in an arm's decisions that would have shown by now, (K, G), after rows (K, G, X); nan: none."""
+        shape = rows.shape[:2]
+        decisions = self.problem.variables[self.problem.decision].size
+        if self._law is not None:
+            p = sum_by_group(self._law, self._decision, decisions)[:, :, None]
+            tested = rows.sum(axis=2, keepdims=True)
+        else:
+            node = self._nodes[0]
+            configs = int(node.config.max()) + 1
+            p, tested = np.zeros((*shape, configs, decisions)), np.zeros((*shape, configs))
+            for k, t in np.ndindex(shape):
+                p[k, t, node.config[k], node.value] = node.p[k, t]
+                np.add.at(tested[k, t], node.config[k], rows[k, t])
+        return np.asarray(least_error(p, tested[None].astype(np.float64), self.tests.log_least)[0])
+
+    def finding(self, test: int, rows: IntArray) -> Finding:
+        """What it means that the test at this position failed, after rows (K, G, X)."""
+        about = self.tests.about[test]
+        what = f"{self._what(about)} do not follow what is declared"
+        text = f"{what}: nothing is certified in this run, whatever comes. Correct {self._source(about)}, and start a new run."
+        counted = rows[slice(None) if about.arm is None else about.arm]
+        counted = counted if about.group is None else counted[..., about.group, :]
+        return Finding(NOT_THE_LAW, text, int(counted.sum()))
+
+    def _what(self, about: About) -> str:
+        rows = self._whose(about)
+        match about.margin:
+            case Margin.SHARES:
+                return "The groups' shares of the natural rows"
+            case Margin.DECISION:
+                return f"The decisions in {rows}"
+            case Margin.CONTEXT:
+                return f"The contexts in {rows}"
+            case Margin.CHILD:
+                return f"The values of '{self._children[(about.node or 1) - 1]}' in {rows}"
+            case _:
+                return f"The combinations of {', '.join(self.problem.cell_columns)} in {rows}"
+
+    def _whose(self, about: About) -> str:
+        of_arm = "all arms" if about.arm is None else f"arm '{self.problem.arm_names[about.arm]}'"
+        return f"the rows of {of_arm}" + (
+            "" if about.group is None else f" in group '{self.problem.groups[about.group]}'"
+        )
+
+    def _source(self, about: About) -> str:
+        match about.margin:
+            case Margin.SHARES:
+                return "problem.shares, or use law=estimated"
+            case Margin.DECISION:
+                return "the arm's mechanism" if about.arm is not None else "the arms' mechanisms"
+            case Margin.CONTEXT:
+                return "problem.context, or use law=estimated"
+            case Margin.CHILD:
+                return "its mechanism, or leave it out"
+            case _:
+                return "the mechanisms or problem.context"
