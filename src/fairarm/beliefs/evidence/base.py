@@ -139,6 +139,10 @@ class CountedEvidence(Evidence):
         """The first replicate's rows by group and cell, the groups apart."""
 
     @abstractmethod
+    def by_state(self) -> IntArray | None:
+        """The first replicate's rows by arm, group, cell and outcome state, (K, G, X, O); None for a real outcome."""
+
+    @abstractmethod
     def natural_squares(self) -> FloatArray:
         """Σ Y'² of the first replicate's natural rows by group, (G,)."""
 

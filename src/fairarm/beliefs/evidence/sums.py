@@ -91,6 +91,9 @@ class SumEvidence(CountedEvidence):
         rows, sums, squares = (part.sum(axis=(0, 1)) for part in (self.counts, self.sums, self.squares))
         return GroupCells(rows.astype(np.float64), sums, squares, self.counts.sum(axis=(0, 3)))
 
+    def by_state(self) -> None:
+        """Outcomes were summed: there is no count of their values."""
+
     def natural_squares(self) -> FloatArray:
         """Σ Y'² of the natural rows by group, (G,)."""
         return np.asarray(self.squares[0].sum(axis=(0, 2)))
