@@ -120,11 +120,14 @@ def _weighed_counts(evidence: CountedEvidence, delta: float, shares: FloatArray 
 
 def certify_rows(beliefs: LoggedBeliefs, delta: float) -> Certificate:
     """From rows that were weighed one by one, with error δ."""
-    problem = beliefs.problem
+    problem, natural = beliefs.problem, beliefs.natural.astype(np.float64)
     shares = None if problem.shares is None else np.array(problem.shares)
     logging = _fitted_logging_arm(problem, beliefs.made)
-    bounds = weighted_intervals(beliefs.cut, delta, shares, beliefs.natural.astype(np.float64))
-    return Certificate(bounds, (Bound.BERNSTEIN,) * (logging is None), logging, fitted_arms(problem))
+    if beliefs.bets is None:
+        by, bounds = Bound.BERNSTEIN, weighted_intervals(beliefs.cut, delta, shares, natural)
+    else:
+        by, bounds = Bound.BETS, bet_intervals(beliefs.bets, shares, natural, delta)
+    return Certificate(bounds, (by,) * (logging is None), logging, fitted_arms(problem))
 
 
 def _fitted_logging_arm(problem: Problem, made: IntArray) -> str | None:

@@ -53,7 +53,7 @@ def predictions(problem: Problem, pilot: IntArray) -> tuple[IntArray, FloatArray
         sum_by_group(part.ravel(), at.ravel(), int(at.max()) + 1)[at]
         for part in (pilot.sum(axis=2).astype(np.float64), pilot @ values)
     )
-    return CellSpace.of(before, problem.variables).number(codes), (sums + 0.5) / (rows + 1.0)  # (L4)
+    return CellSpace.of(before, problem.variables).number(codes), (sums + 0.5) / (rows + 1.0)  # (B4)
 
 
 def _lines(counts: IntArray, values: FloatArray) -> CountedLines:

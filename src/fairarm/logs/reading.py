@@ -15,6 +15,7 @@ from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import DataError
 from fairarm.logs.coding import ABSENT, UNDECLARED, Coder, cause, numbers, read_numbers
 from fairarm.logs.findings import EXAMPLES, Finding, Tally
+from fairarm.logs.ids import tickets
 from fairarm.logs.table import Due, LogTable, RealColumn
 from fairarm.logs.values import DUE, MAX_ROWS, NO_TIME, NOT_DUE, object_array
 from fairarm.problem.log_map import LogMap
@@ -135,6 +136,11 @@ class LogReader:
         time = self.map.time if self.map.outcome_within is not None else None
         return tuple(dict.fromkeys([*nodes, *(name for name in (*named, time) if name is not None)]))
 
+    @property
+    def _ids(self) -> list[str]:
+        """The column of ids, where each line is a row."""
+        return [name for name in self.table.columns if name == self.map.row_id and self.map.count is None]
+
     @cached_property
     def _made_by(self) -> int:
         """The arm of every row, where no column says."""
@@ -184,7 +190,7 @@ class LogReader:
         """Usable rows in parts of at most ``size``. Reading again counts nothing twice."""
         self.tallies, self.rows, self.used = {}, self._left_out, 0
         due = self._due
-        for raw in self.table.batches(self._columns, size, due=due):
+        for raw in self.table.batches((*self._columns, *self._ids), size, due=due):
             yield self._taken(raw, self._counts(raw), None if due is None else raw[DUE])[0]
 
     def _show(self, real: RealColumn | None, due: Due | None) -> None:
@@ -260,7 +266,9 @@ class LogReader:
         self.used += int(count[usable].sum())
         kept = {name: values[usable] for name, values in columns.items()}
         made = Batch(arm[usable], regime[usable], kept, count[usable])
-        return LoggedRows(made, None if propensity is None else propensity[usable]), usable
+        ticket = next((tickets(raw[name]) for name in self._ids if name in raw), None)
+        chance = None if propensity is None else propensity[usable]
+        return LoggedRows(made, chance, None if ticket is None else ticket[usable]), usable
 
     def _time(self, raw: dict[str, NDArray[Any]], i: int) -> str:
         """The time of a line as it is written, where there is one."""
