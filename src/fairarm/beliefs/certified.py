@@ -11,7 +11,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from fairarm.beliefs.counted_bets import counted_bets
+from fairarm.beliefs.counted_bets import counted_bets, summed_bets
 from fairarm.beliefs.evidence import CountedEvidence
 from fairarm.beliefs.logged_rows import LoggedBeliefs
 from fairarm.core.answer import Code
@@ -92,7 +92,7 @@ def certify_counts(evidence: CountedEvidence, delta: float, estimated: bool) -> 
     shares = None if estimated or problem.shares is None else np.array(problem.shares)
     law = _declared_law(problem, estimated)
     uncertified, logging = fitted_arms(problem), _fitted_logging_arm(problem, seen.made)
-    weighed = Bound.BERNSTEIN if evidence.summed else Bound.BETS
+    weighed = Bound.BERNSTEIN if evidence.summed and evidence.pilot_by_group() is None else Bound.BETS
     by = (Bound.REGION,) * (law is not None) + (weighed,) * (logging is None)
     if not by:
         return Certificate(None, (), logging, uncertified)
@@ -108,14 +108,16 @@ def certify_counts(evidence: CountedEvidence, delta: float, estimated: bool) -> 
 
 
 def _weighed_counts(evidence: CountedEvidence, delta: float, shares: FloatArray | None) -> Intervals:
-    """By bets on weighted rows; of a real outcome, where no row can be put aside, by the sums of all of them."""
+    """By bets on weighted rows; of a real outcome without ids, where no row can be put aside, by the sums of all of them."""
     problem, law = evidence.problem, decision_law(evidence.problem)
     natural = evidence.group_sums((0,))[0][0].sum(axis=0).astype(np.float64)
     each = bound_delta(delta, len(problem.arms), shares is not None)
-    counts = evidence.by_state()
-    if counts is None:
-        return weighted_intervals(cut_sums(law, evidence.by_group(), each), delta, shares, natural)
-    return bet_intervals(counted_bets(problem, law, counts, each), shares, natural, delta)
+    if (counts := evidence.by_state()) is not None:
+        return bet_intervals(counted_bets(problem, law, counts, each), shares, natural, delta)
+    seen = evidence.by_group()
+    if (pilot := evidence.pilot_by_group()) is not None:
+        return bet_intervals(summed_bets(problem, law, seen, pilot, each), shares, natural, delta)
+    return weighted_intervals(cut_sums(law, seen, each), delta, shares, natural)
 
 
 def certify_rows(beliefs: LoggedBeliefs, delta: float) -> Certificate:

@@ -7,7 +7,17 @@ import math
 import numpy as np
 
 from fairarm.core.grouping import sum_by_group
-from fairarm.core.proof.log_bets import CountedLines, LineBets, SumBets, bets_on, cut_at, scoring
+from fairarm.core.proof.log_bets import (
+    CountedLines,
+    LineBets,
+    PilotScores,
+    SumBets,
+    bets_on,
+    cut_at,
+    scoring,
+    sums_of,
+)
+from fairarm.core.proof.log_intervals import GroupCells
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.problem.problem import Problem
 from fairarm.problem.space import CellSpace
@@ -21,10 +31,20 @@ def counted_bets(problem: Problem, law: FloatArray, counts: IntArray, delta: flo
     pilot = pilot_of(counts)
     rest = counts - pilot
     made = rest.sum(axis=(2, 3))
-    context, m = predictions(problem, pilot.sum(axis=0))
+    values, seen = problem.outcome.scaled_values, pilot.sum(axis=0)
+    context, m = predictions(problem, seen.sum(axis=2).astype(np.float64), seen @ values)
     scores = scoring(law, made, m, context, cut_at(made.sum(axis=0).astype(np.float64), delta))
-    values = problem.outcome.scaled_values
     return bets_on(scores, _lines(pilot, values), _lines(rest, values), math.log(1 / delta))
+
+
+def summed_bets(problem: Problem, law: FloatArray, seen: GroupCells, pilot: GroupCells, delta: float) -> SumBets:
+    """The same from sums of a real outcome by cell, of all rows and of those of the pilot."""
+    rest = GroupCells(
+        seen.rows - pilot.rows, seen.sums - pilot.sums, seen.squares - pilot.squares, seen.made - pilot.made
+    )
+    context, m = predictions(problem, pilot.rows, pilot.sums)
+    scores = scoring(law, rest.made, m, context, cut_at(rest.made.sum(axis=0).astype(np.float64), delta))
+    return SumBets(sums_of(scores, rest), PilotScores.of(sums_of(scores, pilot), scores.least), math.log(1 / delta))
 
 
 def pilot_of(counts: IntArray) -> IntArray:
@@ -36,8 +56,8 @@ def pilot_of(counts: IntArray) -> IntArray:
     return pilot
 
 
-def predictions(problem: Problem, pilot: IntArray) -> tuple[IntArray, FloatArray]:
-    """The number of what precedes the decision at each cell, (X,), and m(x, v), (G, X), from the pilot's rows (G, X, O).
+def predictions(problem: Problem, rows: FloatArray, sums: FloatArray) -> tuple[IntArray, FloatArray]:
+    """The number of what precedes the decision at each cell, (X,), and m(x, v), (G, X), from the pilot's rows and Σ Y', (G, X).
 
     m may look at what precedes the decision, at the decision, and at the group where that acts on the outcome in another way.
     """
@@ -47,12 +67,8 @@ def predictions(problem: Problem, pilot: IntArray) -> tuple[IntArray, FloatArray
     codes = CellSpace.of(problem.cell_columns, problem.variables).codes()
     space = CellSpace.of((*before, V), problem.variables)
     apart = bool(below) or problem.outcome.node in problem.relevant_children
-    at = space.number(codes) + space.count * apart * np.arange(len(pilot))[:, None]
-    values = problem.outcome.scaled_values
-    rows, sums = (
-        sum_by_group(part.ravel(), at.ravel(), int(at.max()) + 1)[at]
-        for part in (pilot.sum(axis=2).astype(np.float64), pilot @ values)
-    )
+    at = space.number(codes) + space.count * apart * np.arange(len(rows))[:, None]
+    rows, sums = (sum_by_group(part.ravel(), at.ravel(), int(at.max()) + 1)[at] for part in (rows, sums))
     return CellSpace.of(before, problem.variables).number(codes), (sums + 0.5) / (rows + 1.0)  # (B4)
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from fairarm.core.fairness import two_groups
 from fairarm.core.grouping import sum_by_group
+from fairarm.core.proof.log_intervals import GroupCells
 from fairarm.core.proof.region import SHARE_OF_DELTA, Intervals, share_interval
 from fairarm.core.types import FloatArray, IntArray
 
@@ -234,6 +235,16 @@ class SumBets:
         side = self.pilot.side(scores, factor, self.rows)
         total, square = _of_groups(self.seen.total, scores), _of_groups(self.seen.square, scores)
         return lower_by_sums(self.rows, total * factor, square * factor**2, side, self.log_odds)
+
+
+def sums_of(scoring: Scoring, seen: GroupCells) -> ScoreSums:
+    """Of the scores of rows of which only Σ Y' and Σ Y'² by group and place are known."""
+    c, m, n = scoring.weight, scoring.predicted, seen.rows
+    moved = c * (seen.sums - m * n)
+    around = c**2 * (seen.squares - 2 * m * seen.sums + m**2 * n)
+    total = [sign * moved + a * n for sign, a in zip((1, -1), scoring.added, strict=True)]
+    square = [around + 2 * sign * a * moved + a**2 * n for sign, a in zip((1, -1), scoring.added, strict=True)]
+    return ScoreSums(n.sum(axis=1), np.sum(total, axis=3), np.sum(square, axis=3))
 
 
 def _of_groups(values: FloatArray, scores: tuple[int, int]) -> FloatArray:
