@@ -147,8 +147,8 @@ def test_a_declared_law_adds_a_second_kind_of_bound() -> None:
     rows = rows_of(2000, 5)
     by_weights = evaluate(problem(), rows)
     free = problem(context=None, mechanisms=[])
-    assert by_weights.certified_by == (Bound.REGION, Bound.BERNSTEIN)
-    assert evaluate(free, rows).certified_by == (Bound.BERNSTEIN,)
+    assert by_weights.certified_by == (Bound.REGION, Bound.BETS)
+    assert evaluate(free, rows).certified_by == (Bound.BETS,)
 
 
 def test_findings_that_void_leave_nothing_certified() -> None:

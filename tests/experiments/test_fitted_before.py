@@ -52,14 +52,14 @@ def test_everything_is_certified_where_everything_is_declared() -> None:
     assert (
         certified(found) == [True, True]
         and Bound.REGION in (found.certified_by or ())
-        and Bound.BERNSTEIN in (found.certified_by or ())
+        and Bound.BETS in (found.certified_by or ())
     )
 
 
 def test_a_fitted_arm_is_not_certified_and_its_rows_are_not_weighted() -> None:
     found = evaluated(fitted(KNOWN), CHILD)
     assert certified(found) == [False, True] and [arm.fitted for arm in found.arms] == [True, False]
-    assert Bound.BERNSTEIN not in (found.certified_by or ())
+    assert Bound.BETS not in (found.certified_by or ())
 
 
 def test_a_fitted_child_makes_no_region() -> None:

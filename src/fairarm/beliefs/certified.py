@@ -1,7 +1,7 @@
 """What is certified of every arm from rows that were made before: bounds that hold whatever the truth, and what they prove.
 
 Two kinds of bound, each with a part of the error δ where both can be had: the joint region of the cell means, where the
-law of the cells is declared, and empirical Bernstein bounds of weighted rows, where the arms that made them are.
+law of the cells is declared, and bounds of weighted rows, where the arms that made them are.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from enum import StrEnum
 
 import numpy as np
 
+from fairarm.beliefs.counted_bets import counted_bets, summed_bets
 from fairarm.beliefs.evidence import CountedEvidence
 from fairarm.beliefs.logged_rows import LoggedBeliefs
 from fairarm.core.answer import Code
 from fairarm.core.fairness import interval_fairness
+from fairarm.core.proof.log_bets import bet_intervals
 from fairarm.core.proof.log_intervals import bound_delta, cut_sums, weighted_intervals
 from fairarm.core.proof.region import Intervals, intervals, narrowed
 from fairarm.core.types import BoolArray, FloatArray, IntArray
@@ -29,6 +31,7 @@ class Bound(StrEnum):
     """What certified intervals are made of."""
 
     REGION = "joint-region"
+    BETS = "weighted-bets"
     BERNSTEIN = "empirical-bernstein"
 
 
@@ -89,7 +92,8 @@ def certify_counts(evidence: CountedEvidence, delta: float, estimated: bool) -> 
     shares = None if estimated or problem.shares is None else np.array(problem.shares)
     law = _declared_law(problem, estimated)
     uncertified, logging = fitted_arms(problem), _fitted_logging_arm(problem, seen.made)
-    by = (Bound.REGION,) * (law is not None) + (Bound.BERNSTEIN,) * (logging is None)
+    weighed = Bound.BERNSTEIN if evidence.summed and evidence.pilot_by_group() is None else Bound.BETS
+    by = (Bound.REGION,) * (law is not None) + (weighed,) * (logging is None)
     if not by:
         return Certificate(None, (), logging, uncertified)
     # two ways hold at once where each has half of δ; what lies in both intervals is then the interval
@@ -99,19 +103,33 @@ def certify_counts(evidence: CountedEvidence, delta: float, estimated: bool) -> 
         n, natural = cells.rows.astype(np.float64), cells.natural.astype(np.float64)
         found.append(intervals(n, cells.sums, law, part, shares, natural))
     if logging is None:
-        rows = evidence.group_sums((0,))[0][0].sum(axis=0).astype(np.float64)
-        cut = cut_sums(decision_law(problem), seen, bound_delta(part, len(problem.arms), shares is not None))
-        found.append(weighted_intervals(cut, part, shares, rows))
+        found.append(_weighed_counts(evidence, part, shares))
     return Certificate(narrowed(found), by, None, uncertified)
+
+
+def _weighed_counts(evidence: CountedEvidence, delta: float, shares: FloatArray | None) -> Intervals:
+    """By bets on weighted rows; of a real outcome without ids, where no row can be put aside, by the sums of all of them."""
+    problem, law = evidence.problem, decision_law(evidence.problem)
+    natural = evidence.group_sums((0,))[0][0].sum(axis=0).astype(np.float64)
+    each = bound_delta(delta, len(problem.arms), shares is not None)
+    if (counts := evidence.by_state()) is not None:
+        return bet_intervals(counted_bets(problem, law, counts, each), shares, natural, delta)
+    seen = evidence.by_group()
+    if (pilot := evidence.pilot_by_group()) is not None:
+        return bet_intervals(summed_bets(problem, law, seen, pilot, each), shares, natural, delta)
+    return weighted_intervals(cut_sums(law, seen, each), delta, shares, natural)
 
 
 def certify_rows(beliefs: LoggedBeliefs, delta: float) -> Certificate:
     """From rows that were weighed one by one, with error δ."""
-    problem = beliefs.problem
+    problem, natural = beliefs.problem, beliefs.natural.astype(np.float64)
     shares = None if problem.shares is None else np.array(problem.shares)
     logging = _fitted_logging_arm(problem, beliefs.made)
-    bounds = weighted_intervals(beliefs.cut, delta, shares, beliefs.natural.astype(np.float64))
-    return Certificate(bounds, (Bound.BERNSTEIN,) * (logging is None), logging, fitted_arms(problem))
+    if beliefs.bets is None:
+        by, bounds = Bound.BERNSTEIN, weighted_intervals(beliefs.cut, delta, shares, natural)
+    else:
+        by, bounds = Bound.BETS, bet_intervals(beliefs.bets, shares, natural, delta)
+    return Certificate(bounds, (by,) * (logging is None), logging, fitted_arms(problem))
 
 
 def _fitted_logging_arm(problem: Problem, made: IntArray) -> str | None:

@@ -21,12 +21,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairarm.beliefs.beliefs import Diagnostics, point_values
+from fairarm.beliefs.row_bets import Decided, RowBets, RowPilot
 from fairarm.beliefs.row_sample import Sample, fingerprints, sampled
 from fairarm.core.fairness import draw_shares, expected_shares
 from fairarm.core.posterior.disagreement import Disagreement, WeightedSums, of_rows
 from fairarm.core.posterior.doubly_robust import prior_sd
 from fairarm.core.posterior.regression import Regression, cross_fit
 from fairarm.core.posterior.weighted_rows import Jump, MeanError, RowSums, least_error_cut
+from fairarm.core.proof.log_bets import SumBets
 from fairarm.core.proof.log_intervals import CutSums, bound_delta, cut_level
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import DataError
@@ -72,6 +74,8 @@ class LoggedBeliefs:
     """How far decisions are from the law that made them, among rows alike in one column, in standard errors."""
     method: str = "doubly robust"
     draws_unseen: bool = True
+    bets: SumBets | None = None
+    """What certified intervals are made of where rows have ids; else of ``cut``."""
 
     @property
     def shares(self) -> FloatArray:
@@ -123,13 +127,16 @@ class NoRowsError(DataError):
 def believe_rows(problem: Problem, chunks: Chunks, delta: float) -> LoggedBeliefs:
     """Read a log twice and weigh it. ``delta``: the error of the certified intervals, which sets where weights are cut."""
     pair_of(problem)
-    sample = sampled(problem, chunks())
+    pilot = RowPilot(problem)
+    sample = sampled(problem, pilot.watch(chunks()))
     if not sample.rows.all():
         raise NoRowsError(
             f"No usable rows of the group '{problem.groups[int(np.argmin(sample.rows))]}' are in the log."
         )
-    level = cut_level(sample.rows, bound_delta(delta, len(problem.arms), problem.shares is not None))
-    work = _Weighing(problem, sample, level)
+    each = bound_delta(delta, len(problem.arms), problem.shares is not None)
+    work = _Weighing(problem, sample, cut_level(sample.rows, each))
+    if pilot.usable:
+        work.bet(pilot, each)
     for part in chunks():
         work.add(part)
     return work.beliefs()
@@ -186,9 +193,17 @@ class _Weighing:
     level: FloatArray
     """Where weights are cut for the certified bounds, (G,)."""
     impossible: int = 0
+    bets: RowBets | None = None
 
     def __post_init__(self) -> None:
         self.sums = [_Sums.none(len(self.problem.arms)) for _ in self.problem.groups]
+
+    def bet(self, pilot: RowPilot, delta: float) -> None:
+        """Sum the scores of rows that are not in the pilot, too; ``delta``: the error of each certified bound."""
+        self.bets = RowBets.after(pilot, [self._decided(*rows) for rows in pilot.by_group()], delta)
+
+    def _decided(self, columns: dict[str, NDArray[Any]], outcome: FloatArray, propensity: FloatArray | None) -> Decided:
+        return Decided(columns, outcome, *self._probabilities(columns, len(outcome)), propensity)
 
     @cached_property
     def states(self) -> int | None:
@@ -275,19 +290,20 @@ class _Weighing:
                 columns = {name: np.asarray(values)[rows] for name, values in batch.columns.items()}
                 propensity = None if part.propensity is None else part.propensity[rows]
                 halves = None if shares is None else shares[rows]
-                self._add_group(t, columns, outcome[rows], batch.count[rows], propensity, halves)
+                made = self._decided(columns, outcome[rows], propensity)
+                self._add_group(t, made, batch.count[rows], halves)
+                if self.bets is not None and part.ticket is not None:
+                    self.bets.add(t, made, batch.count[rows], part.ticket[rows])
 
     def _add_group(
         self,
         t: int,
-        columns: dict[str, NDArray[Any]],
-        outcome: FloatArray,
+        rows: Decided,
         count: IntArray,
-        propensity: FloatArray | None,
         halves: FloatArray | None,
     ) -> None:
         sums, made = self.sums[t], self.sample.made[:, t] / self.sample.rows[t]
-        own, law = self._probabilities(columns, len(outcome))
+        columns, outcome, own, law, propensity = rows.columns, rows.outcome, rows.own, rows.law, rows.propensity
         q = made @ own if propensity is None else propensity
         possible = q > 0
         self.impossible += int(count[~possible].sum())
@@ -396,6 +412,7 @@ class _Weighing:
             mean_weight=np.stack([mean, error, least]),
             misfit=max(sums.misfit() for sums in self.sums),
             method="weighted mean" if self.regression is None else "doubly robust",
+            bets=None if self.bets is None else self.bets.bets(),
         )
 
     def _diagnostics(self, weight: FloatArray, n: FloatArray, unseen: FloatArray) -> Diagnostics:

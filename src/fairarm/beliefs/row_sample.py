@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairarm.core.mixing import mixed
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import LoggedRows, groups_of, scaled_outcomes
@@ -104,12 +105,5 @@ def fingerprints(problem: Problem, part: LoggedRows) -> NDArray[np.uint64]:
     out = np.full(part.batch.size, 0x9E3779B97F4A7C15, dtype=np.uint64)
     for values in columns:
         bits = (values + 0.0).view(np.uint64) if values.dtype.kind == "f" else values.astype(np.int64).view(np.uint64)
-        out = _mixed(out ^ _mixed(bits))
+        out = mixed(out ^ mixed(bits))
     return out
-
-
-def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    x = x + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(x ^ (x >> np.uint64(31)))

@@ -18,6 +18,27 @@ FEW_EXPECTED = 5.0
 """Expected counts below this are merged before a chi-square test."""
 
 
+LEFT_OUT = {
+    "missing-outcomes": (True, "have no outcome. They were left out, not taken as 0; if outcomes are missing for a reason, what is left misleads"),
+    "outcomes-out-of-range": (True, "have an outcome outside the declared range"),
+    "outcomes-not-numbers": (True, "have an outcome that is not a number"),
+    "values-not-numbers": (True, "hold something that is not a number where one is needed"),
+    "undeclared-states": (True, "hold a value that is not a declared state. Declare it, or map it in [log.labels]"),
+    "missing-values": (True, "lack a value that the problem needs"),
+    "values-out-of-range": (True, "hold a number outside the declared range"),
+    "unknown-arms": (True, "name an arm that the problem does not have"),
+    "unknown-regimes": (True, "name a regime that is neither natural nor a group"),
+    "forced-rows-of-another-group": (True, "were forced to one group and hold another"),
+    "impossible-propensities": (True, "have a propensity that is missing, not above 0, or above 1 (a percentage is to be divided by 100)"),
+    "incredible-propensities": (True, "have a propensity so small that such a decision would hardly be seen once in a thousand logs of this size"),
+    "propensities-do-not-sum": (True, "have propensities that do not sum to 1 over the decisions"),
+    "impossible-rows": (True, "hold a decision or child that the declared mechanisms give probability 0: the rows are from another arm, or a mechanism is not the one that ran"),
+    "missing-times": (True, "have no time, or one that cannot be read: whether their outcome was due is not known"),
+    "outcomes-not-due": (False, "are younger than the time within which outcomes arrive; they wait, with and without outcome alike"),
+}  # fmt: skip
+"""Why rows are left out: whether that voids what is certified, and the sentence after the number of rows."""
+
+
 @dataclass
 class Tally:
     """Rows of one kind, and a few of them, gathered part by part."""

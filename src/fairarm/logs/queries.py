@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 import narwhals.stable.v2 as nw
@@ -18,6 +18,7 @@ from fairarm.logs.values import (
     LOW,
     NUMBER,
     OFFSET,
+    PILOT,
     REAL,
     ROWS,
     STATUS,
@@ -30,14 +31,19 @@ Frame: TypeAlias = nw.LazyFrame[Any]
 
 
 def grouped(
-    frame: Frame, keys: Sequence[str], weight: str | None, real: tuple[str, float, float] | None, due: nw.Expr | None
+    frame: Frame,
+    keys: Sequence[str],
+    weight: str | None,
+    real: tuple[str, float, float] | None,
+    marks: Mapping[str, nw.Expr],
 ) -> Frame:
-    """Rows by key, and sums of a real column's parts. Nothing is made that is not needed."""
+    """Rows by key and by marks, which are integers made of other columns, and sums of a real column's parts. Nothing is made
+    that is not needed."""
     # A name with a dot cannot be grouped by in DuckDB, and one that is empty not at all.
     safe = {key: f"fairarm_key{k}" if "." in key or not key else key for k, key in enumerate(keys)}
-    by = [*safe.values(), *([STATUS] if real else []), *([DUE] if due is not None else [])]
+    by = [*safe.values(), *([STATUS] if real else []), *marks]
     made = _made_keys(frame, safe)
-    made += [] if due is None else [due.alias(DUE)]
+    made += [mark.alias(name) for name, mark in marks.items()]
     made += [] if by else [nw.lit(1).alias(VALUE)]
     totals = {ROWS: nw.len()}
     if weight is not None:
@@ -52,6 +58,12 @@ def grouped(
     added = [*by[len(keys) :], *totals]
     named = (nw.col(name).alias(key) for key, name in safe.items())
     return found.select(*named, *(nw.col(name).cast(nw.Int64) for name in added))
+
+
+def pilot(frame: Frame, ids: str) -> dict[str, nw.Expr]:
+    """The mark of the rows that are chosen by their ids; none where these are not whole numbers."""
+    dtype = frame.collect_schema()[ids]
+    return {PILOT: ex.pilot(ids)} if dtype.is_integer() and not isinstance(dtype, nw.UInt64) else {}
 
 
 def _made_keys(frame: Frame, safe: dict[str, str]) -> list[nw.Expr]:
@@ -98,7 +110,7 @@ def kept(frame: Frame, drop: Sequence[tuple[str, str]]) -> Frame:
 def left_out(frame: Frame, drop: Sequence[tuple[str, str]], weight: str | None) -> Frame:
     """Rows by the place, from 1, of the value for which they are left out; 0 for those that are kept."""
     coded = frame.with_columns(ex.dropped(frame.collect_schema(), drop).alias(DROP))
-    return grouped(coded, [DROP], weight, None, None)
+    return grouped(coded, [DROP], weight, None, {})
 
 
 def counted(frame: Frame) -> Frame:

@@ -15,7 +15,8 @@ from fairarm.beliefs.findings import Finding
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import DataError
 from fairarm.logs.coding import ABSENT, UNDECLARED, Coder, cause, numbers, read_numbers
-from fairarm.logs.findings import EXAMPLES, Tally
+from fairarm.logs.findings import EXAMPLES, LEFT_OUT, Tally
+from fairarm.logs.ids import tickets
 from fairarm.logs.table import Due, LogTable, RealColumn
 from fairarm.logs.values import DUE, MAX_ROWS, NO_TIME, NOT_DUE, object_array
 from fairarm.problem.log_map import LogMap
@@ -38,33 +39,15 @@ LONGEST = 80
 INCREDIBLE = 1000
 """Propensities that would be seen in fewer than one log of so many are not believed."""
 
-LEFT_OUT = {
-    "missing-outcomes": (True, "have no outcome. They were left out, not taken as 0; if outcomes are missing for a reason, what is left misleads"),
-    "outcomes-out-of-range": (True, "have an outcome outside the declared range"),
-    "outcomes-not-numbers": (True, "have an outcome that is not a number"),
-    "values-not-numbers": (True, "hold something that is not a number where one is needed"),
-    "undeclared-states": (True, "hold a value that is not a declared state. Declare it, or map it in [log.labels]"),
-    "missing-values": (True, "lack a value that the problem needs"),
-    "values-out-of-range": (True, "hold a number outside the declared range"),
-    "unknown-arms": (True, "name an arm that the problem does not have"),
-    "unknown-regimes": (True, "name a regime that is neither natural nor a group"),
-    "forced-rows-of-another-group": (True, "were forced to one group and hold another"),
-    "impossible-propensities": (True, "have a propensity that is missing, not above 0, or above 1 (a percentage is to be divided by 100)"),
-    "incredible-propensities": (True, "have a propensity so small that such a decision would hardly be seen once in a thousand logs of this size"),
-    "propensities-do-not-sum": (True, "have propensities that do not sum to 1 over the decisions"),
-    "impossible-rows": (True, "hold a decision or child that the declared mechanisms give probability 0: the rows are from another arm, or a mechanism is not the one that ran"),
-    "missing-times": (True, "have no time, or one that cannot be read: whether their outcome was due is not known"),
-    "outcomes-not-due": (False, "are younger than the time within which outcomes arrive; they wait, with and without outcome alike"),
-}  # fmt: skip
-"""Why rows are left out: whether that voids what is certified, and the sentence after the number of rows."""
-
 
 @dataclass(frozen=True)
 class LoggedCells:
-    """The usable rows of a finite log, one line a combination. ``sums`` (I, 2): Σ Y' and Σ Y'², of a real outcome."""
+    """The usable rows of a finite log, one line per combination. Of a real outcome, ``sums`` (I, 2): Σ Y' and Σ Y'², and
+    ``pilot`` (I,): 1 for rows that are chosen by their ids, -1 for those without; None where there are no such ids."""
 
     batch: Batch
     sums: FloatArray | None
+    pilot: IntArray | None = None
 
 
 @dataclass(frozen=True)
@@ -136,6 +119,11 @@ class LogReader:
         time = self.map.time if self.map.outcome_within is not None else None
         return tuple(dict.fromkeys([*nodes, *(name for name in (*named, time) if name is not None)]))
 
+    @property
+    def _ids(self) -> list[str]:
+        """The column of ids, where each line is a row."""
+        return [name for name in self.table.columns if name == self.map.row_id and self.map.count is None]
+
     @cached_property
     def _made_by(self) -> int:
         """The arm of every row, where no column says."""
@@ -171,7 +159,11 @@ class LogReader:
             real = RealColumn(self.map.column(outcome.node), outcome.low or 0.0, outcome.high or 0.0)
         apart = {self.map.count, self.map.time if due else None, real.column if real else None}
         found = self.table.counts(
-            [name for name in self._columns if name not in apart], weight=self.map.count, real=real, due=due
+            [name for name in self._columns if name not in apart],
+            weight=self.map.count,
+            real=real,
+            due=due,
+            ids=next(iter(self._ids), None) if real else None,
         )
         raw = dict(found.keys)
         if real is not None and found.outcome is not None:
@@ -179,13 +171,14 @@ class LogReader:
             raw[real.column] = object_array([stand_in[status] for status in found.outcome])
         rows, kept = self._taken(raw, found.rows, found.due)
         self._show(real, due)
-        return LoggedCells(rows.batch, None if found.sums is None else found.sums[kept])
+        sums = None if found.sums is None else found.sums[kept]
+        return LoggedCells(rows.batch, sums, None if found.pilot is None else found.pilot[kept])
 
     def chunks(self, size: int = 1 << 16) -> Iterator[LoggedRows]:
         """Usable rows in parts of at most ``size``. Reading again counts nothing twice."""
         self.tallies, self.rows, self.used = {}, self._left_out, 0
         due = self._due
-        for raw in self.table.batches(self._columns, size, due=due):
+        for raw in self.table.batches((*self._columns, *self._ids), size, due=due):
             yield self._taken(raw, self._counts(raw), None if due is None else raw[DUE])[0]
 
     def _show(self, real: RealColumn | None, due: Due | None) -> None:
@@ -261,7 +254,9 @@ class LogReader:
         self.used += int(count[usable].sum())
         kept = {name: values[usable] for name, values in columns.items()}
         made = Batch(arm[usable], regime[usable], kept, count[usable])
-        return LoggedRows(made, None if propensity is None else propensity[usable]), usable
+        ticket = next((tickets(raw[name]) for name in self._ids if name in raw), None)
+        chance = None if propensity is None else propensity[usable]
+        return LoggedRows(made, chance, None if ticket is None else ticket[usable]), usable
 
     def _time(self, raw: dict[str, NDArray[Any]], i: int) -> str:
         """The time of a line as it is written, where there is one."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from math import isfinite
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,7 @@ from fairarm.logs.values import (
     MAX_ROWS,
     OFFSET,
     PART,
+    PILOT,
     REAL,
     ROWS,
     STATUS,
@@ -97,8 +98,18 @@ class Counts:
     """(lines, 2): Σ y' and Σ y'^2 of a real outcome, y' = (y - low) / (high - low); 0 unless it is ok."""
     outcome: NDArray[Any] | None = None
     """(lines,) one of OUTCOMES, of a real outcome."""
-    due: IntArray | None = None
-    """(lines,) NOT_DUE, IS_DUE or NO_TIME."""
+    marks: dict[str, IntArray] = field(default_factory=dict)
+    """Further keys that are integers, (lines,) each, by name."""
+
+    @property
+    def due(self) -> IntArray | None:
+        """NOT_DUE, IS_DUE or NO_TIME, where that was asked."""
+        return self.marks.get(DUE)
+
+    @property
+    def pilot(self) -> IntArray | None:
+        """1 for rows that are chosen by their ids, 0 for others, -1 for those without one; None if ids are no whole numbers."""
+        return self.marks.get(PILOT)
 
 
 @dataclass(frozen=True)
@@ -156,22 +167,30 @@ class LogTable:
         return self._rows
 
     def counts(
-        self, keys: Sequence[str], *, weight: str | None = None, real: RealColumn | None = None, due: Due | None = None
+        self,
+        keys: Sequence[str],
+        *,
+        weight: str | None = None,
+        real: RealColumn | None = None,
+        due: Due | None = None,
+        ids: str | None = None,
     ) -> Counts:
-        """Rows by the values of the key columns, counted in the engine; ``real`` and ``due`` add a key each."""
+        """Rows by the values of the key columns, counted in the engine; ``real``, ``due`` and ``ids`` add a key each, the last
+        where ids are whole numbers."""
         from fairarm.logs import queries as ask
 
         named = list(dict.fromkeys(keys))
-        frame = self._frame(named, weight, real.column if real else None, due.column if due else None)
+        frame = self._frame(named, weight, real.column if real else None, due.column if due else None, ids)
         with self._speaking():
             bounds = (real.column, real.low, real.high) if real else None
-            flag = self._due(frame, due) if due else None
-            found = self._held.collect(ask.grouped(frame, named, weight, bounds, flag).head(MAX_GROUPS + 1))
+            marks = {DUE: self._due(frame, due)} if due else {}
+            marks |= ask.pilot(frame, ids) if ids is not None else {}
+            found = self._held.collect(ask.grouped(frame, named, weight, bounds, marks).head(MAX_GROUPS + 1))
         if len(found) > MAX_GROUPS:
             raise DataError(self._too_many(named))
         if weight is not None:
             self._check_weights(found, frame, weight)
-        return _lines(found, named, real is not None, due is not None)
+        return _lines(found, named, real is not None, list(marks))
 
     def duplicates(self, column: str, examples: int = 5) -> Duplicates:
         """How many values of a column are there more than once. DuckDB does this on disk where memory is short."""
@@ -353,10 +372,10 @@ class LogTable:
         return speaking(f"{self.name}: {self.engine} could not read it", DataError)
 
 
-def _lines(found: pa.Table, named: Sequence[str], real: bool, due: bool) -> Counts:
+def _lines(found: pa.Table, named: Sequence[str], real: bool, marks: Sequence[str]) -> Counts:
     """The engine's result in the order of its values, equal lines together."""
     coded = [plain.encoded(name, found[name]) for name in named]
-    extra = [plain.to_numpy(name, found[name]) for name in ([STATUS] if real else []) + ([DUE] if due else [])]
+    extra = [plain.to_numpy(name, found[name]) for name in (*([STATUS] if real else []), *marks)]
     amounts = np.stack([plain.to_numpy(name, found[name]) for name in (ROWS, *((*HIGH, *LOW) if real else ()))], axis=1)
     codes, amounts = plain.merged([*(codes for _, codes in coded), *extra], amounts.astype(np.int64))
     kept = amounts[:, 0] > 0
@@ -367,4 +386,5 @@ def _lines(found: pa.Table, named: Sequence[str], real: bool, due: bool) -> Coun
     keys = {name: values[code[kept]] for name, (values, _), code in zip(named, coded, codes, strict=False)}
     sums = (amounts[kept, 1:3] + amounts[kept, 3:5] / PART) / PART if real else None
     statuses = plain.object_array(OUTCOMES)[codes[len(named)][kept]] if real else None
-    return Counts(keys, amounts[kept, 0], sums, statuses, codes[-1][kept] if due else None)
+    marked = dict(zip(marks, (code[kept] for code in codes[len(codes) - len(marks) :]), strict=True))
+    return Counts(keys, amounts[kept, 0], sums, statuses, marked)

@@ -45,18 +45,21 @@ class CountedLog:
     sums: FloatArray | None
     """Of a real outcome: Σ Y' and Σ Y'² of each line, (I, 2)."""
     fitted: tuple[FittedNote, ...]
+    pilot: BoolArray | None = None
+    """Of a real outcome: lines of rows that are chosen by their ids, (I,), where every row has one."""
 
     def evidence(self) -> CountedEvidence:
         """Counts of cells, or sums by cell."""
         if self.sums is None:
             return CellEvidence.empty(self.problem).add(self.batch)
-        return SumEvidence.of(self.problem, self.batch, self.sums)
+        return SumEvidence.of(self.problem, self.batch, self.sums, self.pilot)
 
 
 def counted_log(reader: LogReader) -> CountedLog:
     """All rows of a log that is countable; those that the mechanisms cannot have made are left out."""
     cells = reader.cells()
     batch, sums = cells.batch, cells.sums
+    pilot = None if cells.pilot is None or (cells.pilot < 0).any() else cells.pilot == 1
     if not batch.total:
         raise no_usable_row(reader)
     problem, fitted = with_fitted_arms(reader.problem, batch)
@@ -65,7 +68,8 @@ def counted_log(reader: LogReader) -> CountedLog:
         _leave_out(reader, problem, batch, possible)
         kept = np.flatnonzero(possible)
         batch, sums = batch.take(kept), None if sums is None else sums[kept]
-    return CountedLog(problem, batch, sums, fitted)
+        pilot = None if pilot is None else pilot[kept]
+    return CountedLog(problem, batch, sums, fitted, pilot)
 
 
 def with_fitted_arms(problem: Problem, batch: Batch) -> tuple[Problem, tuple[FittedNote, ...]]:

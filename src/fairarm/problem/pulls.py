@@ -150,6 +150,8 @@ class LoggedRows:
 
     batch: Batch
     propensity: FloatArray | None = None
+    ticket: NDArray[np.uint64] | None = None
+    """A number made of each row's id alone, where every row has one: it says nothing of what the row holds."""
 
 
 def batch(problem: Problem, rows: Any) -> Batch:

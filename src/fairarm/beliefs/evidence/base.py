@@ -143,6 +143,14 @@ class CountedEvidence(Evidence):
         """The first replicate's rows by group and cell, the groups apart."""
 
     @abstractmethod
+    def by_state(self) -> IntArray | None:
+        """The first replicate's rows by arm, group, cell and outcome state, (K, G, X, O); None for a real outcome."""
+
+    def pilot_by_group(self) -> GroupCells | None:
+        """Of the rows that are chosen by their ids, by group and cell, where only sums of the outcome are kept."""
+        return None
+
+    @abstractmethod
     def natural_squares(self) -> FloatArray:
         """Σ Y'² of the first replicate's natural rows by group, (G,)."""
 

@@ -153,6 +153,11 @@ class CellEvidence(RunEvidence, CountedEvidence):
         made = self.counts[0].sum(axis=(0, 3))
         return GroupCells(states.sum(axis=2), states @ values, states @ values**2, made)
 
+    def by_state(self) -> IntArray:
+        """Of one replicate, over the regimes."""
+        seen = self.counts[0].sum(axis=0)
+        return np.asarray(seen.reshape(*seen.shape[:2], -1, len(self.problem.outcome.scaled_values)))
+
     def natural_squares(self) -> FloatArray:
         """Σ Y'² of the natural rows by group, (G,)."""
         return np.asarray(self.counts[0, 0].sum(axis=0) @ self.problem.compiled.row_outcomes**2)

@@ -29,15 +29,18 @@ class SumEvidence(CountedEvidence):
     counts: IntArray
     sums: FloatArray
     squares: FloatArray
+    pilot: SumEvidence | None = None
+    """Of the rows that are chosen by their ids, where every row has one."""
     summed: ClassVar[bool] = True
 
     @classmethod
-    def of(cls, problem: Problem, batch: Batch, sums: FloatArray) -> SumEvidence:
-        """From lines without an outcome and their Σ Y' and Σ Y'², (I, 2)."""
+    def of(cls, problem: Problem, batch: Batch, sums: FloatArray, pilot: BoolArray | None = None) -> SumEvidence:
+        """From lines without an outcome and their Σ Y' and Σ Y'², (I, 2); ``pilot`` (I,): those chosen by their ids."""
         space = CellSpace.of(problem.cell_columns, problem.variables)
         at = (batch.regime, batch.arm, groups_of(problem, batch), space.number(batch.columns))
         shape = (len(problem.regimes), len(problem.arms), len(problem.groups), space.count)
-        made = cls(problem, np.zeros(shape, dtype=np.int64), np.zeros(shape), np.zeros(shape))
+        chosen = None if pilot is None else cls.of(problem, batch.take(np.flatnonzero(pilot)), sums[pilot])
+        made = cls(problem, np.zeros(shape, dtype=np.int64), np.zeros(shape), np.zeros(shape), chosen)
         np.add.at(made.counts, at, batch.count)
         np.add.at(made.sums, at, sums[:, 0])
         np.add.at(made.squares, at, sums[:, 1])
@@ -94,6 +97,13 @@ class SumEvidence(CountedEvidence):
         """Over regimes and arms."""
         rows, sums, squares = (part.sum(axis=(0, 1)) for part in (self.counts, self.sums, self.squares))
         return GroupCells(rows.astype(np.float64), sums, squares, self.counts.sum(axis=(0, 3)))
+
+    def by_state(self) -> None:
+        """Outcomes were summed: there is no count of their values."""
+
+    def pilot_by_group(self) -> GroupCells | None:
+        """Of the rows that are chosen by their ids."""
+        return None if self.pilot is None else self.pilot.by_group()
 
     def natural_squares(self) -> FloatArray:
         """Σ Y'² of the natural rows by group, (G,)."""

@@ -38,6 +38,7 @@ SENTENCES = {
 
 BOUNDS = {
     Bound.REGION: "joint region of the cell means",
+    Bound.BETS: "bets on weighted rows",
     Bound.BERNSTEIN: "empirical Bernstein bounds of weighted rows",
 }
 

@@ -1,0 +1,286 @@
+"""Certified means from weighted rows, by bets on how large each row is (docs/certified-logs.md).
+
+A pilot, chosen whatever the rows hold, predicts outcomes and says how much rows vary. The other rows score
+
+    X = c (Y − m) + a,      X¹ = c (m − Y) + a¹,      c = min(w, τ)
+
+for every arm: what the arm's mean is at least, and what one minus it is at least. A lower bound for a sum of means over the
+groups comes from one product over all rows, so that both groups share one error probability.
+
+Shapes: K arms, G groups, X places that a row can be in, I lines. Scores come in pairs (2, …): X, then X¹.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairarm.core.fairness import two_groups
+from fairarm.core.grouping import sum_by_group
+from fairarm.core.proof.log_intervals import GroupCells
+from fairarm.core.proof.region import SHARE_OF_DELTA, Intervals, share_interval
+from fairarm.core.types import FloatArray, IntArray
+
+CLIP = 1.5
+"""Weights are cut at √(n / log(1/δ)) / CLIP."""
+
+MOST_STAKED, MOST_SUMMED = 0.9, 0.7
+"""The most of its wealth that a bet may lose to one row; in the form that needs sums only, where more is paid for it."""
+
+LEAST_VARIANCE = 1e-4
+"""Of a score, where the pilot saw less."""
+
+HALVINGS = 32
+
+MOST_BETS = 1 << 20
+"""Arms × lines above which only sums of scores are bet on."""
+
+BLOCK = 1 << 20
+"""Scores (arms × lines) held at once: 16 MiB."""
+
+
+def cut_at(rows: FloatArray, delta: float) -> FloatArray:
+    """τ by the rows of each group and the error of one bound, (G,)."""
+    # (B8); a level that looked at these rows would not be independent of them
+    return np.asarray(np.maximum(np.sqrt(rows / math.log(1 / delta)) / CLIP, 1.0))
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How the rows of every place score: c (K, G, X), m (G, X), a and a¹ (2, K, G, X), the least X and X¹ (2, K, G)."""
+
+    weight: FloatArray
+    predicted: FloatArray
+    added: FloatArray
+    least: FloatArray
+
+    def of(self, group: IntArray, place: IntArray, outcome: FloatArray) -> FloatArray:
+        """Of lines (I,) each: (2, K, I)."""
+        moved = self.weight[:, group, place] * (outcome - self.predicted[group, place])
+        return np.asarray(np.stack([moved, -moved]) + self.added[:, :, group, place])  # (B5)
+
+
+def scoring(law: FloatArray, made: IntArray, predicted: FloatArray, context: IntArray, level: FloatArray) -> Scoring:
+    """From P_k(v | x, t) at every place, (K, G, X), who made the rows, (K, G), m (G, X), the number of what precedes the
+    decision at each place, (X,), and τ (G,).
+
+    a sums the weighted prediction over what the log's arms may decide, so that it takes back on average what m takes away.
+    """
+    share = made / np.maximum(made.sum(axis=0), 1)
+    q = np.einsum("jt,jtx->tx", share, law)
+    weight = np.minimum(np.where(q > 0, law / np.where(q > 0, q, 1.0), 0.0), level[:, None])  # (B1)
+    # a decision stands at as many places as there are values of what follows from it
+    total = sum_by_group(q[None], context, int(context.max()) + 1)[0][:, context]
+    chance = np.divide(q, total, out=np.zeros_like(q), where=total > 0)
+    both = np.stack([predicted, 1.0 - predicted])
+    taken = weight * both[:, None]
+    added = sum_by_group(chance * taken, context, int(context.max()) + 1)[..., context]  # (B5)
+    least = np.where(q > 0, added - taken, np.inf).min(axis=-1)
+    return Scoring(weight, predicted, added, np.minimum(least, 0.0))
+
+
+@dataclass(frozen=True)
+class PilotScores:
+    """Mean and variance of X and X¹ in the pilot, and the least that they can be, (2, K, G) each."""
+
+    mean: FloatArray
+    variance: FloatArray
+    least: FloatArray
+
+    @classmethod
+    def of(cls, seen: ScoreSums, least: FloatArray) -> PilotScores:
+        """From the pilot's rows. Of a group without two of them nothing is known."""
+        n, enough = np.maximum(seen.rows, 1.0), seen.rows >= 2
+        mean = np.where(enough, seen.total / n, 0.5)
+        variance = np.where(enough, np.maximum(seen.square / n - mean**2, 0.0), 1.0)
+        return cls(mean, variance, least)
+
+    def side(self, scores: tuple[int, int], factor: FloatArray, rows: FloatArray) -> Side:
+        """As seen from one bound: each group has its score, times its factor."""
+        mean, least = _of_groups(self.mean, scores) * factor, _of_groups(self.least, scores) * factor
+        variance = (_of_groups(self.variance, scores) * factor**2) @ rows / rows.sum()
+        return Side(mean, least, np.maximum(variance, LEAST_VARIANCE))
+
+
+@dataclass(frozen=True)
+class Side:
+    """What one bound expects of scaled scores: mean and least by group, (K, G), and the variance of all of them, (K,)."""
+
+    mean: FloatArray
+    least: FloatArray
+    variance: FloatArray
+
+
+def lower_by_bets(
+    x: FloatArray, count: FloatArray, least: FloatArray, variance: FloatArray, log_odds: float
+) -> FloatArray:
+    """The largest M that is refuted as the mean of independent rows, (K,): at M the wealth Π (1 + λ (x − M)) has reached e^log_odds.
+
+    ``x`` (K, I) at least ``least`` (K,); ``count`` (I,) rows of each line. 0 where no M above it is refuted.
+    """
+    rows = count.sum()
+    best = np.sqrt(2 * log_odds / (rows * variance))
+    low, high = np.zeros(len(x)), np.maximum(x @ count / rows, 0.0)
+    for _ in range(HALVINGS):
+        mean = (low + high) / 2
+        # (B7)
+        stake = np.minimum(best, MOST_STAKED / np.maximum(mean - least, 1e-300))
+        wealth = np.log1p(stake[:, None] * (x - mean[:, None])) @ count
+        # (B6) falls in M, so that the refuted end can be kept: a bound that is not halved to the end is low, not wrong
+        refuted = wealth >= log_odds
+        low, high = np.where(refuted, mean, low), np.where(refuted, high, mean)
+    return low
+
+
+def lower_by_sums(rows: FloatArray, total: FloatArray, square: FloatArray, side: Side, log_odds: float) -> FloatArray:
+    """The same from Σx and Σx² by group, (K, G) each, and rows (G,): (K,)."""
+    reach = np.maximum(side.mean - side.least, 1e-9)
+    best = np.sqrt(2 * log_odds / (rows.sum() * side.variance))
+    stake = np.minimum(best, MOST_SUMMED / reach.max(axis=1))
+    loss = stake[:, None] * reach
+    price = (-np.log1p(-loss) - loss) / reach**2
+    around = np.maximum(square - 2 * side.mean * total + rows * side.mean**2, 0.0)
+    # (B12)
+    bound = total.sum(axis=1) - (log_odds + (price * around).sum(axis=1)) / stake
+    return np.asarray(np.maximum(bound / rows.sum(), 0.0))
+
+
+@dataclass(frozen=True)
+class CountedLines:
+    """Rows by group, place and outcome: a line stands for ``count`` rows, (I,) each."""
+
+    group: IntArray
+    place: IntArray
+    outcome: FloatArray
+    count: FloatArray
+
+    def blocks(self, arms: int) -> Iterator[CountedLines]:
+        """Parts whose scores fit in memory."""
+        size = max(1, BLOCK // arms)
+        for start in range(0, len(self.group), size):
+            part = slice(start, start + size)
+            yield CountedLines(self.group[part], self.place[part], self.outcome[part], self.count[part])
+
+    def sums(self, scoring: Scoring) -> ScoreSums:
+        """Of their scores, by group."""
+        arms, groups = scoring.weight.shape[:2]
+        found = ScoreSums.empty(arms, groups)
+        for part in self.blocks(arms):
+            scores = scoring.of(part.group, part.place, part.outcome)
+            found.add(scores, part.group, part.count)
+        return found
+
+
+@dataclass
+class ScoreSums:
+    """Rows by group, (G,); ΣX and ΣX¹, and of their squares, (2, K, G) each."""
+
+    rows: FloatArray
+    total: FloatArray
+    square: FloatArray
+
+    @classmethod
+    def empty(cls, arms: int, groups: int) -> ScoreSums:
+        """Of no row."""
+        return cls(np.zeros(groups), np.zeros((2, arms, groups)), np.zeros((2, arms, groups)))
+
+    def add(self, scores: FloatArray, group: IntArray, count: FloatArray) -> None:
+        """Scores of more lines, (2, K, I)."""
+        for t in range(len(self.rows)):
+            here = np.where(group == t, count, 0.0)
+            self.rows[t] += here.sum()
+            self.total[..., t] += scores @ here
+            self.square[..., t] += scores**2 @ here
+
+
+@dataclass(frozen=True)
+class LineBets:
+    """Bets on lines that the pilot left, whose scores are (2, K, I)."""
+
+    lines: CountedLines
+    scores: FloatArray
+    rows: FloatArray
+    """By group, (G,)."""
+    pilot: PilotScores
+    log_odds: float
+
+    def lower(self, scores: tuple[int, int], factor: FloatArray) -> FloatArray:
+        """A lower bound for Σ_t f_t (mean score of group t) n_t/N of every arm, (K,): ``scores`` says which of the two each group has."""
+        side, group = self.pilot.side(scores, factor, self.rows), self.lines.group
+        x = np.where(np.array(scores)[group] == 0, *self.scores) * factor[group]
+        # (B10): a constant per group that is 0 over all rows; the bet then need not pay for how far the groups are apart
+        shift = (side.mean @ self.rows / self.rows.sum())[:, None] - side.mean
+        least = (side.least + shift).min(axis=1)
+        return lower_by_bets(x + shift[:, group], self.lines.count, least, side.variance, self.log_odds)
+
+
+@dataclass(frozen=True)
+class SumBets:
+    """Bets on rows of which only sums are kept."""
+
+    seen: ScoreSums
+    pilot: PilotScores
+    log_odds: float
+
+    @property
+    def rows(self) -> FloatArray:
+        """By group, (G,)."""
+        return self.seen.rows
+
+    def lower(self, scores: tuple[int, int], factor: FloatArray) -> FloatArray:
+        """The same as of `LineBets`, from the sums."""
+        side = self.pilot.side(scores, factor, self.rows)
+        total, square = _of_groups(self.seen.total, scores), _of_groups(self.seen.square, scores)
+        return lower_by_sums(self.rows, total * factor, square * factor**2, side, self.log_odds)
+
+
+def sums_of(scoring: Scoring, seen: GroupCells) -> ScoreSums:
+    """Of the scores of rows of which only Σ Y' and Σ Y'² by group and place are known."""
+    c, m, n = scoring.weight, scoring.predicted, seen.rows
+    moved = c * (seen.sums - m * n)
+    around = c**2 * (seen.squares - 2 * m * seen.sums + m**2 * n)
+    total = [sign * moved + a * n for sign, a in zip((1, -1), scoring.added, strict=True)]
+    square = [around + 2 * sign * a * moved + a**2 * n for sign, a in zip((1, -1), scoring.added, strict=True)]
+    return ScoreSums(n.sum(axis=1), np.sum(total, axis=3), np.sum(square, axis=3))
+
+
+def _of_groups(values: FloatArray, scores: tuple[int, int]) -> FloatArray:
+    """The score that each group has, (K, G), of both, (2, K, G)."""
+    return np.stack([values[score, :, t] for t, score in enumerate(scores)], axis=1)
+
+
+def bets_on(scoring: Scoring, pilot: CountedLines, rest: CountedLines, log_odds: float) -> LineBets | SumBets:
+    """Line by line; where lines are many, by their sums."""
+    arms = len(scoring.weight)
+    known = PilotScores.of(pilot.sums(scoring), scoring.least)
+    if arms * len(rest.group) > MOST_BETS:
+        return SumBets(rest.sums(scoring), known, log_odds)
+    rows = np.asarray(np.bincount(rest.group, rest.count, scoring.weight.shape[1]), dtype=np.float64)
+    return LineBets(rest, scoring.of(rest.group, rest.place, rest.outcome), rows, known, log_odds)
+
+
+def bet_intervals(bets: LineBets | SumBets, shares: FloatArray | None, natural: FloatArray, delta: float) -> Intervals:
+    """Intervals for every μ_k and ζ_k, (1, K, 2) each: four lower bounds for every arm.
+
+    ``shares`` P(S) (G,), or None and ``natural`` (G,) the natural rows by group; δ is the error of all of it. Nothing is known
+    of a gap while a group has no row to bet on.
+    """
+    two_groups(bets.rows)
+    arms = bets.pilot.mean.shape[1]
+    if not bets.rows.all():
+        return Intervals(np.tile([0.0, 1.0], (1, arms, 1)), np.tile([-1.0, 1.0], (1, arms, 1)))
+    spread = bets.rows.sum() / bets.rows
+    # (B9): the mean of X in one group and of X¹ in the other is at most 1 + ζ
+    gaps = np.stack([bets.lower((0, 1), spread) - 1.0, 1.0 - bets.lower((1, 0), spread)], axis=-1)
+    if shares is None:
+        first = share_interval(*two_groups(natural[None]), SHARE_OF_DELTA * delta)[0]
+    else:
+        first = np.array([shares[0]])
+    ends = [spread * np.array([share, 1.0 - share]) for share in first]
+    # (B11): μ is linear in P(S), so that it is no lower than at one of the two ends
+    low = np.min([bets.lower((0, 0), end) for end in ends], axis=0)
+    high = 1.0 - np.min([bets.lower((1, 1), end) for end in ends], axis=0)
+    return Intervals(np.stack([low, high], axis=-1)[None], gaps[None])
