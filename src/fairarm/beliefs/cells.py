@@ -12,8 +12,17 @@ from fairarm.beliefs.evidence import Evidence, Summary
 from fairarm.core.design.events import Laws
 from fairarm.core.fairness import draw_shares, expected_shares, gap_of
 from fairarm.core.grouping import sum_by_group
+from fairarm.core.posterior.directions import (
+    Directions,
+    arm_columns,
+    law_of_rows,
+    main_effects,
+    smooth_functions,
+)
 from fairarm.core.posterior.disagreement import Disagreement, of_cells
-from fairarm.core.posterior.prior import Posterior, RealPosterior, StatesPosterior
+from fairarm.core.posterior.prior import Posterior
+from fairarm.core.posterior.real import CellRows, RealPosterior
+from fairarm.core.posterior.states import StatesPosterior
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.problem.problem import Problem
 from fairarm.problem.shared_cells import SharedCells
@@ -51,14 +60,37 @@ class CellBeliefs:
     @cached_property
     def posterior(self) -> Posterior:
         """Of every θ."""
-        seen = self.seen
-        return self.posterior_of_states or RealPosterior.of(seen.rows, seen.sums, seen.squares)
+        if self.posterior_of_states is not None:
+            return self.posterior_of_states
+        rows = CellRows.of(self.seen.rows, self.seen.sums, self.seen.squares)
+        return RealPosterior.of(rows, self._directions(rows.variance))
 
     @cached_property
     def posterior_of_states(self) -> StatesPosterior | None:
         """That of the outcome's law in every cell; None where the outcome is real."""
         states = self.seen.states
-        return None if states is None else StatesPosterior.of(states, self.problem.outcome.scaled_values)
+        if states is None:
+            return None
+        return StatesPosterior.of(states, self.problem.outcome.scaled_values, self._directions())
+
+    def _directions(self, noise: FloatArray | None = None) -> Directions:
+        """Along what the prior's mean moves: each arm's outcome and gap, the cell's columns, and the order of those that
+        have one. ``noise``: Var(Y | c) where it differs between cells, (N, C)."""
+        law, columns = self.law, self.cells.columns
+        q = law_of_rows(law, self.seen.by_arm)
+        # one column for the outcome, one for each comparison that fairness asks for
+        asked = np.concatenate([law.mean(axis=2), gap_of(law, axis=2)], axis=1)
+        smooth = [smooth_functions(levels[columns[name]], q) for name, levels in self._ordered.items()]
+        none = np.zeros((len(q), 0, q.shape[1]))
+        effects = main_effects(list(columns.values()), q.shape[1])
+        return Directions.of(arm_columns(asked, q, noise), effects, np.concatenate([none, *smooth], axis=1))
+
+    @property
+    def _ordered(self) -> dict[str, IntArray]:
+        """The place of each state in its order, of the cell's ordered columns."""
+        variables = self.problem.variables
+        found = {name: variables[name].levels for name in self.cells.columns}
+        return {name: np.array(levels) for name, levels in found.items() if levels is not None}
 
     # ---- what is known of S and the contexts ----
 

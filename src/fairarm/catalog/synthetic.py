@@ -372,7 +372,7 @@ def _fill(quotas: list[tuple[BoolArray, int]], edge: BoolArray, rng: np.random.G
 
 def _variables(m: int) -> list[Variable]:
     states = tuple(str(v) for v in range(1, m + 1))
-    return [Variable("S", GROUPS), Variable("V", states), Variable("Y", ("0", "1"))]
+    return [Variable("S", GROUPS), Variable("V", states, ordered=False), Variable("Y", ("0", "1"))]
 
 
 def _problem(name: str, target: Setting, arms: FloatArray) -> Problem:

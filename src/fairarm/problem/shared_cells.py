@@ -68,6 +68,8 @@ class SharedCells:
     cell_of: IntArray
     context_of: IntArray
     """Where a row of group t with observed columns x belongs, (G, X)."""
+    columns: Mapping[str, IntArray]
+    """The code of each column at the cells, (C,) each; S among them where it belongs to the cell."""
     sample: SampledContexts
     fitted: tuple[FittedFactor, ...] = ()
 
@@ -91,7 +93,11 @@ class SharedCells:
         if points == self.cells:
             return self
         return replace(
-            self, cell=np.arange(points), cells=points, cell_of=np.arange(points).reshape(self.cell_of.shape)
+            self,
+            cell=np.arange(points),
+            cells=points,
+            cell_of=np.arange(points).reshape(self.cell_of.shape),
+            columns={name: codes[self.cell] for name, codes in self.columns.items()},
         )
 
     def law_of_cells(self, h: FloatArray) -> FloatArray:
@@ -158,9 +164,16 @@ def shared_cells(problem: Problem) -> SharedCells:
         law=law,
         cell_of=cell_of,
         context_of=context_of,
+        columns=_columns(problem, codes, C) if own_cells else codes,
         sample=_sampled(problem, space, context_of, contexts),
         fitted=factors,
     )
+
+
+def _columns(problem: Problem, codes: Mapping[str, IntArray], points: int) -> dict[str, IntArray]:
+    """The columns of cells that the groups have each to itself, the sensitive one included."""
+    by_group = {name: np.tile(column, len(problem.groups)) for name, column in codes.items()}
+    return {problem.sensitive: np.repeat(np.array(problem.compiled.group_codes), points), **by_group}
 
 
 def _fitted(problem: Problem, codes: Mapping[str, IntArray], arms_only: bool) -> Iterator[FittedFactor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Real
@@ -21,18 +22,28 @@ NARROWEST = 1e-12
 class Variable:
     """A node's name with its states, or, for a real-valued node, its range.
 
-    Finite variables are coded 0 … len(states) − 1 in every array; real ones hold their value.
+    Finite variables are coded 0 … len(states) − 1 in every array; real ones hold their value. ``ordered``: the states have
+    an order, that of their numbers or else the one in which they are given. States that are numbers have one unless it is
+    False.
     """
 
     name: str
     states: tuple[str, ...] | None = None
     low: float | None = None
     high: float | None = None
+    ordered: bool | None = None
+
+    def __repr__(self) -> str:
+        # saved runs are known by it: an order is shown where it was declared, and not where it can be seen from the states
+        order = ", ordered=True" if self.ordered else ""
+        return f"Variable(name={self.name!r}, states={self.states!r}, low={self.low!r}, high={self.high!r}{order})"
 
     def __post_init__(self) -> None:
         check_name(self.name, "The name of a node")
         if self.states is None:
             self._check_range()
+            if self.ordered is not None:
+                raise ProblemError(f"Node '{self.name}' is real-valued; only states can be declared ordered, or not.")
             return
         object.__setattr__(self, "states", tuple(self.states))
         if not self.states:
@@ -62,12 +73,31 @@ class Variable:
             raise ProblemError(f"Node '{self.name}' is real-valued; a finite variable is needed here.")
         return len(self.states)
 
+    @property
+    def levels(self) -> tuple[int, ...] | None:
+        """The place of each state in the order, 0 first; None where they have none."""
+        numbers = _numbers(self.states or ())
+        if self.states is None or self.ordered is False or (self.ordered is None and numbers is None):
+            return None
+        ladder = sorted(range(len(self.states)), key=(numbers or range(len(self.states))).__getitem__)
+        place = {at: level for level, at in enumerate(ladder)}
+        return tuple(place[at] for at in range(len(self.states)))
+
     def code(self, state: str) -> int:
         """The position of a state."""
         if self.states is None or state not in self.states:
             known = "a real-valued node" if self.states is None else ", ".join(self.states)
             raise ProblemError(f"Node '{self.name}' has no state '{state}'. It has: {known}.")
         return self.states.index(state)
+
+
+def _numbers(states: tuple[str, ...]) -> tuple[float, ...] | None:
+    """The states as numbers, if all of them are, and different ones."""
+    try:
+        numbers = tuple(float(state) for state in states)
+    except ValueError:
+        return None
+    return numbers if len({*numbers}) == len(numbers) and all(map(math.isfinite, numbers)) else None
 
 
 RANGE_RULE = (

@@ -1,30 +1,36 @@
-"""What is believed about θ_c = E[Y | cell] after the pulls: a prior learned from all cells, then each cell's own rows.
+"""What the posteriors of θ_c = E[Y | cell] share: the grid of priors, its weights, and the form of the answer.
 
 The prior's parameters are not plugged in: a grid of them is weighted by marginal likelihood, so that few pulls leave
-the prior itself uncertain. Arrays have a leading axis of N replicates; C cells, H points of the grid, O states of Y.
+the prior itself uncertain. A point of the grid is how strongly cells follow the prior mean, and how far that mean may move
+along its directions (`fairarm.core.posterior.directions`). Arrays have a leading axis of N replicates; C cells, H points
+of the grid, R directions. Work goes over the *pairs* of a replicate and a point, P of them at once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from fairarm.core.special import log_gamma
+from fairarm.core.posterior.directions import Directions
 from fairarm.core.types import FloatArray, IntArray
 
-BINARY_MEANS = np.array([0.03, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.97])
-STRENGTHS = np.array([0.03, 0.1, 0.3, 1.0, 2.0, 4.0, 10.0, 40.0])
-"""Prior rows a cell: below 1 cells are nearly all-or-nothing, above 10 they are nearly alike."""
+STRENGTHS = np.array([0.03, 0.15, 0.7, 3.0, 15.0, 100.0, 1000.0])
+"""s, prior rows a cell: below 1 cells are nearly all-or-nothing, above 10 they nearly follow the prior mean."""
+
+SMOOTH = np.array([0.0, 1.5])
+"""ω of the smooth functions along ordered columns: they play no part, or they do."""
+
+NEGLIGIBLE = 1e-4
+"""Points of the grid with a smaller share of the weight are left out."""
 
 NOISE_FLOOR = 1e-4
 """Least Var(Y | c) used to plan pulls: nothing is ever taken as known without noise."""
 
-VARIANCE_ROWS = 4.0
-"""How many rows the variance common to all cells counts in a cell's own (real outcomes)."""
-
-UNIFORM_VARIANCE = 1.0 / 12.0
+BLOCK = 1 << 18
+"""Numbers (pairs × cells × directions) worked on at once: 2 MiB, so that they stay near the processor."""
 
 
 class Posterior(Protocol):
@@ -45,173 +51,106 @@ class Posterior(Protocol):
         """Prior rows, (N, C), at least the grid's least: v_c / (n_c + strength) is the posterior variance of θ_c above that."""
         ...
 
+    @property
+    def smooth(self) -> FloatArray | None:
+        """The weight of priors that are smooth along the ordered columns, (N,); None where there is no such column."""
+        ...
+
     def draw(self, rng: np.random.Generator, draws: int) -> FloatArray:
         """θ from the posterior, (N, draws, C)."""
         ...
 
 
-def _grid_weights(log_evidence: FloatArray) -> FloatArray:
+@dataclass(frozen=True)
+class Grid:
+    """The points: strengths s (H,), and sds of the directions' coefficients (H, R). All are as likely before the first row."""
+
+    strength: FloatArray
+    scale: FloatArray
+
+    @classmethod
+    def of(cls, directions: Directions, constant: float, omegas: FloatArray) -> Grid:
+        """Every strength with every ω, and with every ω of the smooth functions where there are any; strengths last."""
+        R, smooth = directions.basis.shape[2], directions.smooth
+        scales = []
+        for omega in omegas:
+            for along in SMOOTH if smooth else SMOOTH[:1]:
+                scales.append([constant, *[omega] * (R - 1 - smooth), *[along] * smooth])
+        strength = np.tile(STRENGTHS, len(scales))
+        return cls(strength, np.repeat(np.array(scales), len(STRENGTHS), axis=0))
+
+    def smooth(self, directions: Directions, weights: FloatArray) -> FloatArray | None:
+        """The weight, of (N, H), at which smooth functions play a part, (N,)."""
+        return weights @ (self.scale[:, -1] > 0) if directions.smooth else None
+
+
+def blocks(pairs: int, size: int) -> Iterator[slice]:
+    """Parts of the pairs, each of which takes ``size`` numbers."""
+    step = max(1, BLOCK // max(size, 1))
+    return (slice(start, start + step) for start in range(0, pairs, step))
+
+
+def grid_weights(log_evidence: FloatArray) -> FloatArray:
     """Posterior weights of the grid's points, (N, H), each as likely as any other before the first row."""
     weights = np.exp(log_evidence - log_evidence.max(axis=1, keepdims=True))
+    weights /= weights.sum(axis=1, keepdims=True)
+    weights[weights < NEGLIGIBLE] = 0.0
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
-def _choose(weights: FloatArray, rng: np.random.Generator, draws: int) -> IntArray:
+def choose(weights: FloatArray, rng: np.random.Generator, draws: int) -> IntArray:
     """``draws`` points of the grid for each replicate, (N, draws), by inversion."""
     ladder = np.cumsum(weights, axis=1)
     u = rng.random((len(weights), draws)) * ladder[:, -1:]
-    return np.asarray((u[:, :, None] > ladder[:, None, :-1]).sum(axis=2))
+    return np.asarray((u[:, :, None] >= ladder[:, None, :-1]).sum(axis=2))
 
 
-def _mixed(weights: FloatArray, means: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and variance of a mixture over the grid of (N, H, C) means and variances: (N, C) each."""
-    mean = np.einsum("nh,nhc->nc", weights, means)
-    spread = (means - mean[:, None]) ** 2
-    return mean, np.einsum("nh,nhc->nc", weights, variances + spread)
+@dataclass(frozen=True)
+class Kept:
+    """The pairs whose weight counts, by replicate: b ~ N(mode, H⁻¹) at each, with b measured in units of its prior's sd."""
+
+    replicate: IntArray
+    point: IntArray
+    weight: FloatArray
+    """(P,), summing to 1 in each replicate."""
+    mode: FloatArray
+    """(P, R)."""
+    root: FloatArray
+    """L⁻¹ for H = L L', (P, R, R): L⁻ᵀ times standard normal numbers has the variance H⁻¹."""
+
+    def mixed(self, values: FloatArray) -> FloatArray:
+        """Σ over the points of a replicate of weight × values (P, ...), (N, ...)."""
+        first = np.flatnonzero(np.diff(self.replicate, prepend=-1))
+        weight = self.weight.reshape(-1, *[1] * (values.ndim - 1))
+        return np.asarray(np.add.reduceat(weight * values, first, axis=0))
+
+    def moments(self, means: FloatArray, variances: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of the mixture of (P, C) means and variances, (N, C) each."""
+        mean = self.mixed(means)
+        return mean, self.mixed(variances + (means - mean[self.replicate]) ** 2)
+
+    def drawn(self, at: IntArray, rng: np.random.Generator) -> FloatArray:
+        """b at the chosen points (N, D), in units of its prior's sd, (N, D, R)."""
+        b = rng.standard_normal((*at.shape, self.mode.shape[1]))
+        for n, point, mode, root in zip(self.replicate, self.point, self.mode, self.root, strict=True):
+            chosen = np.flatnonzero(at[n] == point)
+            b[n, chosen] = mode + b[n, chosen] @ root
+        return b
 
 
-def _prior_rows(noise: FloatArray, variance: FloatArray, rows: IntArray) -> FloatArray:
-    # rows n with v / (n_c + n) the variance at hand: what the design takes for rows already there
+def kept(weights: FloatArray, modes: FloatArray, factors: FloatArray) -> Kept:
+    """From all pairs: weights (N, H), modes (N, H, R) and Cholesky factors of H (N, H, R, R)."""
+    replicate, point = np.nonzero(weights)
+    factor = factors[replicate, point]
+    root = np.linalg.inv(factor)
+    return Kept(replicate, point, weights[replicate, point], modes[replicate, point], root)
+
+
+def log_determinant(factor: FloatArray) -> FloatArray:
+    """log |H| of Cholesky factors (..., R, R)."""
+    return np.asarray(2.0 * np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(axis=-1))
+
+
+def prior_rows(noise: FloatArray, variance: FloatArray, rows: IntArray) -> FloatArray:
+    """Rows n with v / (n_c + n) the variance at hand: what the design takes for rows already there."""
     return np.asarray(np.maximum(noise / np.maximum(variance, np.finfo(float).tiny) - rows, STRENGTHS[0]))
-
-
-@dataclass(frozen=True)
-class StatesPosterior:
-    """Outcomes with states: P(Y | c) ~ Dirichlet(α) for one of H vectors α, the cell's counts multinomial.
-
-    Two states: α = (1 − m, m) · s for all m and s of the grid. More: α = s · (the mean of the cells' own proportions).
-    """
-
-    counts: IntArray
-    """(N, C, O)."""
-    values: FloatArray
-    """Y' of each state, (O,)."""
-    alpha: FloatArray
-    """(N or 1, H, O)."""
-    weights: FloatArray
-    """Of the grid's points, (N, H)."""
-    mean: FloatArray
-    noise: FloatArray
-    strength: FloatArray
-
-    @classmethod
-    def of(cls, counts: IntArray, values: FloatArray) -> StatesPosterior:
-        """From the counts of each state in each cell, (N, C, O), and the states' values, (O,)."""
-        alpha = _two_state_grid() if len(values) == 2 else _pooled_grid(counts)
-        # (P2); a cell without rows adds 0
-        rows, total = counts.sum(axis=2), alpha.sum(axis=2)
-        shape = counts[:, None] + alpha[:, :, None]
-        log_evidence = (log_gamma(shape) - log_gamma(alpha)[:, :, None]).sum(axis=(2, 3))
-        log_evidence += (log_gamma(total)[:, :, None] - log_gamma(rows[:, None] + total[:, :, None])).sum(axis=2)
-        weights = _grid_weights(log_evidence)
-        size = shape.sum(axis=3)
-        # moments of Y in a cell under the Dirichlet's mean; θ itself varies by within/(size + 1), the rest is noise of rows
-        first, second = shape @ values / size, shape @ values**2 / size
-        within = np.maximum(second - first**2, 0.0)
-        mean, variance = _mixed(weights, first, within / (size + 1.0))
-        noise = np.maximum(np.einsum("nh,nhc->nc", weights, within * size / (size + 1.0)), NOISE_FLOOR)
-        return cls(counts, values, alpha, weights, mean, noise, _prior_rows(noise, variance, rows))
-
-    def draw(self, rng: np.random.Generator, draws: int) -> FloatArray:
-        """θ from the posterior, (N, draws, C): a point of the grid is drawn first, then every cell given it."""
-        shape = self._drawn_shape(rng, draws)
-        if len(self.values) == 2:
-            first = rng.beta(shape[..., 1], shape[..., 0])
-            return np.asarray(self.values[0] + (self.values[1] - self.values[0]) * first)
-        # a Dirichlet draw is gammas over their sum; shapes of 0.01 underflow to 0 in all states at once, hence the least number
-        gamma = np.maximum(rng.standard_gamma(shape), np.finfo(float).tiny)
-        return np.asarray(gamma @ self.values / gamma.sum(axis=3))
-
-    def draw_laws(self, rng: np.random.Generator, draws: int) -> FloatArray:
-        """P(Y | c) from the posterior, (N, draws, C, O): its mean is a draw of θ."""
-        gamma = np.maximum(rng.standard_gamma(self._drawn_shape(rng, draws)), np.finfo(float).tiny)
-        return np.asarray(gamma / gamma.sum(axis=3, keepdims=True))
-
-    def _drawn_shape(self, rng: np.random.Generator, draws: int) -> FloatArray:
-        """α of a drawn point of the grid plus the cell's counts, (N, draws, C, O)."""
-        at = _choose(self.weights, rng, draws)
-        alpha = np.broadcast_to(self.alpha, (len(at), *self.alpha.shape[1:]))[np.arange(len(at))[:, None], at]
-        return np.asarray(self.counts[:, None] + alpha[:, :, None])
-
-
-def _two_state_grid() -> FloatArray:
-    m, s = (axis.ravel() for axis in np.meshgrid(BINARY_MEANS, STRENGTHS, indexing="ij"))
-    return np.stack([(1.0 - m) * s, m * s], axis=1)[None]
-
-
-def _pooled_grid(counts: IntArray) -> FloatArray:
-    """s times the mean over seen cells of their proportions, smoothed by one row spread evenly, (N, H, O)."""
-    # proportions of cells, not of rows: one cell that was pulled often must not speak for how cells are spread
-    rows = counts.sum(axis=2, keepdims=True)
-    own = np.divide(counts, rows, out=np.zeros(counts.shape), where=rows > 0).sum(axis=1)
-    base = (own + 1.0 / counts.shape[2]) / (1.0 + (rows[..., 0] > 0).sum(axis=1))[:, None]
-    return np.asarray(STRENGTHS[:, None] * base[:, None])
-
-
-@dataclass(frozen=True)
-class RealPosterior:
-    """Real outcomes in [0, 1]: the cell's mean is normal around θ_c, θ_c normal around a common mean, v/s its variance.
-
-    The variance within a cell is its own shrunk toward the one common to all; draws let it vary by its χ² law, and are
-    cut to [0, 1].
-    """
-
-    rows: IntArray
-    averages: FloatArray
-    """ȳ_c, (N, C); anything where the cell has no row."""
-    variance: FloatArray
-    """Shrunk Var(Y | c), (N, C)."""
-    common: FloatArray
-    """Common mean at each strength, (N, H)."""
-    common_variance: FloatArray
-    prior_variance: FloatArray
-    """v/s, (N, H)."""
-    weights: FloatArray
-    mean: FloatArray
-    noise: FloatArray
-    strength: FloatArray
-
-    @classmethod
-    def of(cls, rows: IntArray, sums: FloatArray, squares: FloatArray) -> RealPosterior:
-        """From rows, Σ Y' and Σ Y'² of each cell, (N, C) each."""
-        seen = rows > 0
-        averages = np.divide(sums, rows, out=np.full(sums.shape, 0.5), where=seen)
-        within = np.maximum(squares - averages * sums, 0.0)
-        freedom = np.maximum(rows - 1, 0)
-        # one row of a uniform outcome, so that cells with one row each do not look free of noise
-        pooled = (within.sum(axis=1) + UNIFORM_VARIANCE) / (freedom.sum(axis=1) + 1.0)
-        variance = (VARIANCE_ROWS * pooled[:, None] + within) / (VARIANCE_ROWS + freedom)
-        variance = np.maximum(variance, NOISE_FLOOR)
-        prior = np.maximum(pooled, NOISE_FLOOR)[:, None] / STRENGTHS
-        # (P3): ȳ_c ~ N(common, v_c / n_c + prior); the common mean is integrated out (one row at ½ keeps it proper)
-        precision = (rows / variance)[:, None]
-        # 1 / (v_c/n_c + prior), written so that n_c = 0 gives 0: a cell without rows says nothing
-        marginal = precision / (1.0 + precision * prior[:, :, None])
-        total = marginal.sum(axis=2) + 1.0
-        common = (np.einsum("nhc,nc->nh", marginal, averages) + 0.5) / total
-        misfit = np.einsum("nhc,nhc->nh", marginal, (averages[:, None] - common[:, :, None]) ** 2) + (common - 0.5) ** 2
-        log_marginal = np.log(np.where(seen[:, None], marginal, 1.0)).sum(axis=2)
-        weights = _grid_weights(0.5 * (log_marginal - np.log(total) - misfit))
-        posterior = 1.0 / (precision + 1.0 / prior[:, :, None])
-        means = posterior * (precision * averages[:, None] + (common / prior)[:, :, None])
-        # θ_c given the common mean, and what not knowing that mean adds
-        spread = posterior + (posterior / prior[:, :, None]) ** 2 / total[:, :, None]
-        mean, uncertainty = _mixed(weights, means, spread)
-        strength = _prior_rows(variance, uncertainty, rows)
-        return cls(
-            rows, averages, variance, common, 1.0 / total, prior, weights, np.clip(mean, 0, 1), variance, strength
-        )
-
-    def draw(self, rng: np.random.Generator, draws: int) -> FloatArray:
-        """θ from the posterior, (N, draws, C), with the common mean and the cells' variances drawn too."""
-        at = _choose(self.weights, rng, draws)
-        pick = (np.arange(len(at))[:, None], at)
-        common = self.common[pick] + np.sqrt(self.common_variance[pick]) * rng.standard_normal(at.shape)
-        prior = self.prior_variance[pick][:, :, None]
-        freedom = VARIANCE_ROWS + np.maximum(self.rows - 1, 0)
-        # a variance from few rows is itself uncertain: draws with it fixed would be too narrow
-        variance = (self.variance * freedom)[:, None] / rng.chisquare(freedom[:, None], (*at.shape, freedom.shape[1]))
-        precision = self.rows[:, None] / variance
-        posterior = 1.0 / (precision + 1.0 / prior)
-        mean = posterior * (precision * self.averages[:, None] + common[:, :, None] / prior)
-        return np.clip(mean + np.sqrt(posterior) * rng.standard_normal(variance.shape), 0.0, 1.0)

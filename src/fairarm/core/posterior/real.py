@@ -1,0 +1,146 @@
+"""Real outcomes in [0, 1]: the cell's mean is normal around θ_c, θ_c normal around Φ_c b, v/s its variance.
+
+The variance within a cell is its own shrunk toward the one common to all; draws let it vary by its χ² law, and are
+cut to [0, 1].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairarm.core.posterior.directions import Directions
+from fairarm.core.posterior.prior import (
+    NOISE_FLOOR,
+    Grid,
+    Kept,
+    blocks,
+    choose,
+    grid_weights,
+    kept,
+    log_determinant,
+    prior_rows,
+)
+from fairarm.core.types import FloatArray, IntArray
+
+CONSTANT, CENTRE = 1.0, 0.5
+"""Prior sd and mean of the constant: one row at ½."""
+
+OMEGAS = np.array([1.0, 4.0])
+"""ω, in units of √v: how far the arms' means may be from where the other directions put them."""
+
+VARIANCE_ROWS = 4.0
+"""How many rows the variance common to all cells counts in a cell's own."""
+
+UNIFORM_VARIANCE = 1.0 / 12.0
+
+
+@dataclass(frozen=True)
+class CellRows:
+    """Rows of each cell as a normal model takes them, (N, C) each but the last."""
+
+    rows: IntArray
+    averages: FloatArray
+    """ȳ_c; anything where the cell has no row."""
+    variance: FloatArray
+    """v_c, shrunk Var(Y | c)."""
+    common: FloatArray
+    """v, that of all cells together, (N,)."""
+
+    @classmethod
+    def of(cls, rows: IntArray, sums: FloatArray, squares: FloatArray) -> CellRows:
+        """From rows, Σ Y' and Σ Y'² of each cell, (N, C) each."""
+        averages = np.divide(sums, rows, out=np.full(sums.shape, CENTRE), where=rows > 0)
+        within = np.maximum(squares - averages * sums, 0.0)
+        freedom = np.maximum(rows - 1, 0)
+        # one row of a uniform outcome, so that cells with one row each do not look free of noise
+        pooled = (within.sum(axis=1) + UNIFORM_VARIANCE) / (freedom.sum(axis=1) + 1.0)
+        variance = (VARIANCE_ROWS * pooled[:, None] + within) / (VARIANCE_ROWS + freedom)
+        return cls(rows, averages, np.maximum(variance, NOISE_FLOOR), np.maximum(pooled, NOISE_FLOOR))
+
+    @property
+    def precision(self) -> FloatArray:
+        """n_c / v_c, (N, C)."""
+        return np.asarray(self.rows / self.variance)
+
+
+@dataclass(frozen=True)
+class RealPosterior:
+    """Of the mean outcome of every cell, as a mixture over the grid (see the module's docstring)."""
+
+    cells: CellRows
+    basis: FloatArray
+    """Φ, all but the constant times √v: (N, C, R)."""
+    grid: Grid
+    weights: FloatArray
+    """Of the grid's points, (N, H)."""
+    kept: Kept
+    mean: FloatArray
+    noise: FloatArray
+    strength: FloatArray
+    smooth: FloatArray | None
+
+    @classmethod
+    def of(cls, cells: CellRows, directions: Directions) -> RealPosterior:
+        """From the rows of each cell, and directions whose arms' columns have the factor v_c."""
+        basis, grid = directions.basis.copy(), Grid.of(directions, CONSTANT, OMEGAS)
+        basis[:, :, 1:] *= np.sqrt(cells.common)[:, None, None]
+        weights, points = _fitted(cells, basis, grid)
+        mean, variance = _moments(cells, basis, grid, points)
+        strength = prior_rows(cells.variance, variance, cells.rows)
+        smooth = grid.smooth(directions, weights)
+        return cls(cells, basis, grid, weights, points, np.clip(mean, 0, 1), cells.variance, strength, smooth)
+
+    def draw(self, rng: np.random.Generator, draws: int) -> FloatArray:
+        """θ from the posterior, (N, draws, C), with the prior's mean and the cells' variances drawn too."""
+        cells, at = self.cells, choose(self.weights, rng, draws)
+        b = self.kept.drawn(at, rng) * self.grid.scale[at]
+        centre = CENTRE + b @ self.basis.transpose(0, 2, 1)
+        prior = (self.grid.strength[at] / cells.common[:, None])[:, :, None]
+        freedom = VARIANCE_ROWS + np.maximum(cells.rows - 1, 0)
+        # a variance from few rows is itself uncertain: draws with it fixed would be too narrow
+        variance = (cells.variance * freedom)[:, None] / rng.chisquare(freedom[:, None], centre.shape)
+        precision = cells.rows[:, None] / variance
+        posterior = 1.0 / (precision + prior)
+        mean = posterior * (precision * cells.averages[:, None] + prior * centre)
+        return np.clip(mean + np.sqrt(posterior) * rng.standard_normal(variance.shape), 0.0, 1.0)
+
+
+def _fitted(cells: CellRows, basis: FloatArray, grid: Grid) -> tuple[FloatArray, Kept]:
+    """Weights of the grid, (N, H), and b at the points that count: all in closed form."""
+    N, H, R = len(basis), len(grid.strength), basis.shape[2]
+    replicate, point = np.repeat(np.arange(N), H), np.tile(np.arange(H), N)
+    modes, factors, evidence = np.empty((N * H, R)), np.empty((N * H, R, R)), np.empty(N * H)
+    for part in blocks(N * H, basis[0].size):
+        n, h = replicate[part], point[part]
+        X = basis[n] * grid.scale[h][:, None]
+        precision = cells.precision[n]
+        # 1 / (v_c/n_c + v/s), written so that n_c = 0 gives 0: a cell without rows says nothing
+        marginal = precision / (1.0 + precision * (cells.common[n] / grid.strength[h])[:, None])
+        weighted = marginal[:, :, None] * X
+        curvature = X.transpose(0, 2, 1) @ weighted + np.eye(R)  # (P10)
+        target = cells.averages[n] - CENTRE
+        gain = (target[:, None] @ weighted)[:, 0]
+        modes[part] = np.linalg.solve(curvature, gain[:, :, None])[..., 0]
+        factors[part] = np.linalg.cholesky(curvature)
+        misfit = (marginal * target**2).sum(axis=1) - (gain * modes[part]).sum(axis=1)
+        log_marginal = np.log(np.where(cells.rows[n] > 0, marginal, 1.0)).sum(axis=1)
+        evidence[part] = 0.5 * (log_marginal - log_determinant(factors[part]) - misfit)  # (P11)
+    weights = grid_weights(evidence.reshape(N, H))
+    return weights, kept(weights, modes.reshape(N, H, R), factors.reshape(N, H, R, R))
+
+
+def _moments(cells: CellRows, basis: FloatArray, grid: Grid, points: Kept) -> tuple[FloatArray, FloatArray]:
+    """Mean and variance of every θ_c, (N, C) each."""
+    n, h = points.replicate, points.point
+    prior = (grid.strength[h] / cells.common[n])[:, None]
+    posterior = 1.0 / (cells.precision[n] + prior)
+    centre, spread = np.empty_like(posterior), np.empty_like(posterior)
+    for part in blocks(len(n), basis[0].size):
+        X = basis[n[part]] * grid.scale[h[part]][:, None]
+        centre[part] = CENTRE + (X @ points.mode[part][:, :, None])[..., 0]
+        spread[part] = ((X @ points.root[part].transpose(0, 2, 1)) ** 2).sum(axis=2)
+    means = posterior * (cells.precision[n] * cells.averages[n] + prior * centre)
+    # θ_c given the prior's mean, and what not knowing that mean adds
+    return points.moments(means, posterior + (posterior * prior) ** 2 * spread)
