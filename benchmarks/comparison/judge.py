@@ -113,7 +113,7 @@ def losses(setting: str, by_algorithm: dict[str, list[FinishedPoint]]) -> list[L
         if name == "pool":
             continue
         tested = [(e, _worse(pool[e.point.pulls], e)) for e in evidence if e.point.pulls in pool]
-        rejected = _holm([p for _, p in tested], WORSE_LEVEL)
+        rejected = holm([p for _, p in tested], WORSE_LEVEL)
         found += [
             Loss(setting, name, e.point.pulls, pool[e.point.pulls].error, e.error, p, bad)
             for (e, p), bad in zip(tested, rejected, strict=True)
@@ -130,7 +130,8 @@ def _worse(pool: FinishedPoint, other: FinishedPoint) -> float:
     return 1.0 if spread == 0 else float(norm.sf((pool.error - other.error) / spread))
 
 
-def _holm(p_values: Sequence[float], level: float) -> list[bool]:
+def holm(p_values: Sequence[float], level: float) -> list[bool]:
+    """Which hypotheses are rejected, so that any true one is with probability ``level`` at most."""
     rejected = [False] * len(p_values)
     for rank, i in enumerate(np.argsort(p_values)):
         if p_values[i] > level / (len(p_values) - rank):

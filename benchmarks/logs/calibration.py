@@ -2,19 +2,20 @@
 
 Each log comes from a world drawn anew. What is found goes to results-COMMIT.csv, one part per kind as soon as it is done,
 where COMMIT is the last one that changed the package: kinds that are there with as many logs are not run again. The page is
-made of that file and, with ``--before``, of an earlier one beside it. With ``--table`` nothing is run.
+made of that file and, with ``--before``, of an earlier one beside it. With ``--table`` nothing is run. To run another version of
+the package, put its src folder first: ``PYTHONPATH=there/src:. python -m benchmarks.logs.calibration``.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from joblib import Parallel, delayed
 
-from benchmarks.logs.judge import Fact, Tally, judge, read_tallies, write_tallies
+from benchmarks.logs.judge import ROUNDING, Fact, Tally, judge, read_tallies, write_tallies
 from benchmarks.logs.worlds import KINDS
 from benchmarks.trees import imported_tree, package_commit
 
@@ -50,20 +51,12 @@ def held(tally: Tally) -> tuple[float, float, float, float]:
 
 def missed(tally: Tally) -> list[str]:
     """The bars that a kind does not reach, in words."""
-    found = []
-    for (value, bar), name in zip(
-        zip(held(tally), (ON_AVERAGE, EACH_ARM) * 2, strict=True),
-        ("outcomes", "an arm's outcome", "gaps", "an arm's gap"),
-        strict=True,
-    ):
-        if value < bar:
-            found.append(f"{name} {value:.3f}")
-    found += overstated(tally)
-    for name, what in (("plain outcome near", "outcome near the plain one"), ("plain gap held", "plain gap held")):
-        value = tally.mean(name)
-        if value is not None and value < NEAR_PLAIN:
-            found.append(f"{what} {value:.3f}")
-    return found
+    names = ("outcomes", "an arm's outcome", "gaps", "an arm's gap")
+    shares = list(zip(names, held(tally), (ON_AVERAGE, EACH_ARM) * 2, strict=True))
+    for measure, name in (("plain outcome near", "outcome near Σ p ȳ"), ("plain gap held", "gap of Σ p ȳ held")):
+        if (value := tally.mean(measure)) is not None:
+            shares.append((name, value, NEAR_PLAIN))
+    return [*(f"{name} {value:.3f}" for name, value, bar in shares if value < bar - ROUNDING), *overstated(tally)]
 
 
 def overstated(tally: Tally) -> list[str]:
@@ -123,9 +116,11 @@ def certified_cells(tally: Tally) -> list[str]:
     ]
 
 
-def beside(now: list[str], before: list[str] | None) -> list[str]:
+def beside(cells: Callable[[Tally], list[str]], now: Tally, before: Tally | None) -> list[str]:
     """Each cell with that of the commit before."""
-    return now if before is None else [new if new == old else f"{old} → **{new}**" for new, old in zip(now, before, strict=True)]  # fmt: skip
+    if before is None:
+        return cells(now)
+    return [new if new == old else f"{old} → **{new}**" for new, old in zip(cells(now), cells(before), strict=True)]
 
 
 USUAL = (
@@ -179,8 +174,8 @@ def page(now: Tallies, before: Tallies | None, commit: str, earlier: str | None,
     rows, proofs = [], []
     for kind in kinds:
         then = old.get(kind)
-        rows.append([kind, str(now[kind].logs), *beside(usual_cells(now[kind]), then and usual_cells(then))])
-        proofs.append([kind, *beside(certified_cells(now[kind]), then and certified_cells(then))])
+        rows.append([kind, str(now[kind].logs), *beside(usual_cells, now[kind], then)])
+        proofs.append([kind, *beside(certified_cells, now[kind], then)])
     lines = [head, "## Usual intervals", "", *table(USUAL, rows), "", f"### Kinds that miss a bar, {commit}", ""]
     lines += misses({kind: now[kind] for kind in kinds})
     if before is not None:

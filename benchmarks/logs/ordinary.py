@@ -101,7 +101,7 @@ def ordered(rng: np.random.Generator, levels: int, rows: int, smooth: bool = Tru
 
     def hump(first: float, second: float, width: float) -> FloatArray:
         law = np.exp(-0.5 * ((at - np.array([[first], [second]])) / width) ** 2)
-        return law / law.sum(axis=1, keepdims=True)
+        return np.asarray(law / law.sum(axis=1, keepdims=True))
 
     middle = rng.uniform(0.25, 0.75, 4)
     wide = 0.5 * hump(0.4, 0.6, 0.25) + 0.5 / levels

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -126,6 +127,10 @@ def row_money(rng: np.random.Generator, rows: int, skewed: bool = False) -> Logg
     return RowWorld(rules["logging"], coded(rules), lambda s, x, v: 10 * score(s, x, v), law, 8.0).log(rows, rng)
 
 
+def _predicted(model: Any, s: Any, x: Any) -> Any:
+    return model.predict_proba(np.column_stack([s, x]))[:, 1]
+
+
 def classifiers(rng: np.random.Generator, rows: int) -> Logged:
     """Candidates are fitted models of another sample; outcomes are ordinary."""
     from sklearn.linear_model import LogisticRegression
@@ -145,5 +150,5 @@ def classifiers(rng: np.random.Generator, rows: int) -> Logged:
         wanted[:2] = (False, True)  # both decisions are seen
         model.fit(inputs, wanted.astype(int))
         made = Arm.from_classifier(name, model, decision="V", inputs=("S", "X"), variables=VARIABLES)
-        arms[name] = made, lambda s, x, model=model: model.predict_proba(np.column_stack([s, x]))[:, 1]
+        arms[name] = made, partial(_predicted, model)
     return RowWorld(logging, arms, lambda s, x, v: logistic(score(s, x, v)), States(), 0.08).log(rows, rng)

@@ -275,4 +275,4 @@ def logistic(z: Any) -> Any:
 def simplex(rng: np.random.Generator, shape: Sequence[int], concentration: float, floor: float = 0.0) -> FloatArray:
     """Dirichlet laws along the last axis, each probability at least ``floor``."""
     *front, m = shape
-    return (1.0 - m * floor) * rng.dirichlet(np.full(m, concentration), tuple(front)) + floor
+    return np.asarray((1.0 - m * floor) * rng.dirichlet(np.full(m, concentration), tuple(front)) + floor)

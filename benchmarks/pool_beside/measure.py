@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import csv
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -42,6 +42,10 @@ class Task:
     @property
     def setting(self) -> str:
         return self.instance.partition(":")[0].removeprefix("synthetic-")
+
+
+Wrong = Mapping[Task, BoolArray]
+"""Which runs of each task were wrong, (runs,)."""
 
 
 def tasks(settings: Sequence[str], instances: int = INSTANCES, runs: int = RUNS) -> list[Task]:

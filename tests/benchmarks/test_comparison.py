@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks.comparison.__main__ import TARGET, grouped, page
-from benchmarks.comparison.judge import _holm, _worse, losses, pulls_to_reach, saving
+from benchmarks.comparison.judge import _worse, holm, losses, pulls_to_reach, saving
 from benchmarks.comparison.plan import COMPETITORS, NOISY, PAPER_SETTINGS, RIVALS, SETTINGS, comparison_plan
 
 from fairarm.experiments.paper.run import FinishedPoint, run_paper
@@ -65,11 +65,11 @@ def test_a_saving_is_the_ratio_of_the_crossings() -> None:
     assert found.rivals["two-stage-v2"] == math.inf
 
 
-def test_losses_are_tested_one_sided_with_holms_correction() -> None:
+def test_losses_are_tested_one_sided_withholms_correction() -> None:
     worse, better = evidence([20, 20], 100), evidence([5, 5], 100)
     assert _worse(worse, better) < 1e-5 < 0.999 < _worse(better, worse)
-    assert _holm([0.004, 0.0049, 0.2], 0.01) == [False, False, False]
-    assert _holm([0.003, 0.0049, 0.2], 0.01) == [True, True, False]
+    assert holm([0.004, 0.0049, 0.2], 0.01) == [False, False, False]
+    assert holm([0.003, 0.0049, 0.2], 0.01) == [True, True, False]
     found = losses("x", {"pool": [worse], "csr-v2": [better], "mis": [evidence([21, 21], 100)]})
     assert [(loss.competitor, loss.significant) for loss in found] == [("csr-v2", True)]
 
