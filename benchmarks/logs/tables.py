@@ -244,7 +244,7 @@ class TableWorld:
         children = self._children()
         away = (0, *(i + 1 for i in children), counts.ndim - 1)
         declared = tuple(law if i in children else np.ones_like(law) for i, law in enumerate(self.contexts))
-        return joint_law(declared) * counts.sum(axis=away, keepdims=True) / counts.sum()
+        return np.asarray(joint_law(declared) * counts.sum(axis=away, keepdims=True) / counts.sum())
 
 
 def joint_law(contexts: Sequence[FloatArray]) -> FloatArray:
