@@ -28,10 +28,10 @@ from fairarm.worlds.network import NetworkWorld
 OUT = Path(__file__).with_name("gate.md")
 GATE = 0.8
 PULLS = (100, 300, 1000)
-INSTANCES, RUNS = 10, 20
+INSTANCES, RUNS = 10, 10
 """Of each setting, and on each instance at each number of pulls."""
 
-DRAWN, DRAWN_RUNS = 100, 5
+DRAWN, DRAWN_RUNS = 60, 5
 """Of each kind of problem that is not selected."""
 
 TOLERANCES = (0.03, 0.1)
