@@ -58,7 +58,7 @@ def missed(tally: Tally) -> list[str]:
     names = ("outcomes", "an arm's outcome", "gaps", "an arm's gap")
     shares = list(zip(names, held(tally), (ON_AVERAGE, EACH_ARM) * 2, strict=True))
     for measure, name in (("plain outcome near", "outcome near Σ p ȳ"), ("plain gap held", "gap of Σ p ȳ held")):
-        if (value := tally.mean(measure)) is not None:
+        if (value := tally.usual_mean(measure)) is not None:
             shares.append((name, value, NEAR_PLAIN))
     return [*(f"{name} {value:.3f}" for name, value, bar in shares if value < bar - ROUNDING), *overstated(tally)]
 
@@ -104,7 +104,9 @@ def usual_cells(tally: Tally) -> list[str]:
         _pair(tally, "answer said", "answer true"),
         _pair(tally, "sure answer said", "sure answer true"),
         f"{tally.share('finding model-disagrees'):.3f}",
-        f"{_number(tally.mean('rows outcome near'))} / {_pair(tally, 'plain outcome near', 'plain gap held')}",
+        " / ".join(
+            _number(tally.usual_mean(name)) for name in ("rows outcome near", "plain outcome near", "plain gap held")
+        ),
     ]
 
 

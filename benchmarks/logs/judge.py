@@ -126,10 +126,14 @@ class Tally:
             total, count = self.sums[arm, measure]
             self.sums[arm, measure] = total + float(value), count + 1
 
-    def mean(self, measure: str, arm: str = ALL) -> float | None:
-        """None where no log had it."""
-        total, count = self.sums.get((arm, measure), (0.0, 0))
+    def mean(self, measure: str) -> float | None:
+        """Of the logs as a whole; None where no log had it."""
+        total, count = self.sums.get((ALL, measure), (0.0, 0))
         return total / count if count else None
+
+    def usual_mean(self, measure: str) -> float | None:
+        """The same, and None where fewer than half of the logs had it: the others would be no fair sample."""
+        return self.mean(measure) if 2 * self.sums.get((ALL, measure), (0.0, 0))[1] >= self.logs else None
 
     def share(self, measure: str) -> float:
         """Of all logs."""

@@ -130,6 +130,8 @@ def test_the_worst_arm_and_the_bars() -> None:
     assert missed(over) == []
     over.sums[ALL, "plain gap held"] = (98, 100)
     assert missed(over) == ["gap of Σ p ȳ held 0.980"]
+    over.sums[ALL, "plain gap held"] = (40, 49)  # in fewer than half of the logs
+    assert missed(over) == []
 
 
 def test_tallies_add_up_and_come_back_from_their_file(tmp_path: Path) -> None:
