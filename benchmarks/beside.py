@@ -10,15 +10,13 @@ counts, of the process and its children: on a shared machine the clock on the wa
 from __future__ import annotations
 
 import argparse
-import os
 import resource
 import statistics
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from benchmarks.trees import ROOT, checked_out, environment
 
 COMMANDS = {
     "cold start: identify coin": "identify coin --pulls 100 --seed 1 --json",
@@ -46,16 +44,9 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        before = Path(folder) / "before"
-        subprocess.run(["git", "-C", ROOT, "worktree", "add", "--quiet", "--detach", before, asked.commit], check=True)
-        try:
-            lines = [
-                *_head(asked.commit),
-                *(_row(name, command, before, asked.repeats) for name, command in COMMANDS.items()),
-            ]
-        finally:
-            subprocess.run(["git", "-C", ROOT, "worktree", "remove", "--force", before], check=True)
+    with checked_out(asked.commit) as before:
+        rows = [_row(name, command, before, asked.repeats) for name, command in COMMANDS.items()]
+    lines = [*_head(asked.commit), *rows]
     text = "\n".join(lines) + "\n"
     if asked.out is not None:
         asked.out.write_text(text, encoding="utf-8")
@@ -93,13 +84,12 @@ def _row(name: str, command: str, before: Path, repeats: int) -> str:
 
 
 def _cpu_seconds(tree: Path, command: str) -> float:
-    environment = {**os.environ, "PYTHONPATH": str(tree / "src"), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     started = used.ru_utime + used.ru_stime
     subprocess.run(
         [sys.executable, "-m", "fairarm", *command.split()],
         cwd=tree,
-        env=environment,
+        env=environment(tree),
         check=True,
         stdout=subprocess.DEVNULL,
     )

@@ -87,6 +87,7 @@ def page(by: By, runs: int, instances: int) -> str:
         "",
         f"Written by `python -m benchmarks.comparison`. {instances} instances a setting, {runs} runs a point, seeds that nothing was",
         'tuned on. An answer is wrong if it is not the best fair arm, or not "none" where none is fair; undecided is wrong.',
+        "Pool names an arm only if it is fair with probability 0.8 or more, a safety device: [what it does](../gate.md), apart.",
         "",
         f"## Pulls to reach error {TARGET}",
         "",

@@ -131,7 +131,7 @@ def _worse(pool: FinishedPoint, other: FinishedPoint) -> float:
 
 
 def holm(p_values: Sequence[float], level: float) -> list[bool]:
-    """Which of the hypotheses are rejected at this level, all together (Holm 1979)."""
+    """Which hypotheses are rejected, so that any true one is with probability ``level`` at most."""
     rejected = [False] * len(p_values)
     for rank, i in enumerate(np.argsort(p_values)):
         if p_values[i] > level / (len(p_values) - rank):

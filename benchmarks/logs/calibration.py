@@ -1,115 +1,221 @@
-"""How often the evaluated intervals hold: ``python -m benchmarks.logs.calibration`` writes calibration.md.
+"""How often intervals from logs hold: ``python -m benchmarks.logs.calibration`` writes calibration.md.
 
-Each log comes from a world drawn anew. Usual intervals are judged one by one, certified ones all together, as promised.
+Each log comes from a world drawn anew. What is found goes to results-COMMIT.csv, one part per kind as soon as it is done,
+where COMMIT is the last one that changed the package: kinds that are there with as many logs are not run again. The page is
+made of that file and, with ``--before``, of an earlier one beside it. With ``--table`` nothing is run. To run another version of
+the package, put its src folder first: ``PYTHONPATH=there/src:. python -m benchmarks.logs.calibration``.
 """
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import numpy as np
 from joblib import Parallel, delayed
 
+from benchmarks.logs.judge import ROUNDING, Fact, Tally, judge, read_tallies, write_tallies
 from benchmarks.logs.worlds import KINDS
-from fairarm import Evaluation, evaluate
-from fairarm.core.statistics import wilson_interval
-from fairarm.experiments.evaluate import Estimate
+from benchmarks.trees import imported_tree, package_commit
 
-CONFIDENCE = 0.95
 HERE = Path(__file__).parent
+LOGS, QUICK_LOGS = 200, 10
+MOST_LOGS = {"loans in money, 144 cells, 290 000 rows": 100, "loans in money, skewed, 290 000 rows": 100}
+"""Of kinds that take long."""
+
+EACH_ARM, ON_AVERAGE, NEAR_PLAIN = 0.88, 0.93, 0.99
+"""The bars: of every arm, of all arms together, and of the logging arm beside its plain rows."""
+SLACK = 0.03
+
+Tallies = dict[str, Tally]
 
 
-@dataclass(frozen=True)
-class Judged:
-    """One log: arms whose interval holds the truth (outcome, gap), whether every certified one does, and the answers."""
-
-    held: tuple[int, int]
-    arms: int
-    certified: bool | None
-    wrong: bool | None
-    widths: tuple[float, ...]
-    """Mean widths: usual outcome, usual gap, certified outcome, certified gap."""
-    fair_probability: tuple[tuple[float, bool], ...]
-
-
-def judge(kind: str, index: int, seed: int) -> Judged:
-    rng = np.random.default_rng([seed, list(KINDS).index(kind), index])
-    log = KINDS[kind](rng)
-    found = evaluate(log.problem, log.columns, columns=log.where, confidence=CONFIDENCE, seed=index)
-    truth = list(zip(found.arms, log.outcomes, log.gaps, strict=True))
-    outcome = sum(arm.outcome.low <= mu <= arm.outcome.high for arm, mu, _ in truth)
-    gap = sum(arm.gap.low <= zeta <= arm.gap.high for arm, _, zeta in truth)
-    proved = [t for t in truth if t[0].outcome.certified_low is not None]
-    certified = None
-    if proved:
-        certified = all(
-            a.outcome.certified_low <= mu <= a.outcome.certified_high and a.gap.certified_low <= zeta <= a.gap.certified_high
-            for a, mu, zeta in proved
-        )  # fmt: skip
-    fair = np.abs(log.gaps) < log.problem.gap_tolerance
-    best = found.arms[int(np.argmax(np.where(fair, log.outcomes, -np.inf)))].name if fair.any() else None
-    wrong = None if found.certified_status == "UNDECIDED" else found.certified_arm != best
-    widths = [np.mean([e.high - e.low for e in part]) for part in _parts(found)]
-    sure = [np.mean([(e.certified_high or 0) - (e.certified_low or 0) for e in part]) for part in _parts(found)]
-    fairness = tuple((arm.fair_probability, bool(ok)) for arm, ok in zip(found.arms, fair, strict=True))
-    return Judged((outcome, gap), len(truth), certified, wrong, (*map(float, widths), *map(float, sure)), fairness)
+def run(kinds: Sequence[str], logs: int, seed: int, jobs: int, path: Path) -> Tallies:
+    """The tallies of all kinds in the file, after those that were missing have been run."""
+    done = read_tallies(path)
+    for kind in kinds:
+        wanted = min(logs, MOST_LOGS.get(kind, logs))
+        if kind not in done or done[kind].logs != wanted:
+            judged: list[list[Fact]] = Parallel(n_jobs=jobs)(delayed(judge)(kind, i, seed) for i in range(wanted))
+            tally = Tally()
+            for facts in judged:
+                tally.add(facts)
+            done[kind] = tally
+            write_tallies({name: done[name] for name in KINDS if name in done}, path)
+            print(kind, *(f"{value:.3f}" for value in held(tally)), sep="  ", flush=True)
+    return done
 
 
-def _parts(found: Evaluation) -> tuple[list[Estimate], list[Estimate]]:
-    return [arm.outcome for arm in found.arms], [arm.gap for arm in found.arms]
+def held(tally: Tally) -> tuple[float, float, float, float]:
+    """Shares of intervals that hold: outcomes on average and of the worst arm, gaps likewise."""
+    outcome, gap = (list(tally.by_arm(f"{what} held").values()) for what in ("outcome", "gap"))
+    return sum(outcome) / len(outcome), min(outcome), sum(gap) / len(gap), min(gap)
 
 
-def run(kind: str, logs: int, seed: int, jobs: int) -> list[Judged]:
-    return list(Parallel(n_jobs=jobs)(delayed(judge)(kind, i, seed) for i in range(logs)))
+def missed(tally: Tally) -> list[str]:
+    """The bars that a kind does not reach, in words."""
+    names = ("outcomes", "an arm's outcome", "gaps", "an arm's gap")
+    shares = list(zip(names, held(tally), (ON_AVERAGE, EACH_ARM) * 2, strict=True))
+    for measure, name in (("plain outcome near", "outcome near Σ p ȳ"), ("plain gap held", "gap of Σ p ȳ held")):
+        if (value := tally.usual_mean(measure)) is not None:
+            shares.append((name, value, NEAR_PLAIN))
+    return [*(f"{name} {value:.3f}" for name, value, bar in shares if value < bar - ROUNDING), *overstated(tally)]
 
 
-def share(hits: int, of: int) -> str:
-    low, high = wilson_interval(hits, of)
-    return f"{hits / of:.3f} ({low:.3f} to {high:.3f})"
+def overstated(tally: Tally) -> list[str]:
+    """Probabilities that are too high, beyond `SLACK` and twice the standard error of the share."""
+    found = []
+    for measure, name in (("fair", "P(fair)"), ("answer", "P(answer)"), ("sure answer", "P(answer) ≥ 0.8")):
+        said, true = tally.mean(f"{measure} said"), tally.mean(f"{measure} true")
+        if said is not None and true is not None:
+            error = math.sqrt(said * (1 - said) / tally.sums["", f"{measure} said"][1])
+            if said - true > SLACK + 2 * error:
+                found.append(f"{name} {said:.3f} said, {true:.3f} true")
+    return found
 
 
-def line(kind: str, judged: list[Judged]) -> str:
-    arms = sum(j.arms for j in judged)
-    proved = [j.certified for j in judged if j.certified is not None]
-    decided = [j.wrong for j in judged if j.wrong is not None]
-    width = np.mean([j.widths for j in judged], axis=0)
-    sure = [(p, ok) for j in judged for p, ok in j.fair_probability if p >= 0.8]
-    cells = [
-        kind,
-        share(sum(j.held[0] for j in judged), arms),
-        share(sum(j.held[1] for j in judged), arms),
-        f"{width[0]:.3f}, {width[1]:.3f}",
-        share(sum(proved), len(proved)) if proved else "not available",
-        f"{width[2]:.3f}, {width[3]:.3f}" if proved else "",
-        f"{len(decided)} decided, {sum(decided)} wrong",
-        f"{np.mean([p for p, _ in sure]):.3f} said, {np.mean([ok for _, ok in sure]):.3f} fair" if sure else "",
+# ---- the page ----
+
+
+def _number(value: float | None, form: str = ".3f") -> str:
+    return "–" if value is None else f"{value:{form}}"
+
+
+def _pair(tally: Tally, first: str, second: str, form: str = ".3f") -> str:
+    return f"{_number(tally.mean(first), form)} / {_number(tally.mean(second), form)}"
+
+
+def _widths(tally: Tally) -> str:
+    return " / ".join(_number(_average(tally, what), ".3g") for what in ("outcome width", "gap width"))
+
+
+def _average(tally: Tally, measure: str) -> float:
+    each = tally.by_arm(measure).values()
+    return sum(each) / len(each)
+
+
+def usual_cells(tally: Tally) -> list[str]:
+    """One kind's cells of the first table."""
+    return [
+        *(_number(value) for value in held(tally)),
+        _widths(tally),
+        _pair(tally, "fair said", "fair true"),
+        _pair(tally, "answer said", "answer true"),
+        _pair(tally, "sure answer said", "sure answer true"),
+        f"{tally.share('finding model-disagrees'):.3f}",
+        " / ".join(
+            _number(tally.usual_mean(name)) for name in ("rows outcome near", "plain outcome near", "plain gap held")
+        ),
     ]
-    return f"| {' | '.join(cells)} |"
+
+
+def certified_cells(tally: Tally) -> list[str]:
+    """One kind's cells of the second table."""
+    wrong = tally.sums.get(("", "certified wrong"), (0.0, 0))
+    others = "; ".join(f"{name} {share:.3f}" for name, share in tally.findings().items())
+    return [
+        _number(tally.mean("certified held")),
+        _pair(tally, "certified outcome width", "certified gap width", ".3g"),
+        f"{wrong[1]} decided, {wrong[0]:.0f} wrong",
+        others or "–",
+    ]
+
+
+def beside(cells: Callable[[Tally], list[str]], now: Tally, before: Tally | None) -> list[str]:
+    """Each cell with that of the commit before."""
+    if before is None:
+        return cells(now)
+    return [new if new == old else f"{old} → **{new}**" for new, old in zip(cells(now), cells(before), strict=True)]
+
+
+USUAL = (
+    "logs", "number", "outcome held, on average", "worst arm", "gap held, on average", "worst arm", "mean widths, outcome / gap",
+    "P(fair) ≥ 0.8: said / true", "answer: said / true", "answer ≥ 0.8: said / true", "model-disagrees",
+    "plain: rows' mean near / Σ p ȳ near / gap held",
+)  # fmt: skip
+CERTIFIED = ("logs", "certified, all at once", "mean widths, outcome / gap", "certified answers", "findings")
+
+
+def table(heads: Sequence[str], rows: list[list[str]]) -> list[str]:
+    return [f"| {' | '.join(line)} |" for line in (heads, ["---"] * len(heads), *rows)]
+
+
+def misses(tallies: Tallies) -> list[str]:
+    """A line per kind that misses a bar, or one that says there is none."""
+    found = [f"- {kind}: {', '.join(missed(tally))}" for kind, tally in tallies.items() if missed(tally)]
+    return found or ["No kind misses a bar."]
 
 
 HEAD = """# Do intervals from logs hold?
 
-Made by `python -m benchmarks.logs.calibration` ({logs} logs of each kind, each from a world drawn anew, seed {seed}; `benchmarks/logs/worlds.py`
-says what they are). 95 % intervals. *Usual* ones are counted arm by arm; *certified* ones hold for a log only if all of them do at
-once, outcomes and gaps of every arm. The last column compares P(fair) of 0.8 and more with how many of those arms are fair.
+Made by `python -m benchmarks.logs.calibration{option}` (worlds drawn anew for each log, seed {seed}; `benchmarks/logs/worlds.py`
+says what they are). Package as of commit {commit}{beside}. 95 % intervals.
 
-| logs | usual, outcome | usual, gap | mean widths | certified, all at once | mean widths | certified answers | P(fair) ≥ 0.8 |
-|---|---|---|---|---|---|---|---|
+Usual intervals are counted arm by arm. Bars: every arm's outcome and gap held in at least {each} of its logs, and in {average} on average.
+*Said / true*: the mean of the stated probabilities, and the share in which it was so: of P(fair) of 0.8 and more, over arms; of the
+answer that `evaluate` gives, over logs; a miss where said is higher by more than {slack} and two standard errors. *model-disagrees*: the share of
+logs with that finding. *Plain*: the share of logs in which the logging arm's outcome is within one standard error of its rows' mean,
+and of Σ p ȳ (the cells' means, with the laws as declared), and in which the interval of its gap holds that of Σ p ȳ; bar {plain} of the last
+two, where S is among the causes of Y, so that no row is shared between groups, and rows speak for nearly all cells.
 """
 
 
+def page(now: Tallies, before: Tallies | None, commit: str, earlier: str | None, seed: int) -> str:
+    """Kinds in the order of `KINDS`; the commit before, where there is one, on the left of each arrow."""
+    kinds = [kind for kind in KINDS if kind in now]
+    old = before or {}
+    option = f" --before {earlier}" if earlier else ""
+    text = f", with {earlier} on the left of each arrow" if earlier else ""
+    head = HEAD.format(
+        option=option,
+        seed=seed,
+        commit=commit,
+        beside=text,
+        each=EACH_ARM,
+        average=ON_AVERAGE,
+        plain=NEAR_PLAIN,
+        slack=SLACK,
+    )
+    rows, proofs = [], []
+    for kind in kinds:
+        then = old.get(kind)
+        rows.append([kind, str(now[kind].logs), *beside(usual_cells, now[kind], then)])
+        proofs.append([kind, *beside(certified_cells, now[kind], then)])
+    lines = [head, "## Usual intervals", "", *table(USUAL, rows), "", f"### Kinds that miss a bar, {commit}", ""]
+    lines += misses({kind: now[kind] for kind in kinds})
+    if before is not None:
+        lines += ["", f"### Kinds that miss a bar, {earlier}", "", *misses({k: old[k] for k in kinds if k in old})]
+    lines += ["", "## Certified intervals and what was noticed", ""]
+    lines += ["Certified intervals hold for a log only if all of them do at once, outcomes and gaps of every arm.", ""]
+    return "\n".join([*lines, *table(CERTIFIED, proofs), ""])
+
+
+def results_of(commit: str) -> Path:
+    """The file of a commit's results."""
+    return HERE / f"results-{commit}.csv"
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--logs", type=int, default=2000)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--kinds", help="parts of their names, with semicolons between; all by default")
+    parser.add_argument("--logs", type=int)
+    parser.add_argument("--quick", action="store_true", help=f"{QUICK_LOGS} logs per kind, into --out alone")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--out", type=Path, default=HERE / "calibration.md")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--before", help="a commit with results of its own")
+    parser.add_argument("--table", action="store_true", help="make the page of what is there")
+    parser.add_argument("--out", type=Path, default=HERE)
     asked = parser.parse_args()
-    lines = [line(kind, run(kind, asked.logs, asked.seed, asked.jobs)) for kind in KINDS]
-    asked.out.write_text(HEAD.format(logs=asked.logs, seed=asked.seed) + "\n".join(lines) + "\n", encoding="utf-8")
-    print("\n".join(lines))
+    commit = package_commit(imported_tree())
+    kinds = [k for k in KINDS if asked.kinds is None or any(part.strip() in k for part in asked.kinds.split(";"))]
+    path = asked.out / results_of(commit).name
+    logs = asked.logs or (QUICK_LOGS if asked.quick else LOGS)
+    found = read_tallies(path) if asked.table else run(kinds, logs, asked.seed, asked.jobs, path)
+    before = read_tallies(results_of(asked.before)) if asked.before else None
+    text = page(found, before, commit, asked.before, asked.seed)
+    (asked.out / "calibration.md").write_text(text, encoding="utf-8")
+    print(text)
 
 
 if __name__ == "__main__":

@@ -88,8 +88,7 @@ def judge(kind: str, index: int, seed: int) -> Judged:
     ends = np.array([[[e.low, e.high] for e in (arm.outcome, arm.gap)] for arm in found.arms]).transpose(2, 1, 0)
     value, error = others(log)
     low, high = (
-        np.concatenate([ours[None], value + sign * NORMAL * error])
-        for ours, sign in zip(ends, (-1, 1), strict=True)
+        np.concatenate([ours[None], value + sign * NORMAL * error]) for ours, sign in zip(ends, (-1, 1), strict=True)
     )
     truth = np.stack([log.outcomes, log.gaps])
     return Judged(

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.logs.worlds import GROUPS, Logged, drawn, heavy_weights
+from benchmarks.logs.rows import heavy_weights
+from benchmarks.logs.tables import GROUPS, Logged
 from fairarm import Arm, Code, LogMap, Outcome, Problem, Variable
 from fairarm.core.types import FloatArray
 
@@ -52,9 +53,15 @@ class RowWorld:
         s = (rng.random(n) < self.share).astype(np.int64)
         x = np.clip(rng.normal(SHIFT * s, 1.0), -4, 4)
         law, mean = self._by_row(self.rules[0], s, x), self._by_row(self.mean, s, x)
-        v = drawn(law, rng)
+        v = (rng.random(len(law))[:, None] > np.cumsum(law, axis=1)[:, :-1]).sum(axis=1)
         at = np.arange(n), v
-        columns = {"S": np.array(GROUPS, dtype=object)[s], "X": x, "V": v, "Y": self.noise(mean[at], v, rng), "p": law[at]}
+        columns = {
+            "S": np.array(GROUPS, dtype=object)[s],
+            "X": x,
+            "V": v,
+            "Y": self.noise(mean[at], v, rng),
+            "p": law[at],
+        }
         return Logged(self._problem(law.shape[1]), columns, *self.truth(), where=LogMap(propensity="p"))
 
     @staticmethod

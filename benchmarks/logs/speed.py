@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.logs.worlds import STATES
 from fairarm import Arm, Code, Evaluation, LogMap, Outcome, Problem, Scenario, Variable, evaluate, table
 
 HERE = Path(__file__).parent
 COLUMNS = ("S", "X", "V", "Y")
+STATES = ("0", "1", "2")
 REPEATS = 5
 
 

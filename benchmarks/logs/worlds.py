@@ -1,173 +1,86 @@
-"""Random small worlds whose truths are known exactly, and the logs they leave: one kind for each difficulty."""
+"""The kinds of logs that intervals are judged on: random worlds whose truths are known exactly, one kind per difficulty."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
 
 import numpy as np
 
-from fairarm import Arm, Code, LogMap, Outcome, Problem, Unknown, Variable, table
-from fairarm.core.types import FloatArray
+from benchmarks.logs import ordinary
+from benchmarks.logs.rows import classifiers, heavy_weights, row_clicks, row_money
+from benchmarks.logs.tables import Logged, States, TableWorld, simplex
 
-GROUPS, STATES = ("a", "b"), ("0", "1", "2")
-
-
-@dataclass(frozen=True)
-class Logged:
-    """A problem, a log of it, and what every arm's outcome and gap really are."""
-
-    problem: Problem
-    columns: dict[str, Any]
-    outcomes: FloatArray
-    gaps: FloatArray
-    where: LogMap = field(default_factory=LogMap)
+DECISIONS = 3
 
 
-@dataclass(frozen=True)
-class _World:
-    """P(S), P(X | S), arms P_k(V | S, X) and E[Y | X, V, S], all tables."""
-
-    shares: FloatArray
-    contexts: FloatArray
-    arms: FloatArray
-    theta: FloatArray
-
-    def truth(self) -> tuple[FloatArray, FloatArray]:
-        """By summing over everything."""
-        means = np.einsum("sx,ksxv,sxv->ks", self.contexts, self.arms, self.theta)
-        return means @ self.shares, means[:, 0] - means[:, 1]
-
-    def rows(self, n: int, rng: np.random.Generator) -> dict[str, Any]:
-        """Natural rows of the first arm."""
-        s = rng.choice(2, n, p=self.shares)
-        x = drawn(self.contexts[s], rng)
-        v = drawn(self.arms[0][s, x], rng)
-        y = (rng.random(n) < self.theta[s, x, v]).astype(np.int64)
-        return {"S": np.array(GROUPS, dtype=object)[s], "X": x, "V": v, "Y": y}
-
-    def problem(self, unknown: bool, direct: bool) -> Problem:
-        """``unknown``: the logging arm and what S does to X are to be fitted. ``direct``: S → Y is an edge."""
-        m = self.contexts.shape[1]
-        variables = [
-            Variable("S", GROUPS), Variable("X", tuple(map(str, range(m)))), Variable("V", STATES), Variable("Y", ("0", "1")),
-        ]  # fmt: skip
-        arms = [Arm(f"arm-{k}", table("V", ["S", "X"], rows)) for k, rows in enumerate(self.arms)]
-        if unknown:
-            arms[0] = Arm("arm-0", Unknown("V", ("S", "X")))
-        child = [] if unknown else [table("X", ["S"], self.contexts)]
-        return Problem(
-            name="drawn",
-            variables=variables,
-            graph=[("S", "X"), ("S", "V"), ("X", "V"), ("X", "Y"), ("V", "Y"), *([("S", "Y")] if direct else [])],
-            sensitive="S",
-            decision="V",
-            outcome=Outcome("Y", values=(0, 1)),
-            tolerance=0.1,
-            arms=arms,
-            mechanisms=child,
-            deployed="arm-0",
-        )
-
-
-def drawn(chances: FloatArray, rng: np.random.Generator) -> Any:
-    return (rng.random(len(chances))[:, None] > np.cumsum(chances, axis=1)[:, :-1]).sum(axis=1)
-
-
-def _drawn_world(rng: np.random.Generator, m: int, arms: int, floor: float, direct: bool) -> _World:
-    theta = rng.beta(0.7, 0.7, (2, m, len(STATES)))
+def _exchangeable(rng: np.random.Generator, m: int, floor: float, direct: bool) -> TableWorld:
+    """Cells alike: independent means, m contexts; every other arm does not look at the group."""
+    means = rng.beta(0.7, 0.7, (2, m, DECISIONS))
     if not direct:
-        theta[1] = theta[0]
-    laws = rng.dirichlet(np.ones(len(STATES)), (arms, 2, m))
-    laws[1::2] = laws[1::2, :1]  # every other arm does not look at the group
-    laws = (1 - 3 * floor) * laws + floor
-    contexts = np.stack([rng.dirichlet(np.full(m, 2.0)) for _ in range(2)])
-    return _World(np.array([0.5, 0.5]), contexts, laws, theta)
+        means[1] = means[0]
+    laws = simplex(rng, (4, 2, m, DECISIONS), 1.0, floor)
+    laws[1::2] = laws[1::2, :1]
+    contexts = (simplex(rng, (2, m), 2.0),)
+    arms = {f"arm-{k}": law for k, law in enumerate(laws)}
+    return TableWorld(np.array([0.5, 0.5]), contexts, arms, means, States(), 0.1, direct)
 
 
 def benign(rng: np.random.Generator) -> Logged:
     """Six contexts, a logging arm that gives every decision at least 10 %, 2 000 rows."""
-    world = _drawn_world(rng, 6, 4, 0.1, direct=False)
-    return Logged(world.problem(False, False), world.rows(2000, rng), *world.truth())
+    return _exchangeable(rng, 6, 0.1, direct=False).log(2000, rng)
 
 
 def rare_cells(rng: np.random.Generator) -> Logged:
     """Twelve contexts and decisions that the logging arm makes once in 200 times: 400 rows, many cells with none."""
-    world = _drawn_world(rng, 12, 4, 0.005, direct=False)
-    return Logged(world.problem(False, False), world.rows(400, rng), *world.truth())
+    return _exchangeable(rng, 12, 0.005, direct=False).log(400, rng)
 
 
 def fitted(rng: np.random.Generator) -> Logged:
     """Neither the logging arm nor what S does to X is declared; S acts on Y directly too: 400 rows."""
-    world = _drawn_world(rng, 6, 4, 0.1, direct=True)
-    return Logged(world.problem(True, True), world.rows(400, rng), *world.truth())
+    return _exchangeable(rng, 6, 0.1, direct=True).log(400, rng, fitted=True)
 
 
-def heavy_weights(rng: np.random.Generator) -> Logged:
-    """A real input, logged propensities down to 0.01 and candidates that like what was rare: 1 000 rows."""
-    slope, base, twist = rng.normal(0, 2), rng.normal(), rng.normal(0, 1, 4)
-    rules: list[Callable[[Any, Any], Any]] = [
-        lambda s, x: np.clip(_logistic(slope * x), 0.01, 0.99),
-        lambda s, x: np.clip(_logistic(-slope * x), 0.01, 0.99),
-        lambda s, x: 0.5 + 0.0 * x,
-        lambda s, x: np.clip(_logistic(2 * s - 1 + x), 0.05, 0.95),
-    ]
+Kind = Callable[[np.random.Generator], Logged]
 
-    def chance(s: Any, x: Any, v: Any) -> Any:
-        return _logistic(base + twist[0] * x + v * (twist[1] + twist[2] * x) + twist[3] * s * v)
-
-    n = 1000
-    s = rng.integers(0, 2, n)
-    x = np.clip(rng.normal(0.4 * s, 1.0), -4, 4)
-    p = rules[0](s, x)
-    v = (rng.random(n) < p).astype(np.int64)
-    y = (rng.random(n) < chance(s, x, v)).astype(np.int64)
-    columns = {"S": np.array(GROUPS, dtype=object)[s], "X": x, "V": v, "Y": y, "p": np.where(v == 1, p, 1 - p)}
-    means = np.array([[_mean(rule, chance, t) for t in (0, 1)] for rule in rules])
-    truth = (means.mean(axis=1), means[:, 0] - means[:, 1])
-    return Logged(_real_problem(rules), columns, *truth, where=LogMap(propensity="p"))
-
-
-def _logistic(z: Any) -> Any:
-    return 1.0 / (1.0 + np.exp(-z))
-
-
-def _mean(rule: Callable[[Any, Any], Any], chance: Callable[[Any, Any, Any], Any], t: int) -> float:
-    """E[Y | arm, S = t] by the trapezium rule; the clipped tails are point masses."""
-    x = np.linspace(-4, 4, 4001)
-    density = np.exp(-0.5 * (x - 0.4 * t) ** 2) / math.sqrt(2 * math.pi)
-    p = rule(t, x)
-    value = p * chance(t, x, 1) + (1 - p) * chance(t, x, 0)
-    tails = [0.5 * math.erfc((4 + 0.4 * t) / math.sqrt(2)), 0.5 * math.erfc((4 - 0.4 * t) / math.sqrt(2))]
-    return float(np.trapezoid(density * value, x) + tails[0] * value[0] + tails[1] * value[-1])
-
-
-def _real_problem(rules: list[Callable[[Any, Any], Any]]) -> Problem:
-    def arm(k: int) -> Arm:
-        def log_prob(columns: Any) -> Any:
-            p = rules[k](columns["S"], columns["X"])
-            return np.log(np.where(columns["V"] == 1, p, 1 - p))
-
-        return Arm(f"arm-{k}", Code("V", ("S", "X"), log_prob))
-
-    two = ("0", "1")
-    return Problem(
-        name="drawn",
-        variables=[Variable("S", GROUPS), Variable("X", low=-4, high=4), Variable("V", two), Variable("Y", two)],
-        graph=[("S", "X"), ("S", "V"), ("X", "V"), ("X", "Y"), ("V", "Y"), ("S", "Y")],
-        sensitive="S",
-        decision="V",
-        outcome=Outcome("Y", values=(0, 1)),
-        tolerance=0.1,
-        arms=[arm(k) for k in range(len(rules))],
-    )
-
-
-KINDS: dict[str, Callable[[np.random.Generator], Logged]] = {
+KINDS: dict[str, Kind] = {
     "benign": benign,
     "rare cells": rare_cells,
-    "heavy weights": heavy_weights,
     "fitted mechanisms": fitted,
-}
+    "clicks of 0.5 %, 204 cells, 800 rows": partial(ordinary.clicks, rows=800),
+    "clicks of 0.5 %, 204 cells, 10 000 rows": partial(ordinary.clicks, rows=10_000),
+    "clicks of 0.5 %, few items shown, 10 000 rows": partial(ordinary.clicks, rows=10_000, shown="half"),
+    "clicks of 0.5 %, 204 cells, 100 000 rows": partial(ordinary.clicks, rows=100_000),
+    "204 cells, 800 rows": partial(ordinary.clicks, rows=800, rate=0.4),
+    "204 cells, 10 000 rows": partial(ordinary.clicks, rows=10_000, rate=0.4),
+    "204 cells, items that are numbers without order, 10 000 rows": partial(ordinary.clicks, rows=10_000, rate=0.4, numbers=True),
+    "2 040 cells, 5 000 rows": partial(ordinary.clicks, rows=5000, rate=0.4, positions=30),
+    "loans in money, 144 cells, 3 000 rows": partial(ordinary.loans, rows=3000),
+    "loans in money, 144 cells, 29 000 rows": partial(ordinary.loans, rows=29_000),
+    "loans in money, 144 cells, 290 000 rows": partial(ordinary.loans, rows=290_000),
+    "loans in money, skewed, 3 000 rows": partial(ordinary.loans, rows=3000, skewed=True),
+    "loans in money, skewed, 29 000 rows": partial(ordinary.loans, rows=29_000, skewed=True),
+    "loans in money, skewed, 290 000 rows": partial(ordinary.loans, rows=290_000, skewed=True),
+    "loans in money, 9 cells, 3 000 rows": partial(ordinary.loans, rows=3000, few_cells=True),
+    "ordered, 20 levels, 100 rows": partial(ordinary.ordered, levels=20, rows=100),
+    "ordered, 20 levels, 1 000 rows": partial(ordinary.ordered, levels=20, rows=1000),
+    "ordered, 50 levels, 300 rows": partial(ordinary.ordered, levels=50, rows=300),
+    "ordered, 50 levels, 1 000 rows": partial(ordinary.ordered, levels=50, rows=1000),
+    "ordered, 100 levels, 1 000 rows": partial(ordinary.ordered, levels=100, rows=1000),
+    "ordered, 100 levels, 5 000 rows": partial(ordinary.ordered, levels=100, rows=5000),
+    "numbers without order, 50 levels, 1 000 rows": partial(ordinary.ordered, levels=50, rows=1000, smooth=False),
+    "binary, 144 cells, 3 000 rows": partial(ordinary.binary, rows=3000),
+    "a group of 3 %, 36 cells, 3 000 rows": partial(ordinary.small_group, rows=3000),
+    "values 0, 1, 100, 36 cells, 3 000 rows": partial(ordinary.far_values, rows=3000),
+    "an effect of each cell, 144 cells, 3 000 rows": partial(ordinary.cell_effects, rows=3000),
+    "interaction without main effects, 3 000 rows": partial(ordinary.interaction, rows=3000),
+    "bimodal, 144 cells, 3 000 rows": partial(ordinary.bimodal, rows=3000),
+    "row by row: heavy weights": heavy_weights,
+    "row by row: classifiers, 2 000 rows": partial(classifiers, rows=2000),
+    "row by row: clicks of 0.5 %, 10 000 rows": partial(row_clicks, rows=10_000),
+    "row by row: clicks of 0.5 %, heavy weights, 10 000 rows": partial(row_clicks, rows=10_000, least=0.01),
+    "row by row: clicks of 0.5 %, 34 items, 10 000 rows": partial(ordinary.clicks, rows=10_000, propensity=True),
+    "row by row: clicks of 0.5 %, few items shown, 10 000 rows": partial(ordinary.clicks, rows=10_000, shown="half", propensity=True),
+    "row by row: money, 3 000 rows": partial(row_money, rows=3000),
+    "row by row: skewed money, 3 000 rows": partial(row_money, rows=3000, skewed=True),
+}  # fmt: skip

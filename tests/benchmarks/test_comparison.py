@@ -65,7 +65,7 @@ def test_a_saving_is_the_ratio_of_the_crossings() -> None:
     assert found.rivals["two-stage-v2"] == math.inf
 
 
-def test_losses_are_tested_one_sided_with_holms_correction() -> None:
+def test_losses_are_tested_one_sided_withholms_correction() -> None:
     worse, better = evidence([20, 20], 100), evidence([5, 5], 100)
     assert _worse(worse, better) < 1e-5 < 0.999 < _worse(better, worse)
     assert holm([0.004, 0.0049, 0.2], 0.01) == [False, False, False]

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import gammaln
 
 from fairarm.core.posterior.directions import Directions
 from fairarm.core.posterior.prior import (
@@ -24,6 +23,7 @@ from fairarm.core.posterior.prior import (
     log_determinant,
     prior_rows,
 )
+from fairarm.core.special import log_gamma
 from fairarm.core.types import FloatArray, IntArray
 
 CONSTANT = 3.0
@@ -202,7 +202,11 @@ class _Newton:
         """Log-probability of the rows (O, P, C) under Dirichlet(s π) at b, and of b itself, (P,)."""
         s = strength[:, None]
         alpha = s * self.tilt.shares((self.X @ b[:, :, None])[..., 0])
-        each = (gammaln(alpha + counts) - gammaln(alpha)).sum(axis=0) + gammaln(s) - gammaln(counts.sum(axis=0) + s)
+        each = (
+            (log_gamma(alpha + counts) - log_gamma(alpha)).sum(axis=0)
+            + log_gamma(s)
+            - log_gamma(counts.sum(axis=0) + s)
+        )
         return np.asarray(each.sum(axis=1) - 0.5 * (b**2).sum(axis=1))  # (P7); a cell without rows adds 0
 
 

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from scipy.special import gammaln
 
+from fairarm.core.special import log_gamma
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 
 PRIOR = 0.5
@@ -89,8 +89,8 @@ class LawTests:
         """log e of each test, (N, M), after rows by arm, group and cell (N, K, G, C) and natural rows by group (N, G)."""
         n, total = self._counted(cells, natural)
         expected = np.multiply(n, self.log_p, where=n > 0, out=np.zeros_like(n))  # −inf where the law says impossible
-        seen = np.add.reduceat(gammaln(n + PRIOR) - gammaln(PRIOR) - expected, self.blocks, axis=1)
-        by_block = seen + gammaln(PRIOR * self.states) - gammaln(total + PRIOR * self.states)  # (L1)
+        seen = np.add.reduceat(log_gamma(n + PRIOR) - log_gamma(PRIOR) - expected, self.blocks, axis=1)
+        by_block = seen + log_gamma(PRIOR * self.states) - log_gamma(total + PRIOR * self.states)  # (L1)
         return self._with_sums(np.add.reduceat(by_block, self.tests, axis=1))
 
     def log_lost(self, cells: FloatArray, natural: FloatArray, lost: IntArray) -> FloatArray:

@@ -6,9 +6,10 @@ Shapes: N replicates, K arms, G groups, B combinations of what an arm is given, 
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import gammaln, xlogy
 
+from fairarm.core import special
 from fairarm.core.proof.law_test import PRIOR
+from fairarm.core.special import log_gamma
 from fairarm.core.types import BoolArray, FloatArray
 
 SHOWN_IN = 0.95
@@ -44,8 +45,8 @@ def least_error(p: FloatArray, rows: FloatArray, log_least: float) -> FloatArray
 def _regret(p: FloatArray, rows: FloatArray) -> FloatArray:
     """What the bettor loses, in logs, against one who knows the law, (N, K, G): for rows as the declared law expects them."""
     n, states = rows[..., None] * p, (p > 0).sum(axis=-1)
-    own = np.where(p > 0, xlogy(n, p) - gammaln(n + PRIOR) + gammaln(PRIOR), 0.0).sum(axis=-1)
-    return np.asarray((own + gammaln(rows + PRIOR * states) - gammaln(PRIOR * states)).sum(axis=-1))
+    own = np.where(p > 0, special.xlogy(n, p) - log_gamma(n + PRIOR) + log_gamma(PRIOR), 0.0).sum(axis=-1)
+    return np.asarray((own + log_gamma(rows + PRIOR * states) - log_gamma(PRIOR * states)).sum(axis=-1))
 
 
 def _shift(p: FloatArray, rows: FloatArray, needed: FloatArray, sign: float) -> tuple[FloatArray, BoolArray]:
