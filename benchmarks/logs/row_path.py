@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.logs.row_worlds import ROW_KINDS
-from benchmarks.logs.worlds import GROUPS, Logged
+from benchmarks.logs.tables import GROUPS, Logged
 from fairarm import evaluate
 from fairarm.core.types import FloatArray
 
