@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.comparison.plan import FIRST_SEED, NOISY, SETTINGS
+from benchmarks.trees import imported_tree, package_commit
 from fairarm import Arm, Outcome, Problem, Variable, table
 from fairarm.algorithms import make_procedure
 from fairarm.core.answer import Code
@@ -161,7 +162,7 @@ GROUPS = {
 }
 HEAD = f"""# What the gate on P(fair) does
 
-Written by `python -m benchmarks.gate`. `pool` names an arm only if it is fair with probability {GATE} or more
+Written by `python -m benchmarks.gate`, package as of commit {{commit}}. `pool` names an arm only if it is fair with probability {GATE} or more
 (`min_fair_probability`); 0 names the most probable answer. Each run is judged both ways: the gate acts on the answer alone.
 
 It is a safety device: an unfair arm is named less often, whatever that does to the error. The paper's settings keep every arm's gap away from
@@ -179,9 +180,13 @@ def _cells(pair: tuple[Counts, Counts]) -> list[str]:
     )]  # fmt: skip
 
 
-def page(found: Found) -> str:
+def page(found: Found, commit: str) -> str:
     """In all first, then every setting and number of pulls."""
-    lines = [HEAD, "| problems | runs | error | unfair | lesser | withheld |", "|---|---|---|---|---|---|"]
+    lines = [
+        HEAD.format(commit=commit),
+        "| problems | runs | error | unfair | lesser | withheld |",
+        "|---|---|---|---|---|---|",
+    ]
     for name, settings in GROUPS.items():
         if any(setting in found for setting in settings):
             lines.append(f"| {' | '.join([name, *_cells(total(found, settings))])} |")
@@ -200,7 +205,7 @@ def main() -> None:
     for setting in (*SETTINGS, *NOISY, *UNSELECTED):
         found[setting] = measure(setting, asked.instances)
         print(setting, *(_cells(pair) for pair in found[setting].values()), flush=True)
-    asked.out.write_text(page(found), encoding="utf-8")
+    asked.out.write_text(page(found, package_commit(imported_tree())), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -45,5 +45,5 @@ def test_problems_are_drawn_whatever_their_margins() -> None:
 def test_the_committed_page_has_all_settings() -> None:
     text = OUT.read_text(encoding="utf-8")
     assert all(f"| {setting} | 1,000 |" in text for setting in ("tight", "hepar2", "no-fair-arm-noisy", *UNSELECTED))
-    made = page({"tight": {100: (Counts(10, 4, 2, 1), Counts(10, 3, 0, 2))}})
+    made = page({"tight": {100: (Counts(10, 4, 2, 1), Counts(10, 3, 0, 2))}}, "abc")
     assert "| tight | 100 | 10 | 0.400 → 0.300 | 0.200 → 0.000 | 0.100 → 0.100 | 0.100 → 0.200 |" in made
