@@ -1,4 +1,4 @@
-"""What the gate on P(fair) does: ``python -m benchmarks.gate`` writes gate.md.
+"""What the gate on P(fair) does: ``python -m benchmarks.gate`` writes gate.md, and its first table into record 21.
 
 An arm is named only if it is fair with probability 0.8 or more (`min_fair_probability`). The gate acts on the answer alone:
 a run with a fixed number of pulls makes the same ones with it and without it, so that each run is judged both ways.
@@ -15,6 +15,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.comparison.plan import FIRST_SEED, NOISY, SETTINGS
+from benchmarks.pasting import paste
+from benchmarks.trees import imported_tree, package_commit
 from fairarm import Arm, Outcome, Problem, Variable, table
 from fairarm.algorithms import make_procedure
 from fairarm.core.answer import Code
@@ -26,6 +28,7 @@ from fairarm.problem.network import Network
 from fairarm.worlds.network import NetworkWorld
 
 OUT = Path(__file__).with_name("gate.md")
+RECORD = Path(__file__).parents[1] / "docs" / "decisions" / "0021-default-algorithm-and-gate.md"
 GATE = 0.8
 PULLS = (100, 300, 1000)
 INSTANCES, RUNS = 10, 10
@@ -161,7 +164,7 @@ GROUPS = {
 }
 HEAD = f"""# What the gate on P(fair) does
 
-Written by `python -m benchmarks.gate`. `pool` names an arm only if it is fair with probability {GATE} or more
+Written by `python -m benchmarks.gate`, package as of commit {{commit}}. `pool` names an arm only if it is fair with probability {GATE} or more
 (`min_fair_probability`); 0 names the most probable answer. Each run is judged both ways: the gate acts on the answer alone.
 
 It is a safety device: an unfair arm is named less often, whatever that does to the error. The paper's settings keep every arm's gap away from
@@ -173,18 +176,24 @@ An error is an answer that is not the best fair arm, or not "none" where none is
 """
 
 
+def short_table(found: Found) -> str:
+    """One line per group of settings."""
+    lines = ["| problems | runs | error | unfair | lesser | withheld |", "|---|---|---|---|---|---|"]
+    for name, settings in GROUPS.items():
+        if any(setting in found for setting in settings):
+            lines.append(f"| {' | '.join([name, *_cells(total(found, settings))])} |")
+    return "\n".join(lines)
+
+
 def _cells(pair: tuple[Counts, Counts]) -> list[str]:
     return [str(pair[0].runs), *(
         " → ".join(f"{getattr(counts, name) / counts.runs:.3f}" for counts in pair) for name in ("wrong", "unfair", "lesser", "withheld")
     )]  # fmt: skip
 
 
-def page(found: Found) -> str:
+def page(found: Found, commit: str) -> str:
     """In all first, then every setting and number of pulls."""
-    lines = [HEAD, "| problems | runs | error | unfair | lesser | withheld |", "|---|---|---|---|---|---|"]
-    for name, settings in GROUPS.items():
-        if any(setting in found for setting in settings):
-            lines.append(f"| {' | '.join([name, *_cells(total(found, settings))])} |")
+    lines = [HEAD.format(commit=commit), short_table(found)]
     lines += ["", "| setting | pulls | runs | error | unfair | lesser | withheld |", "|---|---|---|---|---|---|---|"]
     for setting, by_pulls in found.items():
         lines += [f"| {' | '.join([setting, f'{pulls:,}', *_cells(pair)])} |" for pulls, pair in by_pulls.items()]
@@ -200,7 +209,9 @@ def main() -> None:
     for setting in (*SETTINGS, *NOISY, *UNSELECTED):
         found[setting] = measure(setting, asked.instances)
         print(setting, *(_cells(pair) for pair in found[setting].values()), flush=True)
-    asked.out.write_text(page(found), encoding="utf-8")
+    asked.out.write_text(page(found, package_commit(imported_tree())), encoding="utf-8")
+    if asked.instances is None:
+        paste(short_table(found), RECORD, "gate")
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from benchmarks.comparison.plan import (
     SETTINGS,
     comparison_plan,
 )
+from benchmarks.pasting import paste
 from fairarm.experiments.paper.instances import describe
 from fairarm.experiments.paper.run import FinishedPoint, run_paper
 from fairarm.reports.figures import COLOURS, MARKERS
@@ -151,7 +152,6 @@ def without_ties(by: By) -> By:
 
 
 PASTED = (HERE.parents[1] / "README.md", HERE.parents[1] / "docs" / "pool.md")
-START, END = "<!-- table: savings -->", "<!-- end of table -->"
 
 
 def short_table(by: By) -> str:
@@ -176,13 +176,6 @@ def short_table(by: By) -> str:
 
 def _with_limits(s: Saving) -> str:
     return f"{_factor(s.ratio)} ({_factor(s.low)} to {_factor(s.high)})"
-
-
-def paste(table: str, path: Path) -> None:
-    """Between the two marks of a page."""
-    before, _, rest = path.read_text(encoding="utf-8").partition(START)
-    _, _, after = rest.partition(END)
-    path.write_text(f"{before}{START}\n\n{table}\n\n{END}{after}", encoding="utf-8")
 
 
 def draw(by: By, settings: list[str], path: Path) -> None:
@@ -241,7 +234,7 @@ def main() -> None:
         draw(by, noisy, asked.out / "noisy.svg")
     if not asked.quick:
         for path in PASTED:
-            paste(short_table(by), path)
+            paste(short_table(by), path, "savings")
     print(f"saved {asked.out / 'results.md'}")
 
 

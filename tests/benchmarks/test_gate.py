@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import zlib
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from benchmarks.gate import GATE, OUT, UNSELECTED, Counts, both, judged, page, unselected
+import pytest
+from benchmarks.gate import GATE, OUT, RECORD, UNSELECTED, Counts, both, judged, page, unselected
+from benchmarks.pasting import paste
 
 from fairarm.algorithms import make_procedure
 from fairarm.core.answer import Code
@@ -45,5 +48,20 @@ def test_problems_are_drawn_whatever_their_margins() -> None:
 def test_the_committed_page_has_all_settings() -> None:
     text = OUT.read_text(encoding="utf-8")
     assert all(f"| {setting} | 1,000 |" in text for setting in ("tight", "hepar2", "no-fair-arm-noisy", *UNSELECTED))
-    made = page({"tight": {100: (Counts(10, 4, 2, 1), Counts(10, 3, 0, 2))}})
+    in_all = [line for line in RECORD.read_text(encoding="utf-8").splitlines() if "→" in line and line.startswith("| ")]
+    assert len(in_all) == 3 and all(line in text for line in in_all)
+    made = page({"tight": {100: (Counts(10, 4, 2, 1), Counts(10, 3, 0, 2))}}, "abc")
     assert "| tight | 100 | 10 | 0.400 → 0.300 | 0.200 → 0.000 | 0.100 → 0.100 | 0.100 → 0.200 |" in made
+
+
+def test_a_table_is_pasted_between_its_marks(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "a\n<!-- table: one -->\nold\n<!-- end of table -->\nb\n<!-- table: two -->\nx\n<!-- end of table -->\n"
+    )
+    paste("new", page, "one")
+    assert page.read_text() == (
+        "a\n<!-- table: one -->\n\nnew\n\n<!-- end of table -->\nb\n<!-- table: two -->\nx\n<!-- end of table -->\n"
+    )
+    with pytest.raises(ValueError, match="no place for the table 'three'"):
+        paste("new", page, "three")

@@ -187,3 +187,15 @@ def test_the_page_is_made_of_the_results() -> None:
     assert text == page(
         now, None if earlier is None else read_tallies(results_of(earlier)), commit[1], earlier, int(seed[1])
     )
+
+
+def test_the_commit_before_is_on_the_left_of_each_arrow() -> None:
+    kind = next(iter(KINDS))
+    then, now = tally((50,), (95,)), tally((95,), (95,))
+    for one in (then, now):
+        one.sums["arm-0", "outcome width"] = one.sums["arm-0", "gap width"] = (10.0, 100)
+    text = page({kind: now}, {kind: then}, "new", "old", 1)
+    assert f"| {kind} | 100 | 0.500 → **0.950** | 0.500 → **0.950** | 0.950 | 0.950 | 0.1 / 0.1 |" in text
+    first, second = text.split("### Kinds that miss a bar, old")
+    assert "No kind misses a bar." in first.split("### Kinds that miss a bar, new")[1]
+    assert f"- {kind}: outcomes 0.500, an arm's outcome 0.500" in second
