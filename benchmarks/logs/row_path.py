@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.logs.row_worlds import ROW_KINDS
 from benchmarks.logs.worlds import GROUPS, Logged
 from fairarm import evaluate
-from fairarm.core.types import FloatArray
+from fairarm.core.types import BoolArray, FloatArray
 
 HERE = Path(__file__).parent
 OTHERS = ("IPW", "self-normalised", "doubly robust", "switch")
@@ -31,10 +31,10 @@ LEAST, ON_AVERAGE, ENOUGH, WIDER = 0.88, 0.93, 0.93, 1.3
 class Judged:
     """One log: which intervals hold and how wide they are, (methods, 2, arms); P(fair) and whether it is; findings."""
 
-    held: FloatArray
+    held: BoolArray
     width: FloatArray
     said: FloatArray
-    fair: FloatArray
+    fair: BoolArray
     disagrees: bool
 
 
@@ -88,8 +88,7 @@ def judge(kind: str, index: int, seed: int) -> Judged:
     ends = np.array([[[e.low, e.high] for e in (arm.outcome, arm.gap)] for arm in found.arms]).transpose(2, 1, 0)
     value, error = others(log)
     low, high = (
-        np.concatenate([ours[None], value + sign * NORMAL * error])
-        for ours, sign in zip(ends, (-1, 1), strict=True)
+        np.concatenate([ours[None], value + sign * NORMAL * error]) for ours, sign in zip(ends, (-1, 1), strict=True)
     )
     truth = np.stack([log.outcomes, log.gaps])
     return Judged(

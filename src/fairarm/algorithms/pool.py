@@ -237,9 +237,7 @@ def answered(state: State[Memory], answer: IntArray) -> State[Memory]:
     return state.but(closed=state.closed + state.running, answer=answers, running=running)
 
 
-def believed(
-    values: tuple[FloatArray, FloatArray], blind: BoolArray, standing: Standing, min_fair: float
-) -> Info:
+def believed(values: tuple[FloatArray, FloatArray], blind: BoolArray, standing: Standing, min_fair: float) -> Info:
     """What is shown of outcomes and gaps, (N, K) each, unknown where there was no row (``blind``, (N,))."""
     unknown = np.where(blind, np.nan, 0.0)[:, None]
     return Info.of(values[0] + unknown, values[1] + unknown, standing.fair >= min_fair, standing)

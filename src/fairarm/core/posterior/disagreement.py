@@ -89,7 +89,9 @@ class WeightedSums:
     largest: FloatArray
 
 
-def of_rows(seen: WeightedSums, noise: float, means: FloatArray, shares: FloatArray, unseen: FloatArray) -> Disagreement:
+def of_rows(
+    seen: WeightedSums, noise: float, means: FloatArray, shares: FloatArray, unseen: FloatArray
+) -> Disagreement:
     """Weighted rows against a model's ``means`` of every arm and group, (K, G), for one replicate.
 
     ``noise``: the variance of an outcome around its prediction; ``shares`` P(S), (G,); ``unseen``: the share of each arm's

@@ -14,8 +14,6 @@ import numpy as np
 
 from fairarm.core.types import FloatArray, IntArray
 
-STEPS = 60
-"""Halvings in the search for τ."""
 UNSEEN_ROWS = 0.5
 """Rows of typical large size that are counted besides those that came: where an outcome is rare, most of its variance is in
 rows that have not come."""
@@ -29,17 +27,16 @@ def least_error_cut(weights: FloatArray, count: IntArray, rows: float) -> FloatA
     """τ of each arm, (K,), from weights (K, n) of a sample of its ``rows``: the one with the least expected squared error.
 
     What is cut off is left to m̂, which may be wrong by as much as an outcome varies, σ. The squared error is σ² Σ min(w, τ)² / n²
-    by chance and σ² (Σ (w − τ)₊ / n)² by that. It is least at τ = Σ (w − τ)₊, so that only the largest few are cut. No outcome
-    enters: a cut that avoids rows because of their outcome would be biased.
+    by chance and σ² (Σ (w − τ)₊ / n)² by that. It is least at τ = Σ (w − τ)₊, so that only the largest few are cut; a weight of 1
+    never is, so that an arm that made the rows has their mean. No outcome enters: a cut that avoids rows because of their
+    outcome would be biased.
     """
     factor = rows / max(float(count.sum()), 1.0)
-    low, high = np.zeros(len(weights)), weights.max(axis=1, initial=0.0)
-    for _ in range(STEPS):
-        middle = 0.5 * (low + high)
-        # (L2): the left side grows with τ and the right side falls, so that halving finds where they meet
-        over = factor * (np.maximum(weights - middle[:, None], 0.0) @ count)
-        low, high = np.where(over > middle, middle, low), np.where(over > middle, high, middle)
-    return np.asarray(high)
+    order = np.argsort(-weights, axis=1, kind="stable")
+    held = factor * count[order]
+    top = np.cumsum(held * np.take_along_axis(weights, order, axis=1), axis=1)
+    # (L2): with the j largest above τ it is τ = Σ w − jτ; τ is the largest of these solutions, as (w − τ)₊ is never below w − τ
+    return np.asarray((top / (1.0 + np.cumsum(held, axis=1))).max(axis=1, initial=1.0))
 
 
 @dataclass
@@ -86,7 +83,7 @@ class RowSums:
     @property
     def mean(self) -> FloatArray:
         """Of ψ, less the same number, (K,)."""
-        return self.first / self.rows
+        return np.asarray(self.first / self.rows)
 
     def missed(self, jump: Jump) -> FloatArray:
         """The sd of what is cut off and left to m̂, (K,)."""
@@ -99,7 +96,7 @@ class RowSums:
     def _typical(self) -> FloatArray:
         """The weight of a row as far as it moves the mean: Σc³/Σc², between the average and the largest, (K,)."""
         _, square, cube = self.cut
-        return np.divide(cube, square, out=np.zeros_like(cube), where=square > 0)
+        return np.asarray(np.divide(cube, square, out=np.zeros_like(cube), where=square > 0))
 
     def error(self, jump: Jump) -> MeanError:
         """The error of the mean; ``jump``: how large the outcomes' own deviations are."""
