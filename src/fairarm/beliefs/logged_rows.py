@@ -211,7 +211,7 @@ class _Weighing:
         w = own / np.where(possible, q, 1.0)
         direct, at_row = self.model.predicted(t, columns, law, halves, len(outcome))
         c = np.minimum(w, self.model.own_level[:, t, None])
-        # (L1), a term per row; sums over them are all that is kept, so a log of any length fits
+        # (R2), a term per row; sums over them are all that is kept, so a log of any length fits
         psi = direct + c * (outcome - at_row) - self.model.constant
         sums.own = sums.own.plus(RowSums.of(psi, w, c, outcome, count))
         sums.overlap = sums.overlap + np.minimum(w, 1.0) @ count

@@ -35,7 +35,7 @@ def least_error_cut(weights: FloatArray, count: IntArray, rows: float) -> FloatA
     order = np.argsort(-weights, axis=1, kind="stable")
     held = factor * count[order]
     top = np.cumsum(held * np.take_along_axis(weights, order, axis=1), axis=1)
-    # (L2): with the j largest above τ it is τ = Σ w − jτ; τ is the largest of these solutions, as (w − τ)₊ is never below w − τ
+    # (R3): with the j largest above τ it is τ = Σ w − jτ; τ is the largest of these solutions, as (w − τ)₊ is never below w − τ
     return np.asarray((top / (1.0 + np.cumsum(held, axis=1))).max(axis=1, initial=1.0))
 
 
@@ -90,7 +90,7 @@ class RowSums:
         square = self.cut[1]
         own = np.diag(self.second) - self.rows * self.mean**2 + UNSEEN_ROWS * self._typical**2 * jump.size**2
         noise = np.divide(np.maximum(own, 0.0), square, out=np.zeros_like(square), where=square > 0)
-        return np.asarray(np.sqrt(noise) * self.cut[0] / self.rows)  # (L3)
+        return np.asarray(np.sqrt(noise) * self.cut[0] / self.rows)  # (R4)
 
     @property
     def _typical(self) -> FloatArray:
@@ -107,7 +107,7 @@ class RowSums:
         unseen = UNSEEN_ROWS * (typical * jump.size) ** 2
         own = np.maximum(np.diag(covariance), 0.0) + unseen
         third = third + unseen * typical * jump.skew
-        # (L4)
+        # (R5)
         widened = (1.0 + FEW_ROWS / n) / (n * max(n - 1.0, 1.0))
         spread = np.sqrt(own)
         skew = np.divide(third, spread**3, out=np.zeros_like(third), where=own > 0)
@@ -144,13 +144,13 @@ class MeanError:
         """What the true means may differ by from their estimates, (draws, K); wider by √(ν/χ²_ν), ν the ``freedom``."""
         wider = np.sqrt(freedom / rng.chisquare(freedom, (draws, 1)))
         z = rng.standard_normal((draws, len(self.root))) @ self.root.T
-        # (L5): the law whose quantiles are the ends of second-order correct intervals has twice the estimate's own
+        # (R6), Hall 1992: the law whose quantiles are the ends of second-order correct intervals has twice the estimate's own
         # skewness, and lies half of it to that side
         return np.asarray(self.sd * wider * (skewed(z, 2.0 * self.skew) + 0.5 * self.skew))
 
 
 def skewed(z: FloatArray, skewness: FloatArray) -> FloatArray:
-    """Standard normal numbers turned to mean 0, variance 1 and this skewness: those of a gamma law (Wilson and Hilferty)."""
+    """Standard normal numbers turned to mean 0, variance 1 and this skewness: those of a gamma law (Wilson and Hilferty 1931)."""
     g = np.clip(skewness, -MOST_SKEW, MOST_SKEW)
     small = np.abs(g) < 1e-4
     h = np.where(small, 1.0, g)
