@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.logs.row_worlds import ROW_KINDS
 from benchmarks.logs.tables import GROUPS, Logged
 from fairarm import evaluate
-from fairarm.core.types import FloatArray
+from fairarm.core.types import BoolArray, FloatArray
 
 HERE = Path(__file__).parent
 OTHERS = ("IPW", "self-normalised", "doubly robust", "switch")
@@ -31,10 +31,10 @@ LEAST, ON_AVERAGE, ENOUGH, WIDER = 0.88, 0.93, 0.93, 1.3
 class Judged:
     """One log: which intervals hold and how wide they are, (methods, 2, arms); P(fair) and whether it is; findings."""
 
-    held: FloatArray
+    held: BoolArray
     width: FloatArray
     said: FloatArray
-    fair: FloatArray
+    fair: BoolArray
     disagrees: bool
 
 

@@ -188,7 +188,8 @@ def skewed_money(rng: np.random.Generator) -> Logged:
     """Money: gains, and losses that are rare and large (gamma of shape 0.25 with sd 120): 3 000 rows."""
 
     def noise(mean: FloatArray, v: Any, r: np.random.Generator) -> FloatArray:
-        return np.clip(mean - 120.0 * (r.gamma(0.25, 2.0, len(mean)) - 0.5) * (v > 0), -2000, 2000)
+        loss = 120.0 * (r.gamma(0.25, 2.0, len(mean)) - 0.5) * (v > 0)
+        return np.asarray(np.clip(mean - loss, -2000, 2000))
 
     return _money(noise, 3000, rng)
 
@@ -198,7 +199,7 @@ def rough(rng: np.random.Generator) -> Logged:
     level = rng.random((10, 3))
 
     def mean(t: int, x: FloatArray) -> FloatArray:
-        return level[np.clip(np.floor(2 * x + 4.5), 0, 8).astype(int) ^ t]
+        return np.asarray(level[np.clip(np.floor(2 * x + 4.5), 0, 8).astype(int) ^ t])
 
     return RowWorld(0.5, _rules(rng, 3, 0.05), mean, _coin, TWO, 0.1).log(2000, rng)
 

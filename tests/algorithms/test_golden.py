@@ -63,15 +63,20 @@ def as_recorded(now: dict[str, Any], then: dict[str, Any]) -> Any:
     return then | flat
 
 
-def same(now: Any, then: Any, at: str = "") -> None:
-    """All that was recorded, to the last digits of numbers; keys that came later are not looked at."""
+SHOWN_ANEW = ("outcome", "outcomes", "gaps")
+"""What is shown of arms that are estimated doubly robustly is the estimate itself now; it was the mean of draws."""
+
+
+def same(now: Any, then: Any, at: str = "", but: tuple[str, ...] = ()) -> None:
+    """All that was recorded, to the last digits of numbers; keys that came later, and those ``but``, are not looked at."""
     if isinstance(then, dict):
         for key, value in then.items():
-            same(now[key], value, f"{at}.{key}")
+            if key not in but:
+                same(now[key], value, f"{at}.{key}", but)
     elif isinstance(then, list):
         assert len(now) == len(then), at
         for i, (a, b) in enumerate(zip(now, then, strict=True)):
-            same(a, b, f"{at}[{i}]")
+            same(a, b, f"{at}[{i}]", but)
     elif isinstance(then, float):
         assert now is not None, at
         np.testing.assert_allclose(now, then, rtol=LAST_DIGITS, atol=LAST_DIGITS, err_msg=at)
@@ -96,14 +101,15 @@ def test_a_saved_run_of_an_earlier_version_ends_as_it_did_then(file: str, i: int
     assert as_recorded(parts(now), saved) == saved
     assert now.get("log") == run["saved"].get("log")
     same(stand(first), run["then"])
+    shown_anew = SHOWN_ANEW if not problem.compiled.finite and run["algorithm"] in ("pool", "top-two") else ()
     for part in run["parts"]:
         for again in (first, second):
             again.tell(batch(problem, part["rows"]), id=part["id"])
-        same(stand(first), part["then"])
+        same(stand(first), part["then"], but=shown_anew)
         assert second.to_json() == first.to_json()
     assert first.finished
     final = run["final"] if "final" in run else run["final_state"]
-    same(as_recorded(parts(json.loads(first.to_json())), final), final)
+    same(as_recorded(parts(json.loads(first.to_json())), final), final, but=shown_anew)
     assert first.pulls_made().tolist() == run["pulls_made"]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from fairarm import Arm, Code, Outcome, Problem, Variable, table
 from fairarm.beliefs import row_sample
 from fairarm.beliefs.logged_rows import LoggedBeliefs, believe_rows
+from fairarm.beliefs.row_model import RowModel
 from fairarm.errors import DataError
 from fairarm.problem.pulls import Batch, LoggedRows
 
@@ -135,7 +137,7 @@ def test_a_sample_smaller_than_the_log_still_has_no_order(monkeypatch: pytest.Mo
 
 
 def test_a_real_decision_is_the_weighted_mean_by_loops() -> None:
-    """V real: m̂ is the mean of the sample, so that every number can be had by loops over rows."""
+    """V real: rows are held against the self-normalised mean of each arm, so that every number can be had by loops."""
 
     def density(shift: float) -> Code:
         return Code("V", ("S",), lambda c: -0.5 * (c["V"] - shift * c["S"]) ** 2 - 0.5 * math.log(2 * math.pi))
@@ -155,18 +157,76 @@ def test_a_real_decision_is_the_weighted_mean_by_loops() -> None:
     y = rng.uniform(0, 2, 400)
     found = believe_rows(problem, logged({"S": s, "V": v, "Y": y}, None), 0.05)
     assert found.method == "weighted mean" and found.design() is None and found.draws_unseen
-    centre = sum(y.tolist()) / 400 / 2
     for k, shift in enumerate((0.0, 0.5)):
         for t in (0, 1):
-            terms = []
-            for i in range(400):
-                if s[i] == t:
-                    w = math.exp(-0.5 * (v[i] - shift * s[i]) ** 2 + 0.5 * v[i] ** 2)
-                    terms.append(centre + min(w, 1e9) * (y[i] / 2 - centre))
-            level = float(np.unique(found.cut.largest[:, t])[0])
-            if max(math.exp(0.5 * float(v[i]) - 0.125) for i in range(400)) < level:
-                assert found.means[k, t] == pytest.approx(sum(terms) / len(terms), abs=1e-12)
+            w = [math.exp(-0.5 * (v[i] - shift * t) ** 2 + 0.5 * v[i] ** 2) for i in range(400) if s[i] == t]
+            own = [y[i] / 2 for i in range(400) if s[i] == t]
+            centre = sum(x * z for x, z in zip(w, own, strict=True)) / sum(w)
+            level = least_squared_error(w)
+            terms = [centre + min(x, level) * (z - centre) for x, z in zip(w, own, strict=True)]
+            assert found.means[k, t] == pytest.approx(sum(terms) / len(terms), abs=1e-6)
+            assert found.means[k, t] == pytest.approx(centre, abs=0.01)
     assert np.allclose(found.means[0], [y[s == t].mean() / 2 for t in (0, 1)], atol=1e-12)
+
+
+def least_squared_error(w: list[float]) -> float:
+    """The cut, 1 or more, with the least Σ min(w, τ)² + (Σ (w − τ)₊)², by trying many."""
+    tried = np.linspace(1.0, max(1.0, *w), 40_001)
+    cost = [np.minimum(w, t) @ np.minimum(w, t) + np.maximum(np.array(w) - t, 0).sum() ** 2 for t in tried]
+    return float(tried[int(np.argmin(cost))])
+
+
+class Known:
+    """A regression that is known: its half h predicts 0.2 + 0.1 h + 0.3 v, whatever the input."""
+
+    def predict_surface(self, given: dict[str, np.ndarray], nodes: np.ndarray, shares: np.ndarray) -> np.ndarray:
+        return np.asarray((0.2 + 0.1 * shares[:, 1])[:, None] + 0.3 * nodes)
+
+
+def test_the_doubly_robust_estimate_and_its_error_by_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a known regression every number is a loop over rows; the halves are told by the row's own fingerprint."""
+    monkeypatch.setattr(RowModel, "regression", Known())
+    columns, propensity = draw_rows(500, np.random.default_rng(12))
+    part = next(iter(logged(columns, propensity)()))
+    half = (row_sample.fingerprints(real_input(), part) >> np.uint64(7)) & np.uint64(1)
+    found = believe_rows(real_input(), logged(columns, propensity, 77), 0.05)
+    for k, rule in enumerate(RULES.values()):
+        for t in (0, 1):
+            rows = [i for i in range(500) if columns["S"][i] == t]
+            one = [float(rule(t, columns["X"][i])) for i in rows]
+            w = [(p if columns["V"][i] else 1 - p) / propensity[i] for i, p in zip(rows, one, strict=True)]
+            level, psi = least_squared_error(w), []
+            for i, p, x in zip(rows, one, w, strict=True):
+                base = 0.2 + 0.1 * float(half[i])
+                psi.append(base + 0.3 * p + min(x, level) * (columns["Y"][i] - base - 0.3 * columns["V"][i]))
+            assert found.means[k, t] == pytest.approx(np.mean(psi), abs=1e-5)
+            # a little more than the rows' own: half a row of typical size, and 8/n
+            assert 1.0 < found.errors[t].sd[k] / (np.std(psi, ddof=1) / math.sqrt(len(psi))) < 1.1
+    values = found.values(np.zeros((1, 2, 3)), np.zeros((1, 2, 3)))
+    np.testing.assert_allclose(values[0][0], found.means @ found.shares)
+    np.testing.assert_allclose(values[1][0], found.means[:, 0] - found.means[:, 1])
+
+
+def test_a_wrong_regression_costs_width_and_not_truth(monkeypatch: pytest.MonkeyPatch, truth: np.ndarray) -> None:
+    """Doubly robust: with a regression that is off by up to 0.5, 95 % intervals of 200 logs hold in 92 % or more."""
+    monkeypatch.setattr(RowModel, "regression", Known())
+    rng, inside = np.random.default_rng(13), np.zeros(2)
+    for _ in range(200):
+        found = believe_rows(real_input(), logged(*draw_rows(600, rng)[:1], None), 0.05)
+        for i, (draws, value) in enumerate(
+            zip(found.draw(rng, 1000), (truth.mean(axis=1), truth[:, 0] - truth[:, 1]), strict=True)
+        ):
+            low, high = np.quantile(draws[0], (0.025, 0.975), axis=0)
+            inside[i] += np.sum((low <= value) & (value <= high))
+    assert np.all(inside / 600 > 0.92)
+
+
+def test_estimates_agree_with_their_rows_and_wrong_ones_do_not() -> None:
+    columns, propensity = draw_rows(3000, np.random.default_rng(14))
+    found = believe_rows(real_input(), logged(columns, propensity), 0.05)
+    assert found.self_check().size.max() < 3
+    for by in (0.15, -0.15):
+        assert replace(found, means=found.means + by).self_check().arms.all()
 
 
 def test_weights_from_propensities_and_from_the_logging_arm_agree() -> None:

@@ -180,6 +180,27 @@ def test_better_than_importance_sampling_alone() -> None:
     assert robust < plain / 3
 
 
+def test_the_value_shown_is_the_estimate_and_the_self_check_is_that_of_weighted_rows() -> None:
+    """Weights against the mixture of all pulls, by densities; means far below 0 are shown as 0."""
+    problem = chain()
+    rows = evidence_of(problem, simulate_chain, 240, 3)
+    made = RobustBeliefs.of(rows)
+    outcomes, gaps = made.draw(np.random.default_rng(0), 50)
+    for shown, own in zip(made.values(outcomes, gaps), (made.outcomes, made.gaps), strict=True):
+        np.testing.assert_array_equal(shown, own)
+    density = np.exp(rows.rows.log_L)
+    w, y = density / np.tensordot(made.fits[0].lines.made / 240, density, axes=2), rows.batch.columns["Y"]
+    found, shares = made.self_check(), np.array([1 - SHARE_B, SHARE_B])
+    for what, a in enumerate((shares, np.array([1.0, -1.0]))):
+        terms = np.einsum("kti,t->ki", w * (y - made.means[0][:, :, None]), a)
+        expected = np.maximum(np.abs(terms.mean(axis=1)) - made.fits[0].lost @ np.abs(a), 0.0)
+        np.testing.assert_allclose(np.abs(found.difference[what, 0]), expected, atol=1e-12)
+        assert np.all(found.error[what, 0] >= np.sqrt((terms**2).sum(axis=1)) / 240 * (1 - 1e-9))
+    assert not found.arms.any()
+    low = RobustBeliefs(problem, False, (replace(made.fits[0], means=made.means[0] - 2.0),))
+    assert low.self_check().arms.all() and np.all(low.values(outcomes, gaps)[0] == 0)
+
+
 # ---- other shapes of the graph ----
 
 

@@ -7,9 +7,10 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGES = {"A": "algorithms.md", "P": "pool.md", "C": "certified.md", "L": "certified.md"}
-DEFINED = re.compile(r"^ {4}\S.* {2}\(([ACLP]\d+)\)$", re.MULTILINE)
-NAMED = re.compile(r"\(([ACLP]\d+)\)")
+PAGES = {"A": "algorithms.md", "P": "pool.md", "C": "certified.md", "L": "certified.md", "R": "logs.md"}
+LETTERS = "".join(PAGES)
+DEFINED = re.compile(rf"^ {{4}}\S.* {{2}}\(([{LETTERS}]\d+)\)$", re.MULTILINE)
+NAMED = re.compile(rf"\(([{LETTERS}]\d+)\)")
 
 
 def numbers_of(letter: str) -> list[str]:

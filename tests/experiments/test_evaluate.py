@@ -12,6 +12,7 @@ from scipy.stats import ttest_ind
 
 from fairarm import Arm, LogMap, Outcome, Problem, Unknown, Variable, algorithm, evaluate, load_problem, table
 from fairarm.beliefs.beliefs import support_of
+from fairarm.beliefs.cells import CellBeliefs
 from fairarm.beliefs.certified import Bound, Certificate, decision_law
 from fairarm.beliefs.evidence import CellEvidence, SumEvidence
 from fairarm.beliefs.standing import Standing
@@ -21,7 +22,7 @@ from fairarm.errors import DataError, OptionError
 from fairarm.experiments.evaluate import posterior_answer
 from fairarm.problem.answer import Answer, Status
 from fairarm.problem.pulls import Request, batch
-from fairarm.reports.words import sentence
+from fairarm.reports.words import no_arm, sentence
 
 MECHANISMS = {
     "old": [[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]],
@@ -498,3 +499,70 @@ def test_a_logging_rule_that_did_not_run_is_noticed_row_by_row(how: str) -> None
     assert sound.findings == ()
     found = evaluate(asked, {**rows, "V": (rng.random(n) < chance).astype(np.int64)}, columns=where)
     assert "decisions-do-not-fit" in [f.name for f in found.findings] and found.certified_by is None
+
+
+def test_where_the_model_is_wrong_no_arm_is_named_and_what_is_certified_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A posterior whose means are 0.1 too high says so of every arm; with one of 0.004 there is nothing to see."""
+    rows = rows_of(4000, 21)
+    right = evaluate(problem(), rows)
+    assert right.status == "FOUND" and not right.model_disagrees
+
+    def shifted(by: float) -> property:
+        return property(lambda self: replace(self.posterior_of_states, mean=self.posterior_of_states.mean + by))
+
+    for by, disagrees in ((0.1, True), (-0.1, True), (0.004, False)):
+        monkeypatch.setattr(CellBeliefs, "posterior", shifted(by))
+        found = evaluate(problem(), rows)
+        assert found.model_disagrees == disagrees
+        assert (found.status, found.arm) == (("UNDECIDED", None) if disagrees else ("FOUND", right.arm))
+        assert (found.certified_status, found.certified_arm) == (right.certified_status, right.certified_arm)
+        assert [a.gap.certified_low for a in found.arms] == [a.gap.certified_low for a in right.arms]
+        assert found.certified_by == right.certified_by
+        if disagrees:
+            assert "do not agree" in no_arm(found) and found.probability == 1 - sum(
+                a.best_probability for a in found.arms
+            )
+
+
+def real_rows(n: int, rate: float, seed: int) -> tuple[Problem, dict[str, Any]]:
+    """A real input, a fair coin that decides, and outcomes of a rate that nothing moves."""
+    asked = Problem(
+        name="rare",
+        variables=[Variable("S", ("a", "b")), Variable("X", low=0, high=1), Variable("V", ("0", "1")), Variable("Y", ("0", "1"))],
+        graph=[("S", "X"), ("X", "Y"), ("X", "V"), ("V", "Y")],
+        sensitive="S",
+        decision="V",
+        outcome=Outcome("Y", values=(0, 1)),
+        tolerance=0.01,
+        arms=[Arm("coin", table("V", [], [0.5, 0.5])), Arm("one", table("V", [], [0.0, 1.0]))],
+        deployed="coin",
+        shares=(0.5, 0.5),
+    )  # fmt: skip
+    rng = np.random.default_rng(seed)
+    drawn = {"X": rng.random(n), "V": rng.integers(0, 2, n), "Y": (rng.random(n) < rate).astype(np.int64)}
+    return asked, {"S": np.array(["a", "b"], dtype=object)[rng.integers(0, 2, n)], **drawn}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_rare_rate_is_shown_as_the_rows_have_it(seed: int) -> None:
+    """Some ten events in 2 000 rows: the value is the groups' plain mean for the arm that made the rows, and that of its decision
+    for the other, to a part of the plain standard error; draws cut at 0 have a mean that is higher."""
+    asked, rows = real_rows(2000, 0.005, seed)
+    found = evaluate(asked, rows)
+    assert found.method == "doubly robust"
+    for arm, used in zip(found.arms, (rows["V"] >= 0, rows["V"] == 1), strict=True):
+        by_group = [rows["Y"][used & (rows["S"] == group)] for group in "ab"]
+        plain = float(np.mean([y.mean() for y in by_group]))
+        error = math.sqrt(sum(0.005 / len(y) for y in by_group)) / 2
+        assert abs(arm.outcome.value - plain) < 0.35 * error
+        assert arm.outcome.low <= arm.outcome.value <= arm.outcome.high < 0.025
+        assert arm.gap.low <= arm.gap.value <= arm.gap.high
+
+
+def test_one_event_leaves_a_rate_open_up_to_what_would_have_shown() -> None:
+    """One of 2 000: the upper end is that of 4 to 6 events, as exact limits of one event have it (5.6)."""
+    asked, rows = real_rows(2000, 0.005, 0)
+    found = evaluate(asked, {**rows, "Y": np.r_[1, np.zeros(1999, dtype=np.int64)]})
+    for arm, n in zip(found.arms, (2000, 1000), strict=True):
+        assert arm.outcome.low >= 0 and arm.outcome.value < 2 / n
+        assert 2 / n < arm.outcome.high < 8 / n

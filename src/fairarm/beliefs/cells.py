@@ -234,7 +234,7 @@ class CellBeliefs:
         """q(c): the law of the cells under all pulls made, (N, C)."""
         made, law = self.seen.by_arm, self.law
         shares = made / np.maximum(made.sum(axis=(1, 2), keepdims=True), 1)
-        return np.einsum("njt,njtc->nc", shares, np.broadcast_to(law, (len(made), *law.shape[1:])))
+        return np.asarray(np.einsum("njt,njtc->nc", shares, np.broadcast_to(law, (len(made), *law.shape[1:]))))
 
     def self_check(self) -> Disagreement:
         """The cells' means by the model against the rows, weighted to every arm."""

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -22,12 +21,11 @@ from numpy.typing import NDArray
 
 from fairarm.beliefs.beliefs import Diagnostics, point_values
 from fairarm.beliefs.row_bets import Decided, RowBets, RowPilot
-from fairarm.beliefs.row_sample import Sample, fingerprints, sampled
+from fairarm.beliefs.row_model import RowModel
+from fairarm.beliefs.row_sample import fingerprints, sampled
 from fairarm.core.fairness import draw_shares, expected_shares
 from fairarm.core.posterior.disagreement import Disagreement, WeightedSums, of_rows
-from fairarm.core.posterior.doubly_robust import prior_sd
-from fairarm.core.posterior.regression import Regression, cross_fit
-from fairarm.core.posterior.weighted_rows import Jump, MeanError, RowSums, least_error_cut
+from fairarm.core.posterior.weighted_rows import MeanError, RowSums
 from fairarm.core.proof.log_bets import SumBets
 from fairarm.core.proof.log_intervals import CutSums, bound_delta, cut_level
 from fairarm.core.types import FloatArray, IntArray
@@ -134,7 +132,7 @@ def believe_rows(problem: Problem, chunks: Chunks, delta: float) -> LoggedBelief
             f"No usable rows of the group '{problem.groups[int(np.argmin(sample.rows))]}' are in the log."
         )
     each = bound_delta(delta, len(problem.arms), problem.shares is not None)
-    work = _Weighing(problem, sample, cut_level(sample.rows, each))
+    work = _Weighing(RowModel(problem, sample), cut_level(sample.rows, each))
     if pilot.usable:
         work.bet(pilot, each)
     for part in chunks():
@@ -173,118 +171,35 @@ class _Sums:
         return cls(RowSums.none(arms), np.zeros(arms), np.zeros((5, arms)), np.zeros(arms))
 
 
-@dataclass(frozen=True)
-class _SampledGroup:
-    """Rows of the sample that are of one group: where they are, their columns, every arm's law, (K, I, states), and their
-    weights, (K, I)."""
-
-    at: IntArray
-    columns: dict[str, NDArray[Any]]
-    law: FloatArray | None
-    weights: FloatArray
-
-
 @dataclass
 class _Weighing:
-    """Two passes over a log: what the first one left, and the sums of the second."""
+    """The second pass: sums over weighted rows."""
 
-    problem: Problem
-    sample: Sample
+    model: RowModel
     level: FloatArray
     """Where weights are cut for the certified bounds, (G,)."""
     impossible: int = 0
     bets: RowBets | None = None
 
     def __post_init__(self) -> None:
-        self.sums = [_Sums.none(len(self.problem.arms)) for _ in self.problem.groups]
+        self.sums = [_Sums.none(len(self.model.problem.arms)) for _ in self.model.problem.groups]
 
     def bet(self, pilot: RowPilot, delta: float) -> None:
         """Sum the scores of rows that are not in the pilot, too; ``delta``: the error of each certified bound."""
         self.bets = RowBets.after(pilot, [self._decided(*rows) for rows in pilot.by_group()], delta)
 
     def _decided(self, columns: dict[str, NDArray[Any]], outcome: FloatArray, propensity: FloatArray | None) -> Decided:
-        return Decided(columns, outcome, *self._probabilities(columns, len(outcome)), propensity)
-
-    @cached_property
-    def states(self) -> int | None:
-        """States of V where it can be summed out of a row, else None."""
-        problem = self.problem
-        variable = problem.variables[problem.decision]
-        below = problem.roles.graph.descendants(problem.decision) & {*problem.cell_columns}
-        return variable.size if variable.finite and not below else None
-
-    @cached_property
-    def regression(self) -> Regression | None:
-        if self.states is None:
-            return None
-        columns = self.sample.columns
-        sizes = {n: self.problem.variables[n].size if self.problem.variables[n].finite else None for n in columns}
-        shares = self.sample.half_of(self.sample.print)
-        odd = shares[:, 0] == 0.5
-        folds = np.where(odd[:, None], 0.0, shares) * self.sample.count[:, None]
-        folds[odd, 0] = self.sample.count[odd] // 2
-        folds[odd, 1] = self.sample.count[odd] - self.sample.count[odd] // 2
-        return cross_fit(columns, sizes, self.problem.decision, self.sample.outcome, folds.astype(np.int64), quick=True)
-
-    @cached_property
-    def constant(self) -> float:
-        """The mean outcome of the sample."""
-        return float(np.average(self.sample.outcome, weights=self.sample.count))
-
-    @cached_property
-    def _prior_sd(self) -> float:
-        """Of what no row speaks for: that of a uniform number, or of the outcomes if they vary less."""
-        return prior_sd(self.sample.outcome, self.sample.count)
-
-    @cached_property
-    def _sampled(self) -> list[_SampledGroup]:
-        """The sample by group, with its weights."""
-        problem, sample, found = self.problem, self.sample, []
-        codes = np.asarray(sample.columns[problem.sensitive])
-        for t, code in enumerate(problem.compiled.group_codes):
-            at = np.flatnonzero(codes == code)
-            columns = {name: values[at] for name, values in sample.columns.items()}
-            own, law = self._probabilities(columns, len(at))
-            made = sample.made[:, t] / sample.rows[t]
-            q = np.where(np.isnan(sample.propensity[at]), made @ own, sample.propensity[at])
-            possible = q > 0
-            w = np.where(possible, own / np.where(possible, q, 1.0), 0.0)
-            found.append(_SampledGroup(at, columns, law, w))
-        return found
-
-    @cached_property
-    def own_level(self) -> FloatArray:
-        """Where weights are cut for the usual estimate, (K, G)."""
-        counts = [self.sample.count[group.at] for group in self._sampled]
-        found = zip(self._sampled, counts, self.sample.rows, strict=True)
-        return np.stack([least_error_cut(group.weights, count, float(rows)) for group, count, rows in found], axis=1)
-
-    @cached_property
-    def centres(self) -> FloatArray:
-        """Self-normalised weighted means of the sample, (K, G): what rows are held against without a regression."""
-        out = np.full((len(self.problem.arms), len(self.problem.groups)), self.constant)
-        for t, group in enumerate(self._sampled):
-            count = self.sample.count[group.at]
-            total = group.weights @ count
-            np.divide(group.weights @ (count * self.sample.outcome[group.at]), total, out=out[:, t], where=total > 0)
-        return out
-
-    @cached_property
-    def jump(self) -> Jump:
-        """Of the sample's residuals."""
-        residual = self.sample.outcome - self.constant
-        if self.regression is not None:
-            halves = self.sample.half_of(self.sample.print)
-            for t, group in enumerate(self._sampled):
-                _, at_row = self._predicted(t, group.columns, group.law, halves[group.at], len(group.at))
-                residual[group.at] = self.sample.outcome[group.at] - at_row[0]
-        return Jump.of(residual, self.sample.count)
+        return Decided(columns, outcome, *self.model.probabilities(columns, len(outcome)), propensity)
 
     def add(self, part: LoggedRows) -> None:
         batch = part.batch
-        group, outcome = groups_of(self.problem, batch), scaled_outcomes(self.problem, batch)
-        shares = self.sample.half_of(fingerprints(self.problem, part)) if self.regression is not None else None
-        for t in range(len(self.problem.groups)):
+        group, outcome = groups_of(self.model.problem, batch), scaled_outcomes(self.model.problem, batch)
+        shares = (
+            self.model.sample.half_of(fingerprints(self.model.problem, part))
+            if self.model.regression is not None
+            else None
+        )
+        for t in range(len(self.model.problem.groups)):
             rows = np.flatnonzero(group == t)
             if len(rows):
                 columns = {name: np.asarray(values)[rows] for name, values in batch.columns.items()}
@@ -302,18 +217,18 @@ class _Weighing:
         count: IntArray,
         halves: FloatArray | None,
     ) -> None:
-        sums, made = self.sums[t], self.sample.made[:, t] / self.sample.rows[t]
+        sums, made = self.sums[t], self.model.sample.made[:, t] / self.model.sample.rows[t]
         columns, outcome, own, law, propensity = rows.columns, rows.outcome, rows.own, rows.law, rows.propensity
         q = made @ own if propensity is None else propensity
         possible = q > 0
         self.impossible += int(count[~possible].sum())
         count = np.where(possible, count, 0)
-        # (C16): against the mixture of the arms that made the group's rows, or the logged propensity
+        # (B1): against the mixture of the arms that made the group's rows, or the logged propensity
         w = own / np.where(possible, q, 1.0)
-        direct, at_row = self._predicted(t, columns, law, halves, len(outcome))
-        c = np.minimum(w, self.own_level[:, t, None])
-        # (L1), a term per row; sums over them are all that is kept, so a log of any length fits
-        psi = direct + c * (outcome - at_row) - self.constant
+        direct, at_row = self.model.predicted(t, columns, law, halves, len(outcome))
+        c = np.minimum(w, self.model.own_level[:, t, None])
+        # (R2), a term per row; sums over them are all that is kept, so a log of any length fits
+        psi = direct + c * (outcome - at_row) - self.model.constant
         sums.own = sums.own.plus(RowSums.of(psi, w, c, outcome, count))
         sums.overlap = sums.overlap + np.minimum(w, 1.0) @ count
         c = np.minimum(w, self.level[t])
@@ -335,83 +250,49 @@ class _Weighing:
         self, columns: dict[str, NDArray[Any]], count: IntArray, law: FloatArray | None, q: FloatArray
     ) -> FloatArray:
         """1{V = v} − P(v | x), or 1{V = v}/p − 1, and its variance, summed over strata of rows: (2, strata, states)."""
-        chosen = np.eye(self.states or 0)[columns[self.problem.decision]]
+        chosen = np.eye(self.model.states or 0)[columns[self.model.problem.decision]]
         # of mean 0 if the declared law, or the propensity, is the one that made the rows: a check that no outcome enters
         more = chosen / np.where(q > 0, q, 1.0)[:, None] - 1.0 if law is None else chosen - law
         variance = more**2 if law is None else law * (1.0 - law)
-        strata = np.stack([np.ones(len(q)), *(part(columns) for part in self.strata)]) * count
+        strata = np.stack([np.ones(len(q)), *(part(columns) for part in self.model.strata)]) * count
         return np.stack([strata @ more, strata @ variance])
-
-    @cached_property
-    def strata(self) -> list[Callable[[dict[str, NDArray[Any]]], NDArray[Any]]]:
-        """Halves of the rows by each column that came before the decision: above the sample's median, or the commonest state."""
-        below = self.problem.roles.graph.descendants(self.problem.decision) | {self.problem.decision}
-        parts: list[Callable[[dict[str, NDArray[Any]]], NDArray[Any]]] = []
-        for name in self.problem.cell_columns:
-            if name in below:
-                continue
-            values = self.sample.columns[name]
-            if self.problem.variables[name].finite:
-                parts.append(partial(_is, name, int(np.argmax(np.bincount(values)))))
-            else:
-                parts.append(partial(_above, name, float(np.median(values))))
-        return parts
-
-    def _probabilities(self, columns: dict[str, NDArray[Any]], length: int) -> tuple[FloatArray, FloatArray | None]:
-        """P_k of each row's decision, (K, I), and of every decision, (K, I, states), where V is summed out."""
-        arms, V = self.problem.arms, self.problem.decision
-        if self.states is None:
-            return np.exp(np.stack([arm.mechanism.log_prob(columns) for arm in arms])), None
-        law = np.stack([arm.mechanism.distribution(columns, self.states, length) for arm in arms])
-        return law[:, np.arange(length), columns[V]], law
-
-    def _predicted(
-        self, t: int, columns: dict[str, NDArray[Any]], law: FloatArray | None, halves: FloatArray | None, length: int
-    ) -> tuple[FloatArray, FloatArray]:
-        """Σ_v P_k(v) m̂(x, v), (K, I), and m̂ at each row, (K or 1, I): without a regression, the centre of each arm."""
-        if self.regression is None or law is None or halves is None:
-            centre = np.repeat(self.centres[:, t, None], length, axis=1)
-            return centre, centre
-        given = {name: columns[name] for name in self.sample.columns if name != self.problem.decision}
-        surface = self.regression.predict_surface(given, np.arange(law.shape[2]), halves)
-        return np.einsum("kis,is->ki", law, surface), surface[None, np.arange(length), columns[self.problem.decision]]
 
     def beliefs(self) -> LoggedBeliefs:
         own = [sums.own for sums in self.sums]
         n = np.array([sums.rows for sums in own])
         if not n.all():
             raise DataError(
-                f"Every row of the group '{self.problem.groups[int(np.argmin(n))]}' has a decision that its arm cannot make."
+                f"Every row of the group '{self.model.problem.groups[int(np.argmin(n))]}' has a decision that its arm cannot make."
             )
         weight = np.stack([sums.plain[:2] for sums in own], axis=2)  # (2, K, G)
         mean = weight[0] / n
         error = np.sqrt(np.maximum(weight[1] / n - mean**2, 0.0) / n)
         # what no arm of the log can decide, or what the weights lack to 1 beyond chance
         never = np.stack([sums.unseen for sums in self.sums], axis=1) / n
-        known = self.states is not None and self.sample.made.any()
+        known = self.model.states is not None and self.model.sample.made.any()
         least = 1.0 - never if known else np.zeros_like(never)
         unseen = np.clip(np.maximum(never, 1.0 - mean - 3.0 * error), 0.0, 1.0)
         left = np.stack([sums.cut[0] for sums in own], axis=1) / n
-        missed = np.stack([sums.missed(self.jump) for sums in own], axis=1)
+        missed = np.stack([sums.missed(self.model.jump) for sums in own], axis=1)
         return LoggedBeliefs(
-            problem=self.problem,
+            problem=self.model.problem,
             rows=n,
-            natural=self.sample.natural,
-            natural_sums=self.sample.natural_sums,
-            natural_squares=self.sample.natural_squares,
-            made=self.sample.made,
-            means=np.stack([sums.mean for sums in own], axis=1) + self.constant,
-            errors=tuple(sums.error(self.jump) for sums in own),
-            unknown=np.hypot(self._prior_sd * unseen, missed),
+            natural=self.model.sample.natural,
+            natural_sums=self.model.sample.natural_sums,
+            natural_squares=self.model.sample.natural_squares,
+            made=self.model.sample.made,
+            means=np.stack([sums.mean for sums in own], axis=1) + self.model.constant,
+            errors=tuple(sums.error(self.model.jump) for sums in own),
+            unknown=np.hypot(self.model.unseen_sd * unseen, missed),
             cut=CutSums(n, np.stack([sums.cut for sums in self.sums], axis=2), np.broadcast_to(self.level, mean.shape)),
             seen=self._diagnostics(weight, n, np.minimum(unseen + left, 1.0)),
             weighted=_weighted(own),
-            noise=self.jump.variance,
+            noise=self.model.jump.variance,
             unseen=unseen,
             impossible=self.impossible,
             mean_weight=np.stack([mean, error, least]),
             misfit=max(sums.misfit() for sums in self.sums),
-            method="weighted mean" if self.regression is None else "doubly robust",
+            method="weighted mean" if self.model.regression is None else "doubly robust",
             bets=None if self.bets is None else self.bets.bets(),
         )
 
@@ -433,11 +314,3 @@ def _weighted(own: list[RowSums]) -> WeightedSums:
     w, square, wy, wwy, wwyy = np.stack([sums.plain for sums in own], axis=2)  # (K, G) each
     second = np.stack([square, wwy, wwyy])[..., None] * np.eye(len(n)) / n[:, None] ** 2
     return WeightedSums(np.stack([w, wy]) / n, second, np.stack([sums.largest for sums in own], axis=1) / n)
-
-
-def _is(name: str, state: int, columns: dict[str, NDArray[Any]]) -> NDArray[Any]:
-    return np.asarray(columns[name] == state)
-
-
-def _above(name: str, value: float, columns: dict[str, NDArray[Any]]) -> NDArray[Any]:
-    return np.asarray(columns[name] > value)

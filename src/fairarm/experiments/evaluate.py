@@ -7,20 +7,20 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fairarm.beliefs.beliefs import WEAKLY, Beliefs, DesignBasis, Support, support_of
+from fairarm.beliefs.beliefs import Beliefs, DesignBasis, Support, support_of
 from fairarm.beliefs.certified import NOTHING_CERTIFIED, Bound, Certificate, fitted_arms
 from fairarm.beliefs.findings import Finding
 from fairarm.beliefs.planning import planned_pulls
 from fairarm.beliefs.standing import Standing, standing_of
 from fairarm.core.answer import Code
 from fairarm.core.fairness import best_fair_arm
-from fairarm.core.posterior.doubly_robust import PRIOR_SD
 from fairarm.core.statistics import difference_interval
 from fairarm.core.types import FloatArray
 from fairarm.errors import OptionError
 from fairarm.experiments.assumptions import Statement
 from fairarm.experiments.evidence_from_log import LogEvidence, evidence_from_log
 from fairarm.experiments.start_from_log import LoggedPulls, log_reader
+from fairarm.experiments.usual import Usual, drawn
 from fairarm.frames import Column, columns_of
 from fairarm.logs.checks import check_agreement
 from fairarm.logs.reading import Dropped
@@ -31,7 +31,6 @@ from fairarm.problem.mechanism import NO_FAIR_ARM
 from fairarm.problem.problem import Problem
 from fairarm.shown import Fact, Shown
 
-DRAWS = 4000
 NEXT_PULLS = 1000
 
 
@@ -270,8 +269,8 @@ def evaluate(
     found = evidence_from_log(reader, 1.0 - confidence, law == "estimated", duplicates, seed)
     found = log.carried(found) if isinstance(log, LoggedPulls) else found
     problem = found.problem
-    outcomes, gaps, values = _drawn(found.beliefs, seed)
-    usual = _Usual.of(values, (outcomes[0], gaps[0]), confidence)
+    outcomes, gaps, values = drawn(found.beliefs, seed)
+    usual = Usual.of(values, (outcomes[0], gaps[0]), confidence)
     found = found.with_findings(check_agreement(problem, found.certificate, usual.outcomes, usual.gaps))
     certificate = NOTHING_CERTIFIED if found.voided_by else found.certificate
     standing = standing_of(found.beliefs, outcomes, gaps, problem.compiled.scaled_tolerance)
@@ -308,43 +307,7 @@ def posterior_answer(
     }
 
 
-def _drawn(beliefs: Beliefs, seed: int) -> tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray]]:
-    """Draws of outcomes and gaps, (1, DRAWS, K), and their values (K,). Where much of an arm is unseen, cells without a row
-    are not taken as independent of each other: all of it may be high, or low."""
-    outcomes, gaps = beliefs.draw(np.random.default_rng(seed), DRAWS)
-    outcome, gap = beliefs.values(outcomes, gaps)
-    unseen = beliefs.diagnostics().unseen[0]
-    much = np.where(unseen > WEAKLY[0], unseen, 0.0)
-    if beliefs.draws_unseen or not much.any():
-        return outcomes, gaps, (outcome[0], gap[0])
-    shared, apart = PRIOR_SD * much * np.random.default_rng([seed, DRAWS]).standard_normal((2, 1, DRAWS, len(much)))
-    moved = np.clip(outcomes + shared, 0.0, 1.0), np.clip(gaps + np.sqrt(2.0) * apart, -1.0, 1.0)
-    return *moved, (outcome[0], gap[0])
-
-
-@dataclass(frozen=True)
-class _Usual:
-    """Values (K,) and usual intervals (2, K) of every arm's outcome and gap, scaled."""
-
-    outcome_values: FloatArray
-    outcomes: FloatArray
-    gap_values: FloatArray
-    gaps: FloatArray
-
-    @classmethod
-    def of(
-        cls, values: tuple[FloatArray, FloatArray], draws: tuple[FloatArray, FloatArray], confidence: float
-    ) -> _Usual:
-        """From values (K,) and draws (D, K) of outcomes and gaps; an interval holds its value."""
-        limits = ((1.0 - confidence) / 2, (1.0 + confidence) / 2)
-        made = []
-        for value, drawn in zip(values, draws, strict=True):
-            low, high = np.quantile(drawn, limits, axis=0)
-            made += [value, np.stack([np.minimum(low, value), np.maximum(high, value)])]
-        return cls(*made)
-
-
-def _arms(found: LogEvidence, certificate: Certificate, usual: _Usual, standing: Standing) -> tuple[ArmEvaluation, ...]:
+def _arms(found: LogEvidence, certificate: Certificate, usual: Usual, standing: Standing) -> tuple[ArmEvaluation, ...]:
     problem, proved = found.problem, certificate.intervals
     fair, unfair = certificate.fairness(problem)
     own, made = fitted_arms(problem), []

@@ -69,7 +69,7 @@ def of_cells(
     for law in (natural, gap_of(laws, axis=2)):
         weight = law * inverse
         square = weight**2
-        # (L6)
+        # (R1)
         difference = np.einsum("nkc,nc->nk", weight, residual) / total
         spread = np.maximum(*(np.einsum("nkc,nc->nk", square, part) for part in (came, expected)))
         found.append((difference, np.maximum(np.sqrt(spread), np.abs(weight).max(axis=2, initial=0.0)) / total))

@@ -14,8 +14,6 @@ import numpy as np
 
 from fairarm.core.types import FloatArray, IntArray
 
-STEPS = 60
-"""Halvings in the search for τ."""
 UNSEEN_ROWS = 0.5
 """Rows of typical large size that are counted besides those that came: where an outcome is rare, most of its variance is in
 rows that have not come."""
@@ -29,17 +27,16 @@ def least_error_cut(weights: FloatArray, count: IntArray, rows: float) -> FloatA
     """τ of each arm, (K,), from weights (K, n) of a sample of its ``rows``: the one with the least expected squared error.
 
     What is cut off is left to m̂, which may be wrong by as much as an outcome varies, σ. The squared error is σ² Σ min(w, τ)² / n²
-    by chance and σ² (Σ (w − τ)₊ / n)² by that. It is least at τ = Σ (w − τ)₊, so that only the largest few are cut. No outcome
-    enters: a cut that avoids rows because of their outcome would be biased.
+    by chance and σ² (Σ (w − τ)₊ / n)² by that. It is least at τ = Σ (w − τ)₊, so that only the largest few are cut; a weight of 1
+    never is, so that an arm that made the rows has their mean. No outcome enters: a cut that avoids rows because of their
+    outcome would be biased.
     """
     factor = rows / max(float(count.sum()), 1.0)
-    low, high = np.zeros(len(weights)), weights.max(axis=1, initial=0.0)
-    for _ in range(STEPS):
-        middle = 0.5 * (low + high)
-        # (L2): the left side grows with τ and the right side falls, so that halving finds where they meet
-        over = factor * (np.maximum(weights - middle[:, None], 0.0) @ count)
-        low, high = np.where(over > middle, middle, low), np.where(over > middle, high, middle)
-    return np.asarray(high)
+    order = np.argsort(-weights, axis=1, kind="stable")
+    held = factor * count[order]
+    top = np.cumsum(held * np.take_along_axis(weights, order, axis=1), axis=1)
+    # (R3): with the j largest above τ it is τ = Σ w − jτ; τ is the largest of these solutions, as (w − τ)₊ is never below w − τ
+    return np.asarray((top / (1.0 + np.cumsum(held, axis=1))).max(axis=1, initial=1.0))
 
 
 @dataclass
@@ -86,20 +83,20 @@ class RowSums:
     @property
     def mean(self) -> FloatArray:
         """Of ψ, less the same number, (K,)."""
-        return self.first / self.rows
+        return np.asarray(self.first / self.rows)
 
     def missed(self, jump: Jump) -> FloatArray:
         """The sd of what is cut off and left to m̂, (K,)."""
         square = self.cut[1]
         own = np.diag(self.second) - self.rows * self.mean**2 + UNSEEN_ROWS * self._typical**2 * jump.size**2
         noise = np.divide(np.maximum(own, 0.0), square, out=np.zeros_like(square), where=square > 0)
-        return np.asarray(np.sqrt(noise) * self.cut[0] / self.rows)  # (L3)
+        return np.asarray(np.sqrt(noise) * self.cut[0] / self.rows)  # (R4)
 
     @property
     def _typical(self) -> FloatArray:
         """The weight of a row as far as it moves the mean: Σc³/Σc², between the average and the largest, (K,)."""
         _, square, cube = self.cut
-        return np.divide(cube, square, out=np.zeros_like(cube), where=square > 0)
+        return np.asarray(np.divide(cube, square, out=np.zeros_like(cube), where=square > 0))
 
     def error(self, jump: Jump) -> MeanError:
         """The error of the mean; ``jump``: how large the outcomes' own deviations are."""
@@ -110,7 +107,7 @@ class RowSums:
         unseen = UNSEEN_ROWS * (typical * jump.size) ** 2
         own = np.maximum(np.diag(covariance), 0.0) + unseen
         third = third + unseen * typical * jump.skew
-        # (L4)
+        # (R5)
         widened = (1.0 + FEW_ROWS / n) / (n * max(n - 1.0, 1.0))
         spread = np.sqrt(own)
         skew = np.divide(third, spread**3, out=np.zeros_like(third), where=own > 0)
@@ -147,13 +144,13 @@ class MeanError:
         """What the true means may differ by from their estimates, (draws, K); wider by √(ν/χ²_ν), ν the ``freedom``."""
         wider = np.sqrt(freedom / rng.chisquare(freedom, (draws, 1)))
         z = rng.standard_normal((draws, len(self.root))) @ self.root.T
-        # (L5): the law whose quantiles are the ends of second-order correct intervals has twice the estimate's own
+        # (R6), Hall 1992: the law whose quantiles are the ends of second-order correct intervals has twice the estimate's own
         # skewness, and lies half of it to that side
         return np.asarray(self.sd * wider * (skewed(z, 2.0 * self.skew) + 0.5 * self.skew))
 
 
 def skewed(z: FloatArray, skewness: FloatArray) -> FloatArray:
-    """Standard normal numbers turned to mean 0, variance 1 and this skewness: those of a gamma law (Wilson and Hilferty)."""
+    """Standard normal numbers turned to mean 0, variance 1 and this skewness: those of a gamma law (Wilson and Hilferty 1931)."""
     g = np.clip(skewness, -MOST_SKEW, MOST_SKEW)
     small = np.abs(g) < 1e-4
     h = np.where(small, 1.0, g)
