@@ -22,7 +22,7 @@ import numpy as np
 from fairarm.algorithms.best_mixture import BestMixture, described
 from fairarm.algorithms.info import Info
 from fairarm.algorithms.procedure import Procedure, require_log_start
-from fairarm.algorithms.records import checked_leaf, plain
+from fairarm.algorithms.records import checked_leaf, plain, require_savable
 from fairarm.algorithms.saved import fingerprint, restored_state, saved_run
 from fairarm.algorithms.state import State
 from fairarm.algorithms.verdict import Verdict, verdict
@@ -113,6 +113,7 @@ class Algorithm:
         self.seed = seed
         self._lock = threading.RLock()
         state, nothing = procedure.start(1), empty_evidence(procedure.problem)
+        require_savable(state.memory, f"The memory of '{name}'")
         info = Info.unknown(1, len(procedure.problem.arms))
         if earlier is not None:
             require_log_start(name, procedure)

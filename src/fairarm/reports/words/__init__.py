@@ -36,12 +36,12 @@ from fairarm.reports.words.runs import (
     arm_reason,
     closing,
     guarantee_of,
+    law_text,
     mixture_text,
     not_most_probable,
     posterior,
     started_from,
     sureness,
-    tested_law,
 )
 from fairarm.reports.words.statements import bounds_text, sentence
 
@@ -62,6 +62,7 @@ __all__ = [
     "gap_unit_of",
     "guarantee_of",
     "interval_digits",
+    "law_text",
     "left_to_learn",
     "limit_text",
     "limits",
@@ -81,7 +82,6 @@ __all__ = [
     "sentence",
     "started_from",
     "sureness",
-    "tested_law",
     "unit_of",
     "unmarked",
     "value",

@@ -55,7 +55,7 @@ def proved(confidence: float, log_rows: int = 0) -> str:
     return f"wrong with probability at most {1 - confidence:.3g}, whatever the truth, given the declared law{condition} (proved)."
 
 
-def tested_law(verdict: Verdict) -> str | None:
+def law_text(verdict: Verdict) -> str | None:
     """How far the rows have tested the declared law that a proof rests on; None where nothing is proved."""
     if verdict.guarantee != "certified" or verdict.findings or verdict.probability is None:
         return None
