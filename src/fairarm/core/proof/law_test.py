@@ -215,8 +215,7 @@ class _Made:
         ``p`` of each entry is added up over the entries of an atom; where it is of the value ``given`` the config, it is that
         of the atom already.
         """
-        _, first, atom = np.unique(np.stack([config, value]), axis=1, return_index=True, return_inverse=True)
-        atom = atom.ravel()
+        _, first, atom = np.unique(config * (value.max() + 1) + value, return_index=True, return_inverse=True)
         of_atom = np.asarray(p[first] if given else np.bincount(atom, p), dtype=np.float64)
         one = _One(source, atom, of_atom, np.unique(config[first], return_inverse=True)[1])
         if np.bincount(one.block, of_atom > 0).max() < 2:
