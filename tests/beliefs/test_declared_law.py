@@ -126,6 +126,21 @@ def test_the_least_error_of_an_arm_is_that_of_its_decisions_in_the_group():
         assert np.isnan(found[[0, 1, 1], [0, 0, 1]]).all()
 
 
+def test_where_everything_is_certain_there_is_nothing_to_test():
+    """Arms that take one decision each, P(S) unknown: another decision is refused, and shows in 95 % of runs from 3/n on."""
+    arms = [Arm(f"all-{v}", table("V", [], np.eye(3)[v].tolist())) for v in range(2)]
+    problem = Problem(**chain_parts(arms=arms, costs=(), budget=None, deployed=None, shares=None))
+    law = DeclaredLaw(problem)
+    assert law.tests.about == ()
+    batch = CellEvidence.empty(problem)
+    after = law.after(law.start(1), batch, np.zeros((1, 2)), lost=np.ones((1, 3, 2), dtype=np.int64))
+    assert after.voided[0] == -1
+    rows = np.zeros((2, 2, 3), dtype=np.int64)
+    rows[0, :, 0] = 300
+    found = law.least_errors(rows)
+    assert found[0] == pytest.approx(3 / 300, rel=0.01) and np.isnan(found[1]).all()
+
+
 # ---- in runs ----
 
 TIED = [[0.5, 0.3, 0.2], [0.5, 0.3, 0.2]]
