@@ -19,7 +19,7 @@ from fairarm.beliefs.evidence import CellEvidence
 from fairarm.core.proof.law_test import About, Margin
 from fairarm.experiments.simulate import replicate
 from fairarm.problem.network import Network
-from fairarm.testing.problems import chain_network, chain_parts, context_parts, make_world
+from fairarm.testing.problems import chain_network, chain_parts, context_network, context_parts, make_world
 from fairarm.worlds import NetworkWorld
 
 
@@ -115,6 +115,36 @@ def test_what_is_found_is_named():
     assert "'X' in the rows of all arms in group 'a'" in text and counted == rows[:, 1].sum()
 
 
+WRONGLY = {
+    "child": (table("X", ["S"], [[0.8, 0.2], [0.55, 0.45]]), False, "combinations of "),
+    "child, given its parents": (table("X", ["S"], [[0.8, 0.2], [0.55, 0.45]]), True, "The values of 'X' in "),
+    "contexts": (table("Z", [], [0.45, 0.55]), False, "The contexts in the rows of all arms"),
+    "contexts, where their law is not used": (table("Z", [], [0.45, 0.55]), True, None),
+}
+
+
+@pytest.mark.parametrize("case", WRONGLY)
+def test_another_node_that_is_not_as_declared_is_found(case: str):
+    """A thousand rows of every arm and group, of a world in which one table is off by 0.15."""
+    wrong, estimated, said = WRONGLY[case]
+    declared = make_world("context").problem
+    network = context_network()
+    tables = {**network.tables, wrong.node: wrong}
+    bare = Problem(**context_parts(mechanisms=[tables["X"]]))
+    world = NetworkWorld(bare, Network.of(network.variables.values(), tables.values()))
+    rows = CellEvidence(declared, world.draw(np.full((1, 3, 2), 1000), np.random.default_rng(3)))
+    law = DeclaredLaw(declared, estimated)
+    after = law.after(law.start(1), rows, rows.counts[:, 0].sum(axis=(1, 3)).astype(float))
+    if said is None:
+        assert after.voided[0] == -1
+    else:
+        found = law.finding(int(after.voided[0]), after.tested[0])
+        assert said in found.message
+        assert "child" not in case or {example.split(", ")[1] for example in found.examples} == {
+            "b"
+        }  # whose table it is
+
+
 def test_the_least_error_of_an_arm_is_that_of_its_decisions_in_the_group():
     """1 000 rows of one arm and group, none of any other; 0.1 or so with contexts known, more where they are not."""
     problem = make_world("context").problem
@@ -174,6 +204,7 @@ def test_a_run_whose_arm_decides_otherwise_than_declared_is_void_for_good():
     assert verdict.status == "UNDECIDED" and [arm.certified for arm in verdict.arms] == [None, None]
     (finding,) = verdict.findings
     assert finding.name == NOT_THE_LAW and "arm 'first' in group 'a'" in finding.message
+    assert finding.examples == ("first, a",)
     assert run.pulls_made().sum() < 2500  # nothing is to be had from more of them
     again = resume(world_of().problem, run.to_json())
     assert again.verdict().findings == verdict.findings

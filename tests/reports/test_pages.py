@@ -413,8 +413,8 @@ def test_a_void_run_says_why_and_promises_nothing(terminal: io.StringIO) -> None
     said = page_of(found).text
     for text in (terminal.getvalue(), said):
         assert "Nothing is certified: what was declared has been seen to be wrong." in text
-        assert f"rows-do-not-fit-the-law: {finding.message}" in text
+        assert f"rows-do-not-fit-the-law: {finding.message} Most of it is in: x, a; x, b." in text
         assert "Give more pulls" not in text and "The declared law was tested" not in text
     assert identification(found)["findings"] == [
-        {"name": finding.name, "message": finding.message, "rows": 7, "examples": (), "voids": True}
+        {"name": finding.name, "message": finding.message, "rows": 7, "examples": ("x, a", "x, b"), "voids": True}
     ]

@@ -186,7 +186,8 @@ def closing(found: Identification) -> Iterator[Remark]:
     if not verdict.fairness_tested:
         yield Remark("This algorithm does not test fairness: the arm may be unfair.", "warn")
     for finding in verdict.findings:
-        yield Remark(f"{finding.name}: {finding.message}", "bad")
+        where = f" Most of it is in: {'; '.join(finding.examples)}." if finding.examples else ""
+        yield Remark(f"{finding.name}: {finding.message}{where}", "bad")
     if verdict.status == "UNDECIDED" and not verdict.findings:
         more = "Not sure enough" if verdict.confidence is not None else "There is no usable estimate"
         yield Remark(f"{more}. Give more pulls.")
