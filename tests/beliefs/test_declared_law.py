@@ -248,6 +248,37 @@ def test_runs_without_a_proof_are_not_tested():
     assert run.verdict().findings == () and run.verdict().arms[0].law_error is None
 
 
+@pytest.mark.parametrize(("lost", "charged"), [("worst", True), ("bad", True), ("at random", False)])
+def test_rows_that_never_came_are_charged_and_not_counted(lost: str, charged: bool):
+    """Of the first phase one row is missing: its arm's tests in both groups, as it is natural, and that of the shares."""
+    world = world_of()
+    run = algorithm("pool", world.problem, pulls=400, seed=1, confidence=0.95)
+    rows = world.pull(run.ask(), np.random.default_rng(1))
+    one = int(np.argmax(rows.count))
+    run.tell(replace(rows, count=rows.count - (np.arange(rows.size) == one)), id="all but one")
+    run.close_phase(lost=lost)
+    memory, law = run.state.memory, DeclaredLaw(world.problem)
+    assert memory.tested.sum() == rows.total - 1 and memory.voided[0] == -1
+    arm = int(rows.arm[one])
+    paid = {about for about, c in zip(law.tests.about, memory.charged[0], strict=True) if c < 0}
+    if charged:
+        assert {About(Margin.DECISION, arm, 0), About(Margin.DECISION, arm, 1), About(Margin.SHARES)} <= paid
+        assert About(Margin.DECISION, 1 - arm, 0) not in paid
+    else:
+        assert not paid
+    again = resume(world.problem, run.to_json())
+    np.testing.assert_array_equal(again.state.memory.charged, memory.charged)
+
+
+def test_rows_beyond_the_plan_do_not_test_the_law():
+    world = world_of()
+    run = algorithm("pool", world.problem, pulls=400, seed=1, confidence=0.95)
+    asked = run.ask()
+    rows = world.pull(Request(asked.arms, asked.regimes, 3 * asked.counts), np.random.default_rng(1))
+    run.tell(rows, id="three times as many")
+    assert run.state.memory.tested.sum() == asked.total
+
+
 def test_every_answer_refuted_is_a_finding():
     """Books in which all accounts are beyond the threshold: no truth is left."""
     world = make_world("context")

@@ -405,16 +405,17 @@ def test_a_certified_run_says_how_wrong_the_law_could_be(case: str, terminal: io
 
 def test_a_void_run_says_why_and_promises_nothing(terminal: io.StringIO) -> None:
     found, problem = run_of("coin", pulls=20, confidence=0.99)
-    finding = Finding(
-        "rows-do-not-fit-the-law", "The decisions in the rows of arm 'x' do not follow what is declared.", 7
-    )
+    text = "The decisions in the rows of arm 'x' do not follow what is declared."
+    finding = Finding("rows-do-not-fit-the-law", text, 7, ("x, a", "x, b"))
     found = replace(found, verdict=replace(found.verdict, findings=(finding,)))
     show.Storyteller(problem).end(found)
     said = page_of(found).text
     for text in (terminal.getvalue(), said):
         assert "Nothing is certified: what was declared has been seen to be wrong." in text
         assert f"rows-do-not-fit-the-law: {finding.message} Most of it is in: x, a; x, b." in text
-        assert "Give more pulls" not in text and "The declared law was tested" not in text
+        assert not [
+            words for words in ("Give more pulls", "The declared law was tested", "the truth in") if words in text
+        ]
     assert identification(found)["findings"] == [
         {"name": finding.name, "message": finding.message, "rows": 7, "examples": ("x, a", "x, b"), "voids": True}
     ]

@@ -188,9 +188,9 @@ def closing(found: Identification) -> Iterator[Remark]:
     for finding in verdict.findings:
         where = f" Most of it is in: {'; '.join(finding.examples)}." if finding.examples else ""
         yield Remark(f"{finding.name}: {finding.message}{where}", "bad")
-    if verdict.status == "UNDECIDED" and not verdict.findings:
+    if verdict.status == "UNDECIDED":
         more = "Not sure enough" if verdict.confidence is not None else "There is no usable estimate"
-        yield Remark(f"{more}. Give more pulls.")
+        yield from () if verdict.findings else (Remark(f"{more}. Give more pulls."),)
     elif found.correct is not None:
         yield Remark(
             f"That is {'' if found.correct else 'not '}the truth in this world.", "good" if found.correct else "bad"
