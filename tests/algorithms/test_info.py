@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from fairarm.algorithms import make_procedure
+from fairarm.algorithms import Algorithm, make_procedure
 from fairarm.algorithms.info import Info
-from fairarm.algorithms.records import but, plain, restored
+from fairarm.algorithms.records import but, plain, require_savable, restored
 from fairarm.algorithms.state import NoMemory, State, fresh_state
+from fairarm.algorithms.uniform import Uniform
 from fairarm.beliefs.evidence import CellEvidence
 from fairarm.beliefs.standing import Standing
 from fairarm.catalog import load_problem
+from fairarm.errors import OptionError
+from fairarm.testing.problems import make_world
 
 CASES = [
     ("csr-v2", 2_000, {}),
@@ -86,6 +90,47 @@ def test_any_dataclass_of_arrays_is_saved_and_read_back() -> None:
     assert plain(back.memory) == plain(state.memory) == {"seen": [[7, 9]], "share": [[None]], "sure": [False]}
     assert back.memory.seen.dtype == np.int64 and back.to_json() == state.to_json()
     assert plain(NoMemory()) == {} and restored({}, NoMemory(), "memory") == NoMemory()
+
+
+@pytest.mark.parametrize("dtype", [np.uint32, np.int16, np.float32, np.float64])
+def test_arrays_come_back_as_they_were(dtype: Any) -> None:
+    """Of any kind of number; what is infinite too, which JSON cannot write as a number."""
+    values = np.array([[1, 250]], dtype=dtype)
+    if values.dtype.kind == "f":
+        values = np.array([[np.inf, -np.inf, np.nan, 0.1]], dtype=dtype)
+    memory = Counts(values, np.ones((1, 1)), np.ones(1, dtype=bool))
+    require_savable(memory, "memory")
+    text = json.dumps(plain(memory), allow_nan=False)
+    back = restored(json.loads(text), memory, "memory").seen
+    assert back.dtype == values.dtype
+    np.testing.assert_array_equal(back, values)
+
+
+@pytest.mark.parametrize(
+    ("seen", "said"),
+    [
+        ("text", "has a field 'seen' that is a str"),
+        (np.array(["text"]), "has a field 'seen' that is an array of <U4"),
+        (np.array([{}]), "an array of object"),
+        (0.5, "is a float"),
+        ([1, 2], "is a list"),
+        (Counts("x", np.ones(1), np.ones(1)), "its field 'seen', has a field 'seen' that is a str"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_cannot_be_saved_is_said_before_the_first_pull(seen: Any, said: str) -> None:
+    """Not when a run of many pulls is to be resumed."""
+
+    class Texts(Uniform):
+        def start(self, n: int) -> Any:
+            return super().start(n).but(memory=Counts(seen, np.ones((n, 1)), np.ones(n, dtype=bool)))
+
+    with pytest.raises(OptionError, match=f"^The memory of 'texts'.*{said}"):
+        Algorithm("texts", Texts(make_world("chain").problem, 300))
+
+
+def test_a_memory_is_a_dataclass() -> None:
+    with pytest.raises(OptionError, match="The memory is a dict"):
+        require_savable({}, "The memory")
 
 
 GOOD = {"seen": [[7, 9]], "share": [[0.5]], "sure": [False]}

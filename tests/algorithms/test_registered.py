@@ -78,6 +78,23 @@ def test_a_saved_run_finds_it_and_its_options() -> None:
     assert again.verdict() == run.verdict()
 
 
+class Forgetful(Slow):
+    """Does not give back what it was asked for."""
+
+    def options(self) -> dict[str, Any]:
+        return {}
+
+
+def test_options_that_a_saved_run_would_lose_are_refused() -> None:
+    register("forgetful", Forgetful, description="forgets", options=SlowOptions)
+    with pytest.raises(
+        OptionError, match=r"asked for margin=0.1, and its options\(\) gives \{\}: a saved run would lose it"
+    ):
+        algorithm("forgetful", COIN.problem, pulls=100, margin=0.1)
+    run = algorithm("forgetful", COIN.problem, pulls=100)  # nothing was asked for: nothing is lost
+    assert resume(COIN.problem, run.to_json()).to_json() == run.to_json()
+
+
 def test_a_saved_run_of_an_unknown_one_says_so() -> None:
     register("slow", Slow, description="slowly", options=SlowOptions)
     document = algorithm("slow", COIN.problem, pulls=100).to_json()

@@ -19,7 +19,7 @@ from fairarm.beliefs.evidence import CellEvidence
 from fairarm.core.proof.law_test import About, Margin
 from fairarm.experiments.simulate import replicate
 from fairarm.problem.network import Network
-from fairarm.testing.problems import chain_network, chain_parts, context_parts, make_world
+from fairarm.testing.problems import chain_network, chain_parts, context_network, context_parts, make_world
 from fairarm.worlds import NetworkWorld
 
 
@@ -115,6 +115,36 @@ def test_what_is_found_is_named():
     assert "'X' in the rows of all arms in group 'a'" in text and counted == rows[:, 1].sum()
 
 
+WRONGLY = {
+    "child": (table("X", ["S"], [[0.8, 0.2], [0.55, 0.45]]), False, "combinations of "),
+    "child, given its parents": (table("X", ["S"], [[0.8, 0.2], [0.55, 0.45]]), True, "The values of 'X' in "),
+    "contexts": (table("Z", [], [0.45, 0.55]), False, "The contexts in the rows of all arms"),
+    "contexts, where their law is not used": (table("Z", [], [0.45, 0.55]), True, None),
+}
+
+
+@pytest.mark.parametrize("case", WRONGLY)
+def test_another_node_that_is_not_as_declared_is_found(case: str):
+    """A thousand rows of every arm and group, of a world in which one table is off by 0.15."""
+    wrong, estimated, said = WRONGLY[case]
+    declared = make_world("context").problem
+    network = context_network()
+    tables = {**network.tables, wrong.node: wrong}
+    bare = Problem(**context_parts(mechanisms=[tables["X"]]))
+    world = NetworkWorld(bare, Network.of(network.variables.values(), tables.values()))
+    rows = CellEvidence(declared, world.draw(np.full((1, 3, 2), 1000), np.random.default_rng(3)))
+    law = DeclaredLaw(declared, estimated)
+    after = law.after(law.start(1), rows, rows.counts[:, 0].sum(axis=(1, 3)).astype(float))
+    if said is None:
+        assert after.voided[0] == -1
+    else:
+        found = law.finding(int(after.voided[0]), after.tested[0])
+        assert said in found.message
+        assert "child" not in case or {example.split(", ")[1] for example in found.examples} == {
+            "b"
+        }  # whose table it is
+
+
 def test_the_least_error_of_an_arm_is_that_of_its_decisions_in_the_group():
     """1 000 rows of one arm and group, none of any other; 0.1 or so with contexts known, more where they are not."""
     problem = make_world("context").problem
@@ -124,6 +154,21 @@ def test_the_least_error_of_an_arm_is_that_of_its_decisions_in_the_group():
         found = DeclaredLaw(problem, estimated).least_errors(rows)
         assert 0.08 < found[0, 1] < 0.16
         assert np.isnan(found[[0, 1, 1], [0, 0, 1]]).all()
+
+
+def test_where_everything_is_certain_there_is_nothing_to_test():
+    """Arms that take one decision each, P(S) unknown: another decision is refused, and shows in 95 % of runs from 3/n on."""
+    arms = [Arm(f"all-{v}", table("V", [], np.eye(3)[v].tolist())) for v in range(2)]
+    problem = Problem(**chain_parts(arms=arms, costs=(), budget=None, deployed=None, shares=None))
+    law = DeclaredLaw(problem)
+    assert law.tests.about == ()
+    batch = CellEvidence.empty(problem)
+    after = law.after(law.start(1), batch, np.zeros((1, 2)), lost=np.ones((1, 3, 2), dtype=np.int64))
+    assert after.voided[0] == -1
+    rows = np.zeros((2, 2, 3), dtype=np.int64)
+    rows[0, :, 0] = 300
+    found = law.least_errors(rows)
+    assert found[0] == pytest.approx(3 / 300, rel=0.01) and np.isnan(found[1]).all()
 
 
 # ---- in runs ----
@@ -159,6 +204,7 @@ def test_a_run_whose_arm_decides_otherwise_than_declared_is_void_for_good():
     assert verdict.status == "UNDECIDED" and [arm.certified for arm in verdict.arms] == [None, None]
     (finding,) = verdict.findings
     assert finding.name == NOT_THE_LAW and "arm 'first' in group 'a'" in finding.message
+    assert finding.examples == ("first, a",)
     assert run.pulls_made().sum() < 2500  # nothing is to be had from more of them
     again = resume(world_of().problem, run.to_json())
     assert again.verdict().findings == verdict.findings
@@ -200,6 +246,37 @@ def test_runs_without_a_proof_are_not_tested():
     run = algorithm("pool", world_of().problem, pulls=300, seed=1)
     run.tell(world_of(WRONG).pull(run.ask(), np.random.default_rng(1)), id="x")
     assert run.verdict().findings == () and run.verdict().arms[0].law_error is None
+
+
+@pytest.mark.parametrize(("lost", "charged"), [("worst", True), ("bad", True), ("at random", False)])
+def test_rows_that_never_came_are_charged_and_not_counted(lost: str, charged: bool):
+    """Of the first phase one row is missing: its arm's tests in both groups, as it is natural, and that of the shares."""
+    world = world_of()
+    run = algorithm("pool", world.problem, pulls=400, seed=1, confidence=0.95)
+    rows = world.pull(run.ask(), np.random.default_rng(1))
+    one = int(np.argmax(rows.count))
+    run.tell(replace(rows, count=rows.count - (np.arange(rows.size) == one)), id="all but one")
+    run.close_phase(lost=lost)
+    memory, law = run.state.memory, DeclaredLaw(world.problem)
+    assert memory.tested.sum() == rows.total - 1 and memory.voided[0] == -1
+    arm = int(rows.arm[one])
+    paid = {about for about, c in zip(law.tests.about, memory.charged[0], strict=True) if c < 0}
+    if charged:
+        assert {About(Margin.DECISION, arm, 0), About(Margin.DECISION, arm, 1), About(Margin.SHARES)} <= paid
+        assert About(Margin.DECISION, 1 - arm, 0) not in paid
+    else:
+        assert not paid
+    again = resume(world.problem, run.to_json())
+    np.testing.assert_array_equal(again.state.memory.charged, memory.charged)
+
+
+def test_rows_beyond_the_plan_do_not_test_the_law():
+    world = world_of()
+    run = algorithm("pool", world.problem, pulls=400, seed=1, confidence=0.95)
+    asked = run.ask()
+    rows = world.pull(Request(asked.arms, asked.regimes, 3 * asked.counts), np.random.default_rng(1))
+    run.tell(rows, id="three times as many")
+    assert run.state.memory.tested.sum() == asked.total
 
 
 def test_every_answer_refuted_is_a_finding():

@@ -22,7 +22,7 @@ from fairarm.beliefs.evidence import CellEvidence, RowEvidence
 from fairarm.beliefs.from_log import GROWTH, earlier_evidence, growing_parts
 from fairarm.core.answer import Code
 from fairarm.core.design.events import plan_pulls
-from fairarm.core.proof.bets import open_ledger, settle
+from fairarm.core.proof.bets import Brought, open_ledger, settle
 from fairarm.core.types import IntArray
 from fairarm.errors import DataError, OptionError
 from fairarm.experiments.simulate import replicate
@@ -396,18 +396,18 @@ def test_wealth_is_that_of_the_parts_and_then_of_the_phases(kind: str) -> None:
     evidence = earlier_evidence(problem, log)
     assert evidence is not None
     for part, _ in growing_parts(evidence):
-        ledger = settle(certified.rule, ledger, *_sums(problem, certified, lines(part)))
-    np.testing.assert_allclose(run.state.memory.wealth_gap, ledger.log_gap, rtol=1e-7, atol=1e-9)
-    np.testing.assert_allclose(run.state.memory.wealth_pair, ledger.log_pair, rtol=1e-7, atol=1e-9)
-    assert np.any(ledger.log_gap != 0)
+        ledger = settle(certified.rule, ledger, Brought(*_sums(problem, certified, lines(part))))
+    np.testing.assert_allclose(run.state.memory.labels, ledger.labels, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(run.state.memory.beats, ledger.accounts.beats, rtol=1e-7, atol=1e-9)
+    assert np.any(ledger.labels != 0)
     for part in itertools.count():
         if run.finished:
             break
         rows = units(source.pull(run.ask(), np.random.default_rng(part)))
-        ledger = settle(certified.rule, ledger, *_sums(problem, certified, list(_as_lines(problem, rows))))
+        ledger = settle(certified.rule, ledger, Brought(*_sums(problem, certified, list(_as_lines(problem, rows)))))
         run.tell(rows, id=str(part))
     assert part > 1
-    np.testing.assert_allclose(run.state.memory.wealth_gap, ledger.log_gap, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(run.state.memory.labels, ledger.labels, rtol=1e-7, atol=1e-9)
 
 
 Line = tuple[int, int, int, int, float, int]

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from fairarm.catalog import load_problem
-from fairarm.errors import DataError
+from fairarm.errors import DataError, OptionError
 from fairarm.problem.mechanism import Arm, table
 from fairarm.problem.outcome import Outcome
 from fairarm.problem.problem import Problem
@@ -145,3 +145,9 @@ def test_labels_are_taken_back() -> None:
 
     made = world.pull(algorithm("uniform", world.problem, pulls=40).ask(), np.random.default_rng(0))
     assert batch(world.problem, made.labels(world.problem)).digest() == made.digest()
+
+
+def test_a_scenario_is_not_its_problem() -> None:
+    scenario: Any = load_problem("coin")
+    with pytest.raises(OptionError, match=r"got Scenario\. Of a scenario, pass scenario\.problem"):
+        batch(scenario, [])

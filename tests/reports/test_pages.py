@@ -13,6 +13,8 @@ from made_evaluations import evaluation as made_evaluation
 from rich.console import Console
 
 from fairarm import Problem, Variable, identify, inspect, load_problem, simulate, table
+from fairarm.algorithms import Guarantee
+from fairarm.beliefs.findings import Finding
 from fairarm.cli import show
 from fairarm.cli import terminal as terminal_of
 from fairarm.cli.documents import identification
@@ -23,7 +25,7 @@ from fairarm.problem.mechanism import Arm
 from fairarm.problem.outcome import Outcome
 from fairarm.reports.page.inspection import reasons
 from fairarm.reports.page.write import page_text
-from fairarm.reports.words import arm_reason, guarantee_of
+from fairarm.reports.words import arm_reason, guarantee_of, law_text
 from page_tree import Element, read_page, table_rows
 
 
@@ -370,7 +372,50 @@ def test_a_run_says_that_the_gate_passed_an_arm_over(terminal: io.StringIO) -> N
 
 def test_a_certified_run_from_a_log_states_its_condition() -> None:
     verdict = run_of("coin", pulls=5000, confidence=0.9)[0].verdict
-    assert guarantee_of(verdict) == "Certified: wrong with probability at most 0.1, whatever the truth (proved)."
-    assert guarantee_of(verdict, 400) == (
-        "Certified: wrong with probability at most 0.1, whatever the truth, if what was declared holds of the log's 400 rows (proved)."
-    )
+    start = "Certified: wrong with probability at most 0.1, whatever the truth, given the declared law"
+    assert guarantee_of(verdict) == f"{start} (proved)."
+    assert guarantee_of(verdict, 400) == f"{start}, if it holds of the log's 400 rows too (proved)."
+
+
+LAW = {
+    "all": ((0.08, 0.05, 0.31), "±0.08 (of A), or ±0.05 to ±0.31 (of 2 other arms) would have shown by now."),
+    "own": ((0.08, None, None), "±0.08 (of A) would have shown by now; of 2 other arms no error would."),
+    "another": ((None, 0.05, 0.05), "±0.05 (of 2 arms) would have shown by now; of A itself no error would."),
+    "two": (
+        (None, 0.05, None),
+        "±0.05 (of 1 arm) would have shown by now; of A itself and 1 other arm no error would.",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LAW)
+def test_a_certified_run_says_how_wrong_the_law_could_be(case: str, terminal: io.StringIO) -> None:
+    found, problem = run_of("coin", pulls=5000, confidence=0.9)
+    errors, said = LAW[case]
+    arms = tuple(replace(found.verdict.arms[0], name=n, law_error=e) for n, e in zip("ABC", errors, strict=True))
+    verdict = replace(found.verdict, arms=arms, answer=Answer(Status.FOUND, "A"))
+    text = "The declared law was tested: a decision's probability that is wrong by more than " + said
+    assert law_text(verdict) == text
+    show.Storyteller(problem).end(replace(found, verdict=verdict))
+    assert text in terminal.getvalue()
+    assert law_text(replace(verdict, guarantee=Guarantee.POSTERIOR)) is None
+    none = replace(verdict, arms=tuple(replace(arm, law_error=None) for arm in arms))
+    assert law_text(none) == "The rows are too few to have shown an error in the declared law, however large."
+
+
+def test_a_void_run_says_why_and_promises_nothing(terminal: io.StringIO) -> None:
+    found, problem = run_of("coin", pulls=20, confidence=0.99)
+    text = "The decisions in the rows of arm 'x' do not follow what is declared."
+    finding = Finding("rows-do-not-fit-the-law", text, 7, ("x, a", "x, b"))
+    found = replace(found, verdict=replace(found.verdict, findings=(finding,)))
+    show.Storyteller(problem).end(found)
+    said = page_of(found).text
+    for text in (terminal.getvalue(), said):
+        assert "Nothing is certified: what was declared has been seen to be wrong." in text
+        assert f"rows-do-not-fit-the-law: {finding.message} Most of it is in: x, a; x, b." in text
+        assert not [
+            words for words in ("Give more pulls", "The declared law was tested", "That is not the truth") if words in text
+        ]
+    assert identification(found)["findings"] == [
+        {"name": finding.name, "message": finding.message, "rows": 7, "examples": ("x, a", "x, b"), "voids": True}
+    ]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from fairarm.algorithms.cohort import Cohort
 from fairarm.algorithms.procedure import LawReport
 from fairarm.beliefs.declared_law import DeclaredLaw, LawRows
 from fairarm.beliefs.evidence import Evidence
@@ -13,14 +14,18 @@ from fairarm.beliefs.findings import Finding
 from fairarm.beliefs.standing import Proof
 from fairarm.core.answer import Code
 from fairarm.core.proof.accounts import Accounts
-from fairarm.core.proof.bets import Brought, Ledger, certificate, open_ledger, settle
+from fairarm.core.proof.bets import Brought, Ledger, certificate, open_ledger, settle, teach
 from fairarm.core.proof.claims import Rule
 from fairarm.core.proof.estimate import Seen
+from fairarm.core.proof.losses import Lost
 from fairarm.core.proof.plan import plan_proof
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import OptionError
 from fairarm.problem.problem import Problem
 from fairarm.problem.shared_cells import SharedCells
+
+LOSSES_AT_FIRST, ROWS_AT_FIRST = 1, 100
+"""What is added to the rows lost and to all rows, once one was lost, for the part that is expected to get lost."""
 
 MOST_CLAIMS = 16_000_000
 """About pairs of arms, over all runs that are computed together. A phase takes some 50 bytes for each: 0.8 GB."""
@@ -49,6 +54,8 @@ class Books:
     """Groups of natural rows of settled batches, (n, 2)."""
     settled: IntArray
     """(n,): batches settled."""
+    lost: IntArray
+    """(n,): rows that never came and were charged."""
     tested: IntArray
     charged: FloatArray
     voided: IntArray
@@ -59,13 +66,13 @@ class Books:
         """Of n replicates that place no bets."""
         empty, no = np.zeros((n, 0)), np.zeros((n, 0), dtype=np.bool_)
         none = np.zeros(n, dtype=np.int64)
-        return cls(empty, empty, empty, empty, no, empty, empty, empty, empty, none, **vars(LawRows.none(n)))
+        return cls(empty, empty, empty, empty, no, empty, empty, empty, empty, none, none, **vars(LawRows.none(n)))
 
     @classmethod
-    def of(cls, ledger: Ledger, law: LawRows) -> Books:
-        """What is kept of a ledger and of the rows that tested the law: all of it."""
+    def of(cls, ledger: Ledger, law: LawRows, lost: IntArray) -> Books:
+        """What is kept of a ledger, of the rows that tested the law and of those that were lost: all of it."""
         wealth = vars(ledger.accounts) | vars(ledger.seen)
-        return cls(labels=ledger.labels, **wealth, settled=ledger.settled, **vars(law))
+        return cls(labels=ledger.labels, **wealth, settled=ledger.settled, lost=lost, **vars(law))
 
     @property
     def ledger(self) -> Ledger:
@@ -95,6 +102,14 @@ class Books:
         for name, values in made.items():
             values[which] = getattr(fresh, name)
         return Books(**made)
+
+
+def _expected_loss(books: Books) -> FloatArray | None:
+    """ε (N,): the part of the rows that is expected to get lost, by earlier phases; None where none ever was."""
+    if not books.lost.any():
+        return None
+    share = (books.lost + LOSSES_AT_FIRST) / (books.rows.sum(axis=(1, 2)) + ROWS_AT_FIRST)
+    return np.where(books.lost > 0, share, 0.0)
 
 
 @dataclass(frozen=True)
@@ -137,14 +152,53 @@ class Certified:
                 f"Certified answers for {arms} arms in {n} runs at once would take some {50e-9 * claims:.1f} GB of memory, and at "
                 f"most {50e-9 * MOST_CLAIMS:.1f} are taken. Use fewer runs or fewer arms, or stop=bayes-stop."
             )
-        return Books.of(open_ledger(self.rule, n), self.declared.start(n))
+        return Books.of(open_ledger(self.rule, n), self.declared.start(n), np.zeros(n, dtype=np.int64))
 
-    def after(self, batch: Evidence, books: Books, seed: int, replicate: IntArray) -> Books:
-        """The books after a batch; ``replicate`` (N,) are the numbers of the replicates."""
-        fresh = batch.summary(self.cells)
+    def after(self, cohort: Cohort, books: Books, seed: int, replicate: IntArray) -> Books:
+        """The books after a phase; ``replicate`` (N,) are the numbers of the replicates."""
+        brought, expected = self._brought(cohort), _expected_loss(books)
+        ledger = settle(self.rule, books.ledger, brought, seed, replicate, loss_share=expected)
+        missing = cohort.missing[None] if cohort.charged and cohort.missing is not None else None
+        law = self.declared.after(books.law, cohort.rows, ledger.seen.natural, missing)
+        if cohort.beyond is not None:
+            seen = cohort.beyond.summary(self.cells)
+            ledger = teach(ledger, *(part.astype(np.float64) for part in (seen.by_arm, seen.rows, seen.sums)))
+        return Books.of(ledger, law, books.lost + (0 if missing is None else int(missing.sum())))
+
+    def _brought(self, cohort: Cohort) -> Brought:
+        """What the core is told of a phase."""
+        fresh = cohort.rows.summary(self.cells)
         rows, n, natural = (part.astype(np.float64) for part in (fresh.by_arm, fresh.rows, fresh.natural))
-        ledger = settle(self.rule, books.ledger, Brought(rows, n, fresh.sums, natural), seed, replicate)
-        return Books.of(ledger, self.declared.after(books.law, batch, ledger.seen.natural))
+        if not cohort.charged or cohort.missing is None or cohort.loss is None:
+            return Brought(rows, n, fresh.sums, natural)
+        missing = cohort.missing.astype(np.float64)
+        rows[0] += missing[1:].T
+        if missing[0].any():
+            rows[0] += self._of_unknown_group(missing[0], cohort)
+        lost = Lost(np.zeros_like(n), missing.sum(axis=0)[None], cohort.loss.outcome)
+        return Brought(rows, n, fresh.sums, natural, lost)
+
+    def _of_unknown_group(self, missing: FloatArray, cohort: Cohort) -> FloatArray:
+        """What natural rows that never came, (K,), change in the rows by arm and group (K, 2): their group is not known.
+
+        The blend must not depend on who came. So *all* natural rows of the phase count by the declared P(S), not by their own
+        groups: given the plan alone, that is their law.
+        """
+        if self.rule.shares is None:
+            raise OptionError(
+                "Natural rows were lost, and P(S) is not declared: a row that never came has no known group. Declare the shares "
+                "of the groups, or say lost='at random' if what was lost did not depend on the outcome."
+            )
+        came = cohort.rows.group_sums((0,))[0][0].astype(np.float64)
+        return np.asarray((came.sum(axis=1) + missing)[:, None] * self.rule.shares - came)
+
+    def adopted(self, labels: FloatArray, before: Evidence, closed: IntArray) -> Books:
+        """Of a run that an earlier version saved: the labels' wealth stays, the accounts start anew from what was seen."""
+        seen = before.summary(self.cells)
+        n, rows, natural = (part.astype(np.float64) for part in (seen.rows, seen.by_arm, seen.natural))
+        anew = self.start(len(closed))
+        ledger = replace(anew.ledger, seen=Seen(n, seen.sums, rows, natural), labels=labels, settled=closed)
+        return Books.of(ledger, anew.law, anew.lost)
 
     def proved(self, books: Books) -> tuple[IntArray, IntArray]:
         """The proved answer (N,), UNDECIDED where there is none, and each arm's Proof (N, K); nothing where void."""

@@ -20,6 +20,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from fairarm.algorithms.certificates import Books, Certified
+from fairarm.algorithms.cohort import Cohort
 from fairarm.algorithms.info import Info
 from fairarm.algorithms.procedure import BaseProcedure, Guarantee, LawReport
 from fairarm.algorithms.state import Memory, State
@@ -183,16 +184,20 @@ class Pool(BaseProcedure):
         """
         none = np.zeros_like(state.plan)
         certified = self.guarantee == Guarantee.CERTIFIED
-        parts = (part for part, _ in growing_parts(earlier)) if certified else ()
+        parts = (Cohort(part) for part, _ in growing_parts(earlier)) if certified else ()
         begun, info = self._closed(state.but(given=none, plan=none), parts, earlier, seed)
         return begun.but(closed=state.closed), info
 
     def step(self, state: State[Books], in_phase: Evidence, in_stage: Evidence, seed: int) -> tuple[State[Books], Info]:
-        """One phase is one batch to bet on."""
-        return self._closed(state, [in_phase], in_stage, seed)
+        """One phase, of which every row came, is one batch to bet on."""
+        return self.close(state, Cohort(in_phase), in_stage, seed)
+
+    def close(self, state: State[Books], cohort: Cohort, in_stage: Evidence, seed: int) -> tuple[State[Books], Info]:
+        """The same where rows may be missing, or beyond the plan."""
+        return self._closed(state, [cohort], in_stage, seed)
 
     def _closed(
-        self, state: State[Books], batches: Iterable[Evidence], in_stage: Evidence, seed: int
+        self, state: State[Books], batches: Iterable[Cohort], in_stage: Evidence, seed: int
     ) -> tuple[State[Books], Info]:
         """After a phase. ``batches`` are what was bet on in it, in order."""
         evidence = in_stage.of_replicates(state.running)
@@ -221,16 +226,23 @@ class Pool(BaseProcedure):
         return believe(evidence, self.asked.law == "estimated", seed)
 
     def _settled(
-        self, state: State[Books], batches: Iterable[Evidence], seed: int
+        self, state: State[Books], batches: Iterable[Cohort], seed: int
     ) -> tuple[State[Books], IntArray, IntArray, BoolArray]:
         """The books after this phase, and what they prove of the running replicates: answers (N,), Proofs (N, K), and where
         nothing can be proved any more (N,)."""
         running = state.running
         books = state.memory.of_replicates(running)
-        for rows in batches:
-            books = self._certified.after(rows.of_replicates(running), books, seed, np.flatnonzero(running))
+        for cohort in batches:
+            books = self._certified.after(cohort.of_replicates(running), books, seed, np.flatnonzero(running))
         answer, proof = self._certified.proved(books)
         return state.but(memory=state.memory.updated(running, books)), answer, proof, books.void
+
+    def adopted(self, state: State[Books], labels: FloatArray, before: Evidence) -> State[Books]:
+        """A certified run that an earlier version saved: its labels' wealth (n, 3, K) stays, its accounts start anew.
+
+        ``before`` are the rows of the phases that are closed.
+        """
+        return state.but(memory=self._certified.adopted(labels, before, state.closed))
 
     def _over(self, state: State[Books]) -> BoolArray:
         """Which of the running replicates have no pull left, (N,)."""

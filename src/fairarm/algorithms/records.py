@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from fairarm.errors import OptionError
+
 Record = TypeVar("Record")
 
 MOST_PHASES = 1 << 20
@@ -21,8 +23,33 @@ def but(record: Record, **changes: Any) -> Record:
     return made
 
 
+KINDS: dict[str, type] = {"b": bool, "i": int, "u": int, "f": float}
+"""Of arrays that can be saved, by numpy's letters."""
+
+INFINITE = {"inf": np.inf, "-inf": -np.inf}
+"""As JSON has it, which has no such numbers."""
+
+
+def require_savable(record: Any, what: str) -> None:
+    """An error where a record holds something that could not be saved, or not read back as it was."""
+    if not is_dataclass(record) or isinstance(record, type):
+        raise OptionError(f"{what} is a {type(record).__name__}. It is a frozen dataclass of arrays.")
+    for f in fields(record):
+        value = getattr(record, f.name)
+        if is_dataclass(value):
+            require_savable(value, f"{what}, its field '{f.name}',")
+        elif isinstance(value, np.ndarray) and value.dtype.kind in KINDS:
+            continue
+        elif type(value) is not int and value is not None:
+            kind = f"an array of {value.dtype}" if isinstance(value, np.ndarray) else f"a {type(value).__name__}"
+            raise OptionError(
+                f"{what} has a field '{f.name}' that is {kind}, which cannot be saved. Fields are arrays of numbers or of true "
+                f"and false, whole numbers, or dataclasses of these; keep a text as the position in a list."
+            )
+
+
 def plain(record: Any) -> Any:
-    """Plain lists; nan becomes null."""
+    """Plain lists; nan becomes null, what is infinite a text."""
     if is_dataclass(record):
         return {f.name: plain(getattr(record, f.name)) for f in fields(record)}
     if not isinstance(record, np.ndarray):
@@ -30,6 +57,8 @@ def plain(record: Any) -> Any:
     if record.dtype.kind == "f":
         made = record.astype(object)
         made[np.isnan(record)] = None
+        for text, value in INFINITE.items():
+            made[record == value] = text
         return made.tolist()
     return record.tolist()
 
@@ -56,14 +85,15 @@ def _value(name: str, value: Any, like: Any) -> Any:
         if not 0 <= checked_leaf(name, value, int) < MOST_PHASES:
             raise ValueError(f"'{name}' is {value}")
         return value
-    kind = {"b": bool, "i": int, "f": float}[like.dtype.kind]
     flat: list[Any] = []
-    _flatten(name, value, like.shape, kind, flat)
-    return np.array(flat, dtype=np.float64 if kind is float else like.dtype).reshape(like.shape)  # None becomes nan
+    _flatten(name, value, like.shape, KINDS[like.dtype.kind], flat)
+    return np.array(flat, dtype=like.dtype).reshape(like.shape)  # None becomes nan
 
 
 def _flatten(name: str, value: Any, shape: tuple[int, ...], kind: type, out: list[Any]) -> None:
     if not shape:
+        if kind is float and isinstance(value, str) and value in INFINITE:
+            value = INFINITE[value]
         out.append(None if value is None and kind is float else checked_leaf(name, value, kind))
         return
     if not isinstance(value, list) or len(value) != shape[0]:

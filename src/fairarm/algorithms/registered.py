@@ -92,7 +92,18 @@ class Registration:
                 f"The algorithm '{self.name}' made a {type(made).__name__}, which has no {', '.join(lacking)}. "
                 f"docs/new-algorithm.md has what a procedure needs; BaseProcedure has most of it."
             )
+        self._require_options(made, given)
         return made
+
+    def _require_options(self, made: Procedure, given: dict[str, Any]) -> None:
+        """What was asked for is what `options` gives back: a run is saved and resumed with that."""
+        kept = made.options()
+        for key, value in given.items():
+            if not isinstance(kept, dict) or key not in kept or kept[key] != value:
+                raise OptionError(
+                    f"The algorithm '{self.name}' was asked for {key}={value!r}, and its options() gives {kept!r:.80}: a saved run "
+                    f"would lose it. Let options() give back what was asked for, e.g. dataclasses.asdict(options)."
+                )
 
 
 def _check_name(name: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -17,6 +18,9 @@ from fairarm.problem.mechanism import Mechanism
 from fairarm.problem.problem import Problem
 from fairarm.problem.shared_cells import SharedCells
 from fairarm.problem.space import CellSpace
+
+EXAMPLES = 5
+"""Arms and groups that a finding lists at most."""
 
 NOT_THE_LAW = "rows-do-not-fit-the-law"
 """The finding that voids a certified run for good."""
@@ -149,7 +153,16 @@ class DeclaredLaw:
         text = f"{what}: nothing is certified in this run, whatever comes. Correct {self._source(about)}, and start a new run."
         counted = rows[slice(None) if about.arm is None else about.arm]
         counted = counted if about.group is None else counted[..., about.group, :]
-        return Finding(NOT_THE_LAW, text, int(counted.sum()))
+        return Finding(NOT_THE_LAW, text, int(counted.sum()), self._worst(rows))
+
+    def _worst(self, rows: IntArray) -> tuple[str, ...]:
+        """The arms and groups whose own rows speak most against the law, where they do by a factor of 10 or more."""
+        values = self.tests.log_values(rows[None].astype(np.float64), np.zeros((1, rows.shape[1])))[0]
+        order = [m for m in np.argsort(-values, kind="stable") if values[m] >= math.log(10) and self.tests.about[m].arm is not None]  # fmt: skip
+        own = dict.fromkeys((self.tests.about[m].arm, self.tests.about[m].group) for m in order)
+        return tuple(
+            f"{self.problem.arm_names[k or 0]}, {self.problem.groups[t or 0]}" for k, t in list(own)[:EXAMPLES]
+        )
 
     def _what(self, about: About) -> str:
         rows = self._whose(about)

@@ -23,6 +23,7 @@ from fairarm.reports.words import (
     digits_of,
     guarantee_of,
     interval_digits,
+    law_text,
     limit_text,
     limits,
     mixture_text,
@@ -33,7 +34,6 @@ from fairarm.reports.words import (
     question,
     started_from,
     sureness,
-    tested_law,
     value,
     wide_tolerance,
 )
@@ -242,7 +242,7 @@ def _sureness(verdict: Verdict, log_rows: int) -> Iterator[str]:
     """How sure the answer is, and by what; the proved and the posterior kind are never worded alike."""
     if guarantee := guarantee_of(verdict, log_rows):
         yield guarantee
-    if tested := tested_law(verdict):
+    if tested := law_text(verdict):
         yield tested
     yield " ".join(sureness(verdict))
 

@@ -108,17 +108,16 @@ def identify(
     run = new_run(algorithm, problem, read, pulls, seed, options)
     rng = np.random.default_rng(seed)
     story: list[PhaseStory] = []
-    parts = 0
+    parts, verdict = 0, run.verdict()
     while not run.finished:
-        phase, before, plan = run.phase, run.verdict(), run.ask()
+        phase, before, plan = run.phase, verdict, run.ask()
         run.tell(world.pull(plan, rng), id=f"part-{parts}")
-        parts += 1
+        parts, verdict = parts + 1, run.verdict()
         cost = float((plan.counts * problem.compiled.cost_array).sum())
-        story.append(_story(phase, before, run.verdict(), tuple(plan), cost))
+        story.append(_story(phase, before, verdict, tuple(plan), cost))
         if on_phase is not None:
             on_phase(story[-1])
     cost = float((run.pulls_made() * problem.compiled.cost_array).sum())
-    verdict = run.verdict()
     mixture = run.best_mixture() if verdict.probability is not None else None
     made = int(run.pulls_made().sum())
     return Identification(

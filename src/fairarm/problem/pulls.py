@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,12 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import DataError, OptionError
 from fairarm.frames import Column
+from fairarm.problem.problem import Problem, require_problem
 from fairarm.problem.variables import Variable
 from fairarm.shown import Fact, Shown
-
-if TYPE_CHECKING:
-    from fairarm.problem.problem import Problem
-
 
 MOST_ROWS = 1 << 53
 """Rows of a batch, and of a run with its log: up to here a float holds every whole number, and no sum overflows."""
@@ -160,6 +157,7 @@ def batch(problem: Problem, rows: Any) -> Batch:
     Columns: ``arm``, ``regime`` ("natural" or a group; natural if absent), every observed node, and ``count`` (1 if
     absent). The outcome may be given as its state or, for a real outcome, as a number.
     """
+    require_problem(problem)
     table = {name: _array(name, values) for name, values in _as_columns(rows).items()}
     needed = ("arm", *problem.observed)
     if missing := [name for name in needed if name not in table]:

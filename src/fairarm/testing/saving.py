@@ -62,8 +62,10 @@ def resume_is_continue_bit_for_bit(subject: Subject, world: World) -> None:
 
 @promised()
 def a_resumed_run_has_the_same_options(subject: Subject, world: World) -> None:
-    """And so the same end."""
+    """Those it was asked for among them; and so the same end."""
     run = subject.start(world)
+    for key, value in subject.options.items():
+        same(run.procedure.options().get(key), value, f"the option {key}")
     again = resume(world.problem, run.to_json())
     same(again.procedure.options(), run.procedure.options(), "the options")
     same(finish(again, world).to_json(), finish(run, world).to_json(), "the end")

@@ -119,18 +119,16 @@ def settle(
 
 def settle_ready(
     rule: Rule, ledger: Ledger, opened: Sequence[Brought | None], seed: int = 0, *, reserve: float = 1.0
-) -> tuple[Ledger, int]:
-    """Settle batches that were open at once, strictly in the order of opening: up to the first that is not complete (None).
+) -> tuple[Ledger, list[Brought | None]]:
+    """Settle batches that are open at once, strictly in the order of opening: up to the first that is not complete (None).
 
-    The ledger, and how many were settled. A batch that is complete waits for those before it: an order that depends on
-    what is complete would depend on the outcomes.
+    The ledger, and those still open. A batch that is complete waits for those before it: an order by what is complete would
+    depend on the outcomes.
     """
-    done = 0
-    for batch in opened:
-        if batch is None:
-            break
-        ledger, done = settle(rule, ledger, batch, seed, reserve=reserve), done + 1
-    return ledger, done
+    waiting = list(opened)
+    while waiting and waiting[0] is not None:
+        ledger = settle(rule, ledger, waiting.pop(0), seed, reserve=reserve)  # type: ignore[arg-type]
+    return ledger, waiting
 
 
 def teach(ledger: Ledger, rows: FloatArray, n: FloatArray, y: FloatArray) -> Ledger:

@@ -83,7 +83,7 @@ class LawTests:
     @property
     def log_least(self) -> float:
         """What one e-value alone must reach for the average to be at 10^4."""
-        return LOG_VOID + math.log(len(self.about))
+        return LOG_VOID + math.log(max(len(self.about), 1))
 
     def log_values(self, cells: FloatArray, natural: FloatArray) -> FloatArray:
         """log e of each test, (N, M), after rows by arm, group and cell (N, K, G, C) and natural rows by group (N, G)."""
@@ -99,6 +99,8 @@ class LawTests:
         ``lost`` (N, R, K) rows of a batch by regime and arm; ``cells`` and ``natural`` are counts with what came of it. A natural
         row may be of either group, and counts as lost in both.
         """
+        if not self.about:
+            return np.zeros((len(cells), 0))
         n, total = self._counted(cells, natural)
         missing = np.stack([self._missing(about, lost) for about in self.about[: len(self.tests)]], axis=1)
         first = self.blocks[self.tests]  # atom of each test
@@ -215,8 +217,7 @@ class _Made:
         ``p`` of each entry is added up over the entries of an atom; where it is of the value ``given`` the config, it is that
         of the atom already.
         """
-        _, first, atom = np.unique(np.stack([config, value]), axis=1, return_index=True, return_inverse=True)
-        atom = atom.ravel()
+        _, first, atom = np.unique(config * (value.max() + 1) + value, return_index=True, return_inverse=True)
         of_atom = np.asarray(p[first] if given else np.bincount(atom, p), dtype=np.float64)
         one = _One(source, atom, of_atom, np.unique(config[first], return_inverse=True)[1])
         if np.bincount(one.block, of_atom > 0).max() < 2:

@@ -18,8 +18,8 @@ SHOWN_IN = 0.95
 NORMAL = 1.645
 """The quantile of the normal law at `SHOWN_IN`."""
 
-STEPS = 12
-"""Halvings: the answer is exact to 1/4 000."""
+STEPS = 10
+"""Halvings: the answer is exact to 1/1 000."""
 
 _EDGE = 1e-12
 

@@ -23,13 +23,13 @@ from fairarm.reports.words import (
     gap_unit_of,
     guarantee_of,
     interval_digits,
+    law_text,
     mixture_text,
     not_most_probable,
     plan_text,
     question,
     started_from,
     sureness,
-    tested_law,
     unit_of,
     unmarked,
     value,
@@ -89,7 +89,7 @@ def _guarantee(found: Identification) -> list[Box]:
     if words := guarantee_of(verdict, found.log_rows):
         tone: Tone = "good" if verdict.guarantee == "certified" and verdict.status != "UNDECIDED" else "plain"
         tone = "warn" if verdict.findings else tone
-        return [Box("How sure, and by what", words, [text for text in [tested_law(verdict)] if text], tone)]
+        return [Box("How sure, and by what", words, [text for text in [law_text(verdict)] if text], tone)]
     if verdict.probability is not None:
         return [Box("Certified", "Nothing is certified: the probability goes by the posterior.")]
     return [Box("How sure, and by what", "No statement of how sure: this algorithm makes a fixed number of pulls.")]

@@ -28,12 +28,12 @@ from fairarm.reports.words.runs import (
     arm_reason,
     closing,
     guarantee_of,
+    law_text,
     mixture_text,
     not_most_probable,
     posterior,
     started_from,
     sureness,
-    tested_law,
 )
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ __all__ = [
     "gap_unit_of",
     "guarantee_of",
     "interval_digits",
+    "law_text",
     "left_to_learn",
     "limit_text",
     "limits",
@@ -104,7 +105,6 @@ __all__ = [
     "sentence",
     "started_from",
     "sureness",
-    "tested_law",
     "unit_of",
     "unmarked",
     "value",

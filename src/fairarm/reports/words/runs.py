@@ -56,7 +56,7 @@ def proved(confidence: float, log_rows: int = 0) -> str:
     return f"wrong with probability at most {1 - confidence:.3g}, whatever the truth, given the declared law{condition} (proved)."
 
 
-def tested_law(verdict: Verdict) -> str | None:
+def law_text(verdict: Verdict) -> str | None:
     """How far the rows have tested the declared law that a proof rests on; None where nothing is proved."""
     if verdict.guarantee != "certified" or verdict.findings or verdict.probability is None:
         return None
@@ -187,10 +187,11 @@ def closing(found: Identification) -> Iterator[Remark]:
     if not verdict.fairness_tested:
         yield Remark("This algorithm does not test fairness: the arm may be unfair.", "warn")
     for finding in verdict.findings:
-        yield Remark(f"{finding.name}: {finding.message}", "bad")
-    if verdict.status == "UNDECIDED" and not verdict.findings:
+        where = f" Most of it is in: {'; '.join(finding.examples)}." if finding.examples else ""
+        yield Remark(f"{finding.name}: {finding.message}{where}", "bad")
+    if verdict.status == "UNDECIDED":
         more = "Not sure enough" if verdict.confidence is not None else "There is no usable estimate"
-        yield Remark(f"{more}. Give more pulls.")
+        yield from () if verdict.findings else (Remark(f"{more}. Give more pulls."),)
     elif found.correct is not None:
         yield Remark(
             f"That is {'' if found.correct else 'not '}the truth in this world.", "good" if found.correct else "bad"
