@@ -41,7 +41,7 @@ WORD = rf"(?i)^(?:{'|'.join(MISSING_WORDS)})$"
 MOST_PLACES = 80
 """Digits after the point of a decimal, at most: those of 256 bits have 76."""
 
-PRIME, MIXING, PILOT_OF = (1 << 31) - 1, (48271, 69621, 16807), 5
+PRIME, MIXING, PILOT_OF = (1 << 26) - 5, (48271, 69621, 16807), 5
 """What ids are mixed by, and the share of them that is chosen: one of so many."""
 
 MAX = 1.7976931348623157e308
@@ -139,10 +139,13 @@ def flag(condition: nw.Expr) -> nw.Expr:
     return nw.when(condition).then(nw.lit(1)).otherwise(nw.lit(0)).cast(nw.Int64)
 
 
-def pilot(ids: str) -> nw.Expr:
-    """1 for about one id of five, 0 for the others, -1 for a missing one: twice squared modulo a prime, so that neighbours
-    and multiples have nothing in common. Every product fits 64 bits."""
-    held = nw.col(ids).cast(nw.Int64)
+def pilot(ids: str, dtype: Any) -> nw.Expr:
+    """1 for about one id of five, 0 for the others, -1 for one that is missing or no whole number. Ids are squared modulo a prime
+    again and again, so that neighbours and multiples have nothing in common. No product is beyond what a double holds,
+    by which SQLite divides."""
+    text = trimmed(ids)
+    held = nw.when(text.str.contains(INTEGER)).then(text) if is_text(dtype) else nw.col(ids)
+    held = held.cast(nw.Int64)
     value = (held % PRIME + PRIME) % PRIME  # engines differ on the sign of a remainder
     for step in MIXING:
         value = (value * step + 12345) % PRIME

@@ -63,7 +63,8 @@ def grouped(
 def pilot(frame: Frame, ids: str) -> dict[str, nw.Expr]:
     """The mark of the rows that are chosen by their ids; none where these are not whole numbers."""
     dtype = frame.collect_schema()[ids]
-    return {PILOT: ex.pilot(ids)} if dtype.is_integer() and not isinstance(dtype, nw.UInt64) else {}
+    held = ex.is_text(dtype) or (dtype.is_integer() and not isinstance(dtype, nw.UInt64))
+    return {PILOT: ex.pilot(ids, dtype)} if held else {}
 
 
 def _made_keys(frame: Frame, safe: dict[str, str]) -> list[nw.Expr]:

@@ -114,30 +114,38 @@ class Side:
     variance: FloatArray
 
 
-def lower_by_bets(
-    x: FloatArray, count: FloatArray, least: FloatArray, variance: FloatArray, log_odds: float
-) -> FloatArray:
-    """The largest M that is refuted as the mean of independent rows, (K,): at M the wealth Π (1 + λ (x − M)) has reached e^log_odds.
+@dataclass(frozen=True)
+class Staked:
+    """Rows as a bet sees them: x (K, I), each at least ``least`` (K,), their ``count`` (I,), and the variance to expect, (K,)."""
 
-    ``x`` (K, I) at least ``least`` (K,); ``count`` (I,) rows of each line. 0 where no M above it is refuted.
-    """
-    rows = count.sum()
-    best = np.sqrt(2 * log_odds / (rows * variance))
-    low, high = np.zeros(len(x)), np.maximum(x @ count / rows, 0.0)
-    for _ in range(HALVINGS):
-        mean = (low + high) / 2
+    x: FloatArray
+    count: FloatArray
+    least: FloatArray
+    variance: FloatArray
+    log_odds: float
+
+    def log_wealth(self, mean: FloatArray) -> FloatArray:
+        """Σ log(1 + λ (x − M)) of bets that the mean is above M, (K,); it falls in M."""
+        best = np.sqrt(2 * self.log_odds / (self.count.sum() * self.variance))
         # (B7)
-        stake = np.minimum(best, MOST_STAKED / np.maximum(mean - least, 1e-300))
-        wealth = np.log1p(stake[:, None] * (x - mean[:, None])) @ count
-        # (B6) falls in M, so that the refuted end can be kept: a bound that is not halved to the end is low, not wrong
-        refuted = wealth >= log_odds
-        low, high = np.where(refuted, mean, low), np.where(refuted, high, mean)
-    return low
+        stake = np.minimum(best, MOST_STAKED / np.maximum(mean - self.least, 1e-300))
+        return np.asarray(np.log1p(stake[:, None] * (self.x - mean[:, None])) @ self.count)
+
+    def lower(self) -> FloatArray:
+        """The largest M that is refuted as the mean of the rows, (K,), at least 0."""
+        low = np.zeros(len(self.x))
+        high = np.maximum(self.x @ self.count / self.count.sum(), 0.0)
+        for _ in range(HALVINGS):
+            mean = (low + high) / 2
+            # (B6); the refuted end is kept: a bound that is not halved to the end is low, not wrong
+            refuted = self.log_wealth(mean) >= self.log_odds
+            low, high = np.where(refuted, mean, low), np.where(refuted, high, mean)
+        return low
 
 
 def lower_by_sums(rows: FloatArray, total: FloatArray, square: FloatArray, side: Side, log_odds: float) -> FloatArray:
     """The same from Σx and Σx² by group, (K, G) each, and rows (G,): (K,)."""
-    reach = np.maximum(side.mean - side.least, 1e-9)
+    reach = np.maximum(side.mean - side.least, 1e-6)  # more is safe, and below it the price cancels
     best = np.sqrt(2 * log_odds / (rows.sum() * side.variance))
     stake = np.minimum(best, MOST_SUMMED / reach.max(axis=1))
     loss = stake[:, None] * reach
@@ -208,13 +216,18 @@ class LineBets:
     log_odds: float
 
     def lower(self, scores: tuple[int, int], factor: FloatArray) -> FloatArray:
-        """A lower bound for Σ_t f_t (mean score of group t) n_t/N of every arm, (K,): ``scores`` says which of the two each group has."""
+        """A lower bound for Σ_t f_t (n_t/N) (mean score of group t) of every arm, (K,): ``scores`` says which of the two each
+        group has."""
+        return self.staked(scores, factor).lower()
+
+    def staked(self, scores: tuple[int, int], factor: FloatArray) -> Staked:
+        """The lines as that bound's bets see them."""
         side, group = self.pilot.side(scores, factor, self.rows), self.lines.group
         x = np.where(np.array(scores)[group] == 0, *self.scores) * factor[group]
         # (B10): a constant per group that is 0 over all rows; the bet then need not pay for how far the groups are apart
         shift = (side.mean @ self.rows / self.rows.sum())[:, None] - side.mean
         least = (side.least + shift).min(axis=1)
-        return lower_by_bets(x + shift[:, group], self.lines.count, least, side.variance, self.log_odds)
+        return Staked(x + shift[:, group], self.lines.count, least, side.variance, self.log_odds)
 
 
 @dataclass(frozen=True)
