@@ -234,7 +234,7 @@ class _Weighing:
         possible = q > 0
         self.impossible += int(count[~possible].sum())
         count = np.where(possible, count, 0)
-        # (C16): against the mixture of the arms that made the group's rows, or the logged propensity
+        # (B1): against the mixture of the arms that made the group's rows, or the logged propensity
         w = own / np.where(possible, q, 1.0)
         c = np.minimum(w, self.level[t])
         direct, at_row = self._predicted(columns, law, halves, len(outcome))
