@@ -18,10 +18,10 @@ from scipy.special import xlogy
 from scipy.stats import binom
 
 from benchmarks.calibration.strata import Stratum, strata
-from fairarm.algorithms.certificates import Bets, Certified
+from fairarm.algorithms.certificates import Books, Certified
 from fairarm.algorithms.pool import Pool, PoolOptions
 from fairarm.core.answer import Code
-from fairarm.core.proof.bets import Ledger, certificate, open_ledger, settle
+from fairarm.core.proof.bets import Brought, Ledger, certificate, open_ledger, settle
 from fairarm.core.proof.claims import Rule
 from fairarm.core.proof.region import intervals, mixture, share_interval
 from fairarm.core.types import BoolArray, FloatArray, IntArray
@@ -59,7 +59,7 @@ def stratum_named(name: str) -> Stratum:
 
 @dataclass(frozen=True)
 class Runs:
-    """What some runs of one stratum came to. Claims: refuted (runs) and true (0 or 1) by claim, gaps first, then pairs."""
+    """What some runs of one stratum came to."""
 
     right: BoolArray
     undecided: BoolArray
@@ -67,7 +67,9 @@ class Runs:
     claimed: FloatArray
     """The posterior probability of the answer, (n,); nan where undecided."""
     refuted: IntArray
-    """How often each claim that is true was refuted; 0 for false ones."""
+    """How often each true claim about a gap was refuted, (3K,); 0 for false ones."""
+    truths: IntArray
+    """How often each true answer was refuted, (1 + K,); 0 for false ones."""
     mislabelled: int
     """Runs in which an arm was labelled fair or unfair, and is not."""
 
@@ -83,6 +85,7 @@ def join(parts: Sequence[Runs]) -> Runs:
         pulls=np.concatenate([part.pulls for part in parts]),
         claimed=np.concatenate([part.claimed for part in parts]),
         refuted=np.sum([part.refuted for part in parts], axis=0),
+        truths=np.sum([part.truths for part in parts], axis=0),
         mislabelled=sum(part.mislabelled for part in parts),
     )
 
@@ -100,11 +103,10 @@ def stopped_runs(name: str, stop: Stop, chunk: int, runs: int, seed: int, cap: i
     pool = Pool(stratum.problem, min(cap or stratum.cap, stratum.cap), asked, growth=stratum.growth)
     rng = np.random.default_rng(seed_of(seed, name, stop, chunk))
     ran = replicate(pool, stratum.world, runs, rng, int(rng.integers(1 << 62)))
-    refuted, mislabelled = (
-        refuted_truths(stratum, ran.state.memory) if stop == "certified" else (np.zeros(0, dtype=np.int64), 0)
-    )
+    none = np.zeros(1, dtype=np.int64)
+    found = refuted_truths(stratum, ran.state.memory) if stop == "certified" else (none, none, 0)
     right, undecided = judged(stratum, ran.state.answer)
-    return Runs(right, undecided, ran.pulls, claimed_probability(ran), refuted, mislabelled)
+    return Runs(right, undecided, ran.pulls, claimed_probability(ran), *found)
 
 
 def judged(stratum: Stratum, answers: IntArray) -> tuple[BoolArray, BoolArray]:
@@ -122,34 +124,38 @@ def claimed_probability(ran: Replicates) -> FloatArray:
 
 @dataclass(frozen=True)
 class TrueClaims:
-    """Which claims of docs/certified.md are true: ``gaps`` (3, K), ``pairs`` (K, K) [b, k]; and which arms are fair (K,)."""
+    """What of docs/certified.md is true: claims about ``gaps`` (3, K), ``answers`` (1 + K,), and which arms are fair (K,)."""
 
     gaps: BoolArray
-    pairs: BoolArray
+    answers: BoolArray
     fair: BoolArray
 
 
 def true_claims(outcomes: FloatArray, gaps: FloatArray, tolerance: float) -> TrueClaims:
-    """Borders belong to the claims."""
+    """Borders belong to the claims; of tied arms each is a true answer."""
     slack = 1e-12
-    inside = np.abs(gaps) <= tolerance + slack
-    about_gaps = np.stack([gaps >= tolerance - slack, -gaps >= tolerance - slack, inside])
-    pairs = inside[None, :] & (outcomes[None, :] >= outcomes[:, None] - slack)
-    return TrueClaims(about_gaps, pairs & ~np.eye(len(gaps), dtype=bool), np.abs(gaps) < tolerance - slack)
+    about_gaps = np.stack([gaps >= tolerance - slack, -gaps >= tolerance - slack, np.abs(gaps) <= tolerance + slack])
+    fair = np.abs(gaps) < tolerance - slack
+    best = fair & (outcomes >= np.where(fair, outcomes, -np.inf).max() - slack)
+    return TrueClaims(about_gaps, np.append(~fair.any(), best), fair)
 
 
-def refuted_truths(stratum: Stratum, bets: Bets) -> tuple[IntArray, int]:
-    """Runs in which each true claim was refuted, and runs with a wrong label. What is refuted stays so to the end."""
+def refuted_truths(stratum: Stratum, books: Books) -> tuple[IntArray, IntArray, int]:
+    """Runs in which each true claim about a gap, and each true answer, was refuted, and runs with a wrong label."""
     rule = Certified.of(stratum.problem, DELTA, estimated=False).rule
     truth, problem = stratum.world.truth(), stratum.problem
     width = problem.outcome.width
     claims = true_claims(truth.outcomes / width, truth.gaps / width, problem.compiled.scaled_tolerance)
-    gone = bets.wealth_gap >= rule.log_threshold
-    pair_gone = (bets.wealth_pair >= rule.log_threshold).all(axis=1)
-    refuted = np.concatenate([(gone & claims.gaps).sum(axis=0).ravel(), (pair_gone & claims.pairs).sum(axis=0).ravel()])
-    as_fair, as_unfair = gone[:, 0] & gone[:, 1], gone[:, 2]
-    wrong = np.where(claims.fair, as_unfair, as_fair).any(axis=1)
-    return refuted, int(wrong.sum())
+    return against(rule, books.ledger, claims)
+
+
+def against(rule: Rule, ledger: Ledger, claims: TrueClaims) -> tuple[IntArray, IntArray, int]:
+    """The same of any ledger. What is refuted stays so to the end."""
+    gone = ledger.labels >= rule.label_threshold
+    found = certificate(rule, ledger)
+    wrong = np.where(claims.fair, found.unfair, found.fair).any(axis=1)
+    answers = (ledger.accounts.refuted & claims.answers).sum(axis=0)
+    return (gone & claims.gaps).sum(axis=0).ravel(), answers, int(wrong.sum())
 
 
 def needed_pulls(stratum: Stratum, cap: int) -> float:
@@ -269,17 +275,19 @@ def core_runs(case: CoreCase, runs: int, looks: int, rows: int, seed: int) -> Ru
         batch = np.zeros((runs, K, G), dtype=np.int64)
         batch[:, look // G % K, look % G] = rows
         n, y = case.draw(batch, rng)
-        ledger = settle(rule, ledger, batch.astype(np.float64), n, y, np.zeros((runs, G)))
+        ledger = settle(rule, ledger, Brought(batch.astype(np.float64), n, y, np.zeros((runs, G))), seed)
         now = certificate(rule, ledger).answer
         answers = np.where(answers == Code.UNDECIDED, now, answers)  # the first answer counts
     claims = true_claims(case.outcomes, case.gaps, case.tolerance)
+    refuted, truths, mislabelled = against(rule, ledger, claims)
     return Runs(
         right=np.asarray(answers == best_of(case, claims)),
         undecided=np.asarray(answers == Code.UNDECIDED),
         pulls=np.full(runs, looks * rows),
         claimed=np.full(runs, np.nan),
-        refuted=_refuted(rule, ledger, claims),
-        mislabelled=_mislabelled(rule, ledger, claims),
+        refuted=refuted,
+        truths=truths,
+        mislabelled=mislabelled,
     )
 
 
@@ -287,17 +295,6 @@ def best_of(case: CoreCase, claims: TrueClaims) -> int:
     if not claims.fair.any():
         return int(Code.NONE)
     return int(np.argmax(np.where(claims.fair, case.outcomes, -np.inf)))
-
-
-def _refuted(rule: Rule, ledger: Ledger, claims: TrueClaims) -> IntArray:
-    gone = (ledger.log_gap >= rule.log_threshold) & claims.gaps
-    pairs = (ledger.log_pair >= rule.log_threshold).all(axis=1) & claims.pairs
-    return np.concatenate([gone.sum(axis=0).ravel(), pairs.sum(axis=0).ravel()])
-
-
-def _mislabelled(rule: Rule, ledger: Ledger, claims: TrueClaims) -> int:
-    found = certificate(rule, ledger)
-    return int(np.where(claims.fair, found.unfair, found.fair).any(axis=1).sum())
 
 
 # ---- the intervals ----

@@ -125,6 +125,7 @@ def certified_lines(name: str, found: gate.Runs, arms: int, needed: float | None
         promised("certified", name, wrong, runs, gate.DELTA, **counts, median_pulls=float(np.median(found.pulls)), needed=limit),
         promised("labels", name, found.mislabelled, runs, gate.DELTA),
         promised("claims", name, int(found.refuted.max()), runs, gate.DELTA / arms),
+        promised("truths", name, int(found.truths.max()), runs, gate.DELTA),
     ]  # fmt: skip
 
 
@@ -223,15 +224,17 @@ def certified_table(lines: Sequence[Line]) -> list[str]:
     by = {(line.part, line.name): line for line in lines}
     rows = []
     for line in (line for line in lines if line.part == "certified"):
-        decides, labels, claims = (by.get((part, line.name)) for part in ("decides", "labels", "claims"))
+        decides, labels, claims, truths = (
+            by.get((part, line.name)) for part in ("decides", "labels", "claims", "truths")
+        )
         per_limit = line.median_pulls / line.needed if line.median_pulls and line.needed else None
-        sound = all(x is None or x.passes for x in (line, decides, labels, claims))
+        sound = all(x is None or x.passes for x in (line, decides, labels, claims, truths))
         rows.append([
             line.name, about[line.name], str(line.wrong), str(line.right), str(line.undecided), shown(line.median_pulls, ".0f"),
-            shown(line.needed, ".3g"), shown(per_limit, ".2g"), shown(line.p_value, ".2g"), str(labels.wrong if labels else ""),
+            shown(line.needed, ".3g"), shown(per_limit, ".2g"), shown(line.p_value, ".2g"), str(truths.wrong if truths else ""), str(labels.wrong if labels else ""),
             f"{claims.wrong} of {claims.allowed * claims.runs:.0f}" if claims and claims.allowed else "", "yes" if decides else "", "yes" if sound else "NO",
         ])  # fmt: skip
-    head = ["stratum", "what", "wrong", "right", "undecided", "median pulls", "limit", "pulls ÷ limit", "p", "wrong labels", "worst true claim refuted", "easy", "passes"]  # fmt: skip
+    head = ["stratum", "what", "wrong", "right", "undecided", "median pulls", "limit", "pulls ÷ limit", "p", "true answer refuted", "wrong labels", "worst true claim refuted", "easy", "passes"]  # fmt: skip
     return table(head, rows)
 
 
@@ -247,7 +250,7 @@ def document(lines: Sequence[Line], size: Size, seed: int) -> str:
         "## Certified", "",
         "`pool --confidence 0.95 --stop certified`. Wrong answers: at most δ of runs. A run that reaches the cap is undecided, which is no error; easy strata must be",
         f"decided in {DECIDES:.0%} of runs. An arm exactly at the tolerance is unfair; either of two tied arms is right. *Wrong labels*: runs in which an arm was proved fair or unfair and is",
-        "not, at most δ. *Worst true claim refuted*: of all claims bet against that are true, the one refuted most often, and the runs allowed (δ/K). *Limit*: pulls that any rule with this δ needs on",
+        "not, at most δ. *True answer refuted*: runs in which an answer that is right was refuted, at most δ. *Worst true claim refuted*: of all true claims about an arm's gap, the one refuted most often, and the runs allowed (δ/K). *Limit*: pulls that any rule with this δ needs on",
         "average, exact for two outcome values, else a normal approximation, with P(S) and contexts known: where they must be found out it is too low. A run first looks after 32 pulls.", "",
         *certified_table(lines),
         "## Coverage", "",

@@ -23,13 +23,14 @@ ALL = [stratum.name for stratum in strata()]
 
 @pytest.mark.parametrize("name", ALL)
 def test_certified_answers_and_what_they_rest_on(name):
-    """Wrong answers and wrong labels: at most δ; each true claim refuted: at most δ/K; easy strata: decided."""
+    """Wrong answers, refuted true answers, wrong labels: at most δ; a true claim about a gap: δ/K; easy strata: decided."""
     stratum = gate.stratum_named(name)
     runs = RUNS // 2 if stratum.growth == 1 else RUNS
     cap = 60 if stratum.growth == 1 else EASY_CAP if stratum.easy else BORDER_CAP
     found = gate.stopped_runs(name, "certified", 0, runs, SEED, cap)
     assert gate.p_value(int(found.wrong.sum()), runs, gate.DELTA) >= gate.SIGNIFICANCE
     assert gate.p_value(found.mislabelled, runs, gate.DELTA) >= gate.SIGNIFICANCE
+    assert gate.p_value(int(found.truths.max()), runs, gate.DELTA) >= gate.SIGNIFICANCE
     assert gate.p_value(int(found.refuted.max()), runs, gate.DELTA / len(stratum.problem.arms)) >= gate.SIGNIFICANCE
     if stratum.easy:
         assert np.mean(~found.undecided) >= 0.95

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from scipy.special import betaln
 
-from fairarm.algorithms import certificates, pool
+from fairarm.algorithms import pool
 from fairarm.beliefs.cells import CellBeliefs
 from fairarm.beliefs.evidence import CellEvidence
 from fairarm.core.posterior import prior
+from fairarm.core.proof import accounts, region
 from fairarm.core.proof import bets as certified
-from fairarm.core.proof import region
 from fairarm.core.proof.claims import Rule
 from fairarm.problem.compiled import Compiled
 
@@ -72,13 +72,13 @@ def mixture_without_its_norm(patch: Patch) -> None:
 
 
 def union_bound_dropped(patch: Patch) -> None:
-    """1/δ instead of K/δ."""
-    patch.setattr(Rule, "log_threshold", property(lambda rule: math.log(1 / rule.delta)))
+    """1/δ instead of K/δ for labels."""
+    patch.setattr(Rule, "label_threshold", property(lambda rule: math.log(1 / rule.delta)))
 
 
 def share_of_delta_dropped(patch: Patch) -> None:
     """The bets take all of δ although the interval for P(S) takes a tenth."""
-    patch.setattr(Rule, "log_threshold", property(lambda rule: math.log(len(rule.law) / rule.delta)))
+    patch.setattr(Rule, "answer_threshold", property(lambda rule: math.log(1 / rule.delta)))
 
 
 def blend_inverted(patch: Patch) -> None:
@@ -93,29 +93,88 @@ def blend_inverted(patch: Patch) -> None:
     patch.setattr(certified, "log_payoffs", inverted)
 
 
+def with_batch(seen, batch):
+    """Totals that include the batch that is being settled."""
+    return replace(seen, n=seen.n + batch.n, y=seen.y + batch.y)
+
+
 def bets_that_peek(patch: Patch) -> None:
     """Estimates that the bets are made from include the batch that settles them."""
-    settle, estimate = certified.settle, certified._estimate
+    settle, honest = certified.settle, certified.estimate
 
-    def peeking(rule, ledger, rows, n, y, natural=None):
-        patch.setattr(certified, "_estimate", lambda r, x: estimate(r, replace(x, n=x.n + n, y=x.y + y)))
+    def peeking(rule, ledger, batch, *rest, **more):
+        patch.setattr(certified, "estimate", lambda r, seen: honest(r, with_batch(seen, batch)))
         try:
-            return settle(rule, ledger, rows, n, y, natural)
+            return settle(rule, ledger, batch, *rest, **more)
         finally:
-            patch.setattr(certified, "_estimate", estimate)
+            patch.setattr(certified, "estimate", honest)
 
     patch.setattr(certified, "settle", peeking)
 
 
+def leader_chosen_after_the_batch(patch: Patch) -> None:
+    """Which answer is bet on is chosen with the rows of the batch."""
+    settle, honest = certified.settle, certified.leader
+
+    def late(rule, ledger, batch, *rest, **more):
+        def informed(rule, seen, known, *others):
+            after = with_batch(seen, batch)
+            return honest(rule, after, certified.estimate(rule, after), *others)
+
+        patch.setattr(certified, "leader", informed)
+        try:
+            return settle(rule, ledger, batch, *rest, **more)
+        finally:
+            patch.setattr(certified, "leader", honest)
+
+    patch.setattr(certified, "settle", late)
+
+
+def account_reset(patch: Patch) -> None:
+    """An account that has lost starts anew."""
+    honest = certified.settle
+
+    def forgiving(*given, **more):
+        ledger = honest(*given, **more)
+        kept = ledger.accounts
+        names = ("broken", "beats", "fair")
+        return replace(ledger, accounts=replace(kept, **{name: np.maximum(getattr(kept, name), 0) for name in names}))
+
+    patch.setattr(certified, "settle", forgiving)
+
+
+def settled_as_they_come(patch: Patch) -> None:
+    """Whichever batch is complete first is settled first."""
+
+    def eager(rule, ledger, opened, seed=0):
+        for batch in opened:
+            ledger = ledger if batch is None else certified.settle(rule, ledger, batch, seed)
+        return ledger, [batch for batch in opened if batch is None]
+
+    patch.setattr(certified, "settle_ready", eager)
+
+
+def lost_rows_ignored(patch: Patch) -> None:
+    """A row that never came counts for nothing."""
+    honest = certified.paid
+    patch.setattr(certified, "paid", lambda rule, n, y, lost, *rest: honest(rule, n, y, None, *rest))
+
+
+def shares_from_unfinished_batches(patch: Patch) -> None:
+    """Groups of whatever natural rows had come count for P(S)."""
+    honest = certified._with
+    patch.setattr(certified, "_with", lambda seen, batch: honest(seen, replace(batch, cut=None)))
+
+
 def level_priced_too_high(patch: Patch) -> None:
     """Bets against ζ ≥ E priced as if the claim were ζ ≥ 1.4 E."""
-    honest = certified._gap_claims
+    honest = certified.gap_claims
 
-    def lower(rule, seen, index):
-        made = honest(rule, seen, index)
+    def lower(*given):
+        made = honest(*given)
         return replace(made, level=np.where(made.level > 0, 1.4 * made.level, made.level))
 
-    patch.setattr(certified, "_gap_claims", lower)
+    patch.setattr(certified, "gap_claims", lower)
 
 
 def contexts_taken_as_known(patch: Patch) -> None:
@@ -129,25 +188,23 @@ def contexts_taken_as_known(patch: Patch) -> None:
 
 
 def one_side_only(patch: Patch) -> None:
-    """Fair where "ζ ≥ E" is refuted, whatever of "ζ ≤ −E"."""
-    honest = certified.certificate
+    """Of the two ends at which fairness can be broken only the high one is looked at."""
+    honest = accounts.least
 
-    def one_sided(rule, ledger):
-        gaps = ledger.log_gap.copy()
-        gaps[:, 1] = gaps[:, 0]
-        return honest(rule, replace(ledger, log_gap=gaps))
+    def one_sided(kept):
+        return honest(replace(kept, broken=kept.broken[:, :, :1]))
 
-    patch.setattr(certificates, "certificate", one_sided)
+    patch.setattr(accounts, "least", one_sided)
 
 
 def one_end_of_the_share(patch: Patch) -> None:
     """ "k beats b" refuted at one end of the interval for P(S) is taken as refuted."""
-    honest = certified.certificate
+    honest = certified.refuted_now
 
-    def either(rule, ledger):
-        return honest(rule, replace(ledger, log_pair=ledger.log_pair.max(axis=1, keepdims=True)))
+    def either(rule, kept):
+        return honest(rule, replace(kept, beats=kept.beats.max(axis=3, keepdims=True)))
 
-    patch.setattr(certified, "certificate", either)
+    patch.setattr(certified, "refuted_now", either)
 
 
 # ---- beliefs ----
@@ -248,6 +305,11 @@ MUTANTS = [
     Mutant(share_of_delta_dropped, checks.delta_is_not_overspent),
     Mutant(blend_inverted, checks.true_claims_do_not_grow_rich),
     Mutant(bets_that_peek, checks.true_claims_do_not_grow_rich),
+    Mutant(leader_chosen_after_the_batch, checks.true_answers_do_not_grow_rich),
+    Mutant(account_reset, checks.true_answers_do_not_grow_rich),
+    Mutant(settled_as_they_come, checks.late_batches_cannot_be_used),
+    Mutant(lost_rows_ignored, checks.lost_rows_are_charged),
+    Mutant(shares_from_unfinished_batches, checks.only_whole_batches_tell_shares),
     Mutant(level_priced_too_high, checks.true_claims_do_not_grow_rich),
     Mutant(contexts_taken_as_known, checks.true_claims_do_not_grow_rich_with_contexts_unknown),
     Mutant(one_side_only, checks.unfair_arms_are_not_certified),

@@ -2,48 +2,99 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from fairarm.algorithms.cohort import Cohort
 from fairarm.beliefs.evidence import Evidence
 from fairarm.beliefs.standing import Proof
-from fairarm.core.proof.bets import Ledger, certificate, open_ledger, settle
+from fairarm.core.answer import Code
+from fairarm.core.proof.accounts import Accounts
+from fairarm.core.proof.bets import Brought, Ledger, certificate, open_ledger, settle, teach
 from fairarm.core.proof.claims import Rule
+from fairarm.core.proof.estimate import Seen
+from fairarm.core.proof.losses import Lost
+from fairarm.core.proof.plan import plan_proof
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import OptionError
 from fairarm.problem.problem import Problem
 from fairarm.problem.shared_cells import SharedCells
+
+LOSSES_AT_FIRST, ROWS_AT_FIRST = 1, 100
+"""What is added to the rows lost and to all rows, once one was lost, for the part that is expected to get lost."""
 
 MOST_CLAIMS = 16_000_000
 """About pairs of arms, over all runs that are computed together. A phase takes some 50 bytes for each: 0.8 GB."""
 
 
 @dataclass(frozen=True)
-class Bets:
-    """The memory of a certified run: the log wealth of its bets. Empty in runs that place none."""
+class Books:
+    """The memory of a certified run: what its bets have won and lost. Empty in runs that place none."""
 
-    wealth_gap: FloatArray
-    """Of those about gaps, (n, 3, K)."""
-    wealth_pair: FloatArray
-    """Of those about pairs of arms, (n, P, K, K)."""
+    labels: FloatArray
+    """Log wealth of the bets about each arm's gap, (n, 3, K)."""
+    broken: FloatArray
+    """The accounts V, (n, K, 2)."""
+    beats: FloatArray
+    """W, (n, K, K, P)."""
+    fair: FloatArray
+    """F, (n, K)."""
+    refuted: BoolArray
+    """(n, 1 + K): that no arm is fair, and each arm, as the answer."""
+    n: FloatArray
+    y: FloatArray
+    """Rows and outcome sums by cell that bets may rest on, (n, C)."""
+    rows: FloatArray
+    """The same by arm and group, (n, K, 2)."""
+    natural: FloatArray
+    """Groups of natural rows of settled batches, (n, 2)."""
+    settled: IntArray
+    """(n,): batches settled."""
+    lost: IntArray
+    """(n,): rows that never came and were charged."""
 
     @classmethod
-    def none(cls, n: int) -> Bets:
-        """Of n replicates that place none."""
-        return cls(np.zeros((n, 0)), np.zeros((n, 0)))
+    def none(cls, n: int) -> Books:
+        """Of n replicates that place no bets."""
+        empty, no = np.zeros((n, 0)), np.zeros((n, 0), dtype=np.bool_)
+        none = np.zeros(n, dtype=np.int64)
+        return cls(empty, empty, empty, empty, no, empty, empty, empty, empty, none, none)
 
-    def of_replicates(self, which: BoolArray) -> Bets:
+    @classmethod
+    def of(cls, ledger: Ledger) -> Books:
+        """What is kept of a ledger: all of it."""
+        none = np.zeros_like(ledger.settled)
+        return cls(
+            labels=ledger.labels, **vars(ledger.accounts), **vars(ledger.seen), settled=ledger.settled, lost=none
+        )
+
+    @property
+    def ledger(self) -> Ledger:
+        """To go on with."""
+        accounts = Accounts(self.broken, self.beats, self.fair, self.refuted)
+        return Ledger(Seen(self.n, self.y, self.rows, self.natural), accounts, self.labels, self.settled)
+
+    def of_replicates(self, which: BoolArray) -> Books:
         """These replicates' own."""
-        return Bets(self.wealth_gap[which], self.wealth_pair[which])
+        return Books(*(getattr(self, f.name)[which] for f in fields(self)))
 
-    def updated(self, which: BoolArray, fresh: Bets) -> Bets:
+    def updated(self, which: BoolArray, fresh: Books) -> Books:
         """With the replicates ``which`` replaced, in order, by those of ``fresh``."""
         if which.all():
             return fresh
-        gap, pair = self.wealth_gap.copy(), self.wealth_pair.copy()
-        gap[which], pair[which] = fresh.wealth_gap, fresh.wealth_pair
-        return Bets(gap, pair)
+        made = {f.name: getattr(self, f.name).copy() for f in fields(self)}
+        for name, values in made.items():
+            values[which] = getattr(fresh, name)
+        return Books(**made)
+
+
+def _expected_loss(books: Books) -> FloatArray | None:
+    """ε (N,): the part of the rows that is expected to get lost, by earlier phases; None where none ever was."""
+    if not books.lost.any():
+        return None
+    share = (books.lost + LOSSES_AT_FIRST) / (books.rows.sum(axis=(1, 2)) + ROWS_AT_FIRST)
+    return np.where(books.lost > 0, share, 0.0)
 
 
 @dataclass(frozen=True)
@@ -76,32 +127,74 @@ class Certified:
             law = cells.law_of_cells(cells.law[None])[0]
         return cls(cells, Rule(law, problem.compiled.scaled_tolerance, delta, shares, context))
 
-    def start(self, n: int) -> Bets:
+    def start(self, n: int) -> Books:
         """Before the first row."""
-        arms, ends = len(self.rule.law), 2 if self.rule.shares is None else 1
+        arms, ends = len(self.rule.law), self.rule.ends
         if (claims := n * ends * arms**2) > MOST_CLAIMS:
             raise OptionError(
                 f"Certified answers for {arms} arms in {n} runs at once would take some {50e-9 * claims:.1f} GB of memory, and at "
                 f"most {50e-9 * MOST_CLAIMS:.1f} are taken. Use fewer runs or fewer arms, or stop=bayes-stop."
             )
-        ledger = open_ledger(self.rule, n)
-        return Bets(ledger.log_gap, ledger.log_pair)
+        return Books.of(open_ledger(self.rule, n))
 
-    def after(self, in_phase: Evidence, in_stage: Evidence, bets: Bets) -> tuple[Bets, IntArray, IntArray]:
-        """The bets after a phase, the proved answer (N,), UNDECIDED where there is none, and each arm's Proof (N, K)."""
-        fresh, seen = in_phase.summary(self.cells), in_stage.summary(self.cells)
-        before = Ledger(
-            n=(seen.rows - fresh.rows).astype(np.float64),
-            y=seen.sums - fresh.sums,
-            rows=(seen.by_arm - fresh.by_arm).astype(np.float64),
-            natural=(seen.natural - fresh.natural).astype(np.float64),
-            log_gap=bets.wealth_gap,
-            log_pair=bets.wealth_pair,
-        )
-        by_arm, rows, natural = (part.astype(np.float64) for part in (fresh.by_arm, fresh.rows, fresh.natural))
-        ledger = settle(self.rule, before, by_arm, rows, fresh.sums, natural)
-        found = certificate(self.rule, ledger)
+    def after(self, cohort: Cohort, books: Books, seed: int, replicate: IntArray) -> Books:
+        """The books after a phase; ``replicate`` (N,) are the numbers of the replicates."""
+        brought, expected = self._brought(cohort), _expected_loss(books)
+        ledger = settle(self.rule, books.ledger, brought, seed, replicate, loss_share=expected)
+        if cohort.beyond is not None:
+            seen = cohort.beyond.summary(self.cells)
+            ledger = teach(ledger, *(part.astype(np.float64) for part in (seen.by_arm, seen.rows, seen.sums)))
+        lost = 0 if cohort.missing is None or not cohort.charged else int(cohort.missing.sum())
+        return replace(Books.of(ledger), lost=books.lost + lost)
+
+    def _brought(self, cohort: Cohort) -> Brought:
+        """What the core is told of a phase."""
+        fresh = cohort.rows.summary(self.cells)
+        rows, n, natural = (part.astype(np.float64) for part in (fresh.by_arm, fresh.rows, fresh.natural))
+        if not cohort.charged or cohort.missing is None or cohort.loss is None:
+            return Brought(rows, n, fresh.sums, natural)
+        missing = cohort.missing.astype(np.float64)
+        rows[0] += missing[1:].T
+        if missing[0].any():
+            rows[0] += self._of_unknown_group(missing[0], cohort)
+        lost = Lost(np.zeros_like(n), missing.sum(axis=0)[None], cohort.loss.outcome)
+        return Brought(rows, n, fresh.sums, natural, lost)
+
+    def _of_unknown_group(self, missing: FloatArray, cohort: Cohort) -> FloatArray:
+        """What natural rows that never came, (K,), change in the rows by arm and group (K, 2): their group is not known.
+
+        The blend must not depend on who came. So *all* natural rows of the phase count by the declared P(S), not by their own
+        groups: given the plan alone, that is their law.
+        """
+        if self.rule.shares is None:
+            raise OptionError(
+                "Natural rows were lost, and P(S) is not declared: a row that never came has no known group. Declare the shares "
+                "of the groups, or say lost='at random' if what was lost did not depend on the outcome."
+            )
+        came = cohort.rows.group_sums((0,))[0][0].astype(np.float64)
+        return np.asarray((came.sum(axis=1) + missing)[:, None] * self.rule.shares - came)
+
+    def adopted(self, labels: FloatArray, before: Evidence, closed: IntArray) -> Books:
+        """Of a run that an earlier version saved: the labels' wealth stays, the accounts start anew from what was seen."""
+        seen = before.summary(self.cells)
+        n, rows, natural = (part.astype(np.float64) for part in (seen.rows, seen.by_arm, seen.natural))
+        ledger = open_ledger(self.rule, len(closed))
+        return Books.of(replace(ledger, seen=Seen(n, seen.sums, rows, natural), labels=labels, settled=closed))
+
+    def proved(self, books: Books) -> tuple[IntArray, IntArray]:
+        """The proved answer (N,), UNDECIDED where there is none, and each arm's Proof (N, K)."""
+        found = certificate(self.rule, books.ledger)
         side = np.where(found.high, Proof.UNFAIR_TO_SECOND, np.where(found.low, Proof.UNFAIR_TO_FIRST, Proof.UNFAIR))
         proof = np.where(found.fair, Proof.FAIR, np.where(found.unfair, side, Proof.NOTHING))
-        beaten = np.where(found.fair, Proof.WORSE, np.where(found.unfair, side, Proof.UNFAIR_OR_WORSE))
-        return Bets(ledger.log_gap, ledger.log_pair), found.answer, np.where(found.beaten, beaten, proof)
+        # an answer says more: every other arm is unfair or worse, and where none is fair each arm is unfair
+        answered, none = (found.answer >= 0)[:, None], (found.answer == Code.NONE)[:, None]
+        others = np.where(found.fair, Proof.WORSE, np.where(found.unfair, side, Proof.UNFAIR_OR_WORSE))
+        own = np.arange(proof.shape[1]) == found.answer[:, None]
+        said = np.where(own, Proof.FAIR, np.where(answered, others, np.where(none, side, proof)))
+        return found.answer, said
+
+    def planned(
+        self, books: Books, before: FloatArray, costs: FloatArray, average: FloatArray, seed: int, replicate: IntArray
+    ) -> FloatArray:
+        """Shares of the units in the next batch, (N, R, K)."""
+        return plan_proof(self.rule, books.ledger, before, costs, average, seed, replicate)

@@ -1,4 +1,5 @@
-"""Saved runs of schemas 2 to 4: one flat state that held everything, of any algorithm."""
+"""Saved runs of earlier formats. Schemas 2 to 4 had one flat state that held everything, of any algorithm; up to 5 `pool` bet
+against pairs of arms, where it now keeps accounts of its answers."""
 
 from __future__ import annotations
 
@@ -7,11 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from fairarm.algorithms.certificates import Books
 from fairarm.algorithms.info import Info
+from fairarm.algorithms.notes import Note, RunNote
+from fairarm.algorithms.procedure import AdoptsBooks, Guarantee, Procedure
 from fairarm.algorithms.records import restored
 from fairarm.algorithms.state import Memory, State
+from fairarm.beliefs.evidence import Evidence
 from fairarm.beliefs.standing import Standing
 from fairarm.core.types import BoolArray, FloatArray, IntArray
+
+WITH_MEMORY = 5
+"""The first format whose memory and info are objects of their own."""
 
 FORMER_NAMES = {"wealth_gap": "log_gap", "wealth_pair": "log_pair"}
 """Of fields of a memory that the flat state had under another name."""
@@ -86,3 +94,46 @@ def restored_flat(document: Any, like: State[Memory]) -> tuple[State[Memory], In
     )
     believed = None if np.isnan(flat.belief.best).all() else flat.belief
     return state, Info(flat.outcomes, flat.gaps, flat.fair, flat.rejected, flat.reason, believed)
+
+
+@dataclass(frozen=True)
+class PairBets:
+    """The memory of `pool` up to schema 5: log wealth of the bets about gaps, which are still made, and about pairs of arms."""
+
+    wealth_gap: FloatArray
+    wealth_pair: FloatArray
+
+    @classmethod
+    def like(cls, books: Books) -> PairBets:
+        """One of the same forms as what ``books`` were saved as."""
+        return cls(books.labels, np.moveaxis(books.beats, -1, 1) if books.beats.ndim > 2 else books.beats)
+
+
+def restored_before(
+    document: dict[str, Any], like: State[Any], procedure: Procedure, before: Evidence
+) -> tuple[State[Any], Info, tuple[Note, ...]]:
+    """State, info and what is to be said of a run of an earlier format; ``before`` are its rows of closed phases.
+
+    A run of `pool` that is not finished goes on with today's beliefs; if it is certified, its labels stay and its accounts
+    start anew.
+    """
+    books = like.memory if isinstance(like.memory, Books) else None
+    form = like if books is None else like.but(memory=PairBets.like(books))
+    if document["schema"] == WITH_MEMORY:
+        state, info = form.from_json(document["state"], document["memory"]), info_of(document, like)
+    else:
+        state, info = restored_flat(document["state"], form)
+    if books is None:
+        return state, info, ()
+    certified = procedure.guarantee == Guarantee.CERTIFIED
+    labels, state = state.memory.wealth_gap, state.but(memory=books)
+    if certified and isinstance(procedure, AdoptsBooks):
+        state = procedure.adopted(state, labels, before)
+    if state.finished:
+        return state, info, ()
+    return state, info, (Note(RunNote.NEW_BELIEFS), *((Note(RunNote.NEW_ACCOUNTS),) if certified else ()))
+
+
+def info_of(document: dict[str, Any], like: State[Any]) -> Info:
+    """What is shown, of a document that has it apart."""
+    return Info.from_json(document["info"], like.given.shape[-1])

@@ -19,7 +19,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fairarm.algorithms.certificates import Bets, Certified
+from fairarm.algorithms.certificates import Books, Certified
+from fairarm.algorithms.cohort import Cohort
 from fairarm.algorithms.info import Info
 from fairarm.algorithms.procedure import BaseProcedure, Guarantee
 from fairarm.algorithms.state import Memory, State
@@ -104,17 +105,14 @@ class Pool(BaseProcedure):
 
     # ---- planning ----
 
-    def start(self, n: int) -> State[Bets]:
+    def start(self, n: int) -> State[Books]:
         """Natural pulls of the cheapest arms, the same number of each: about half of all, or as many as the first look takes."""
         certified = self.guarantee == Guarantee.CERTIFIED
-        state = self.fresh(n, self._certified.start(n) if certified else Bets.none(n))
+        state = self.fresh(n, self._certified.start(n) if certified else Books.none(n))
         half = (self.pulls - math.isqrt(self.pulls)) // 2
         first = half if self.confidence is None else min(self.pulls, FIRST_LOOK)
         costs = self.problem.compiled.cost_array
-        cheapest = costs[0] == costs[0].min()
-        target = np.zeros_like(costs)
-        target[0] = first * cheapest / cheapest.sum()
-        plan = round_pulls(target, state.given[0], costs, self._budget, float(first))
+        plan = round_pulls(first * self._first_shares(), state.given[0], costs, self._budget, float(first))
         everyone = np.broadcast_to(plan, state.plan.shape).copy()
         return state.but(phase=1, given=everyone, plan=everyone)
 
@@ -125,15 +123,11 @@ class Pool(BaseProcedure):
         return made + math.ceil((self.pulls - made) / (PHASES + 1 - phase))
 
     def _planned(
-        self, state: State[Bets], beliefs: PlanningBeliefs, outcomes: FloatArray, gaps: FloatArray
-    ) -> State[Bets]:
+        self, state: State[Books], beliefs: PlanningBeliefs, outcomes: FloatArray, gaps: FloatArray, seed: int
+    ) -> State[Books]:
         """The next phase of the running replicates, whose beliefs and drawn truths (N, D, K) are given."""
         running = np.flatnonzero(state.running)
         made = state.given[running].sum(axis=(1, 2))
-        basis = beliefs.design()
-        if self.guarantee == Guarantee.CERTIFIED and state.log_rows.any():
-            # a batch's bets are won by its own rows: what a log has shown of a cell makes none of them needless
-            basis = replace(basis, counts=np.ones_like(basis.counts))
         ahead = self.pulls - made
         if self.confidence is not None:
             ahead = np.minimum(ahead, np.maximum(made, FIRST_LOOK))
@@ -142,7 +136,11 @@ class Pool(BaseProcedure):
         average = np.full(len(running), np.inf)
         if budget is not None:
             average = (budget * (made + ahead) - spent) / np.maximum(ahead, 1)
-        x = planned_pulls(self.problem, basis, outcomes, gaps, ahead.astype(np.float64), average)
+        if self.guarantee == Guarantee.CERTIFIED:
+            x = self._proving(state, average, seed) * ahead[:, None, None]
+        else:
+            basis = beliefs.design()
+            x = planned_pulls(self.problem, basis, outcomes, gaps, ahead.astype(np.float64), average)
         given = state.given.copy()
         for i, replicate in enumerate(running):
             total = self._next_total(int(made[i]), state.phase)
@@ -151,26 +149,47 @@ class Pool(BaseProcedure):
             given[replicate] = round_pulls(target, given[replicate], costs, budget, float(total))
         return state.but(phase=state.phase + 1, given=given, plan=given - state.given)
 
+    def _proving(self, state: State[Books], average: FloatArray, seed: int) -> FloatArray:
+        """Shares of the units in the next batch of the running replicates that prove an answer soonest, (N, R, K)."""
+        running, costs = state.running, self.problem.compiled.cost_array
+        last = state.plan[running].astype(np.float64)
+        made = last.sum(axis=(1, 2), keepdims=True)
+        before = np.where(made > 0, last / np.maximum(made, 1), self._first_shares())
+        books = state.memory.of_replicates(running)
+        return self._certified.planned(books, before, costs, average, seed, np.flatnonzero(running))
+
+    def _first_shares(self) -> FloatArray:
+        """Natural pulls of the cheapest arms, the same number of each, (R, K)."""
+        costs = self.problem.compiled.cost_array
+        shares = np.zeros_like(costs)
+        shares[0] = costs[0] == costs[0].min()
+        return np.asarray(shares / shares.sum())
+
     # ---- closing a phase ----
 
-    def begin(self, state: State[Bets], earlier: RunEvidence, seed: int) -> tuple[State[Bets], Info]:
+    def begin(self, state: State[Books], earlier: RunEvidence, seed: int) -> tuple[State[Books], Info]:
         """The log is the first phase, and no pull of the run has been made: all are planned by what it leaves open.
 
         A certified answer holds where what the log pulled, and how often, did not depend on the outcomes in it.
         """
         none = np.zeros_like(state.plan)
-        parts = growing_parts(earlier) if self.guarantee == Guarantee.CERTIFIED else ()
+        certified = self.guarantee == Guarantee.CERTIFIED
+        parts = (Cohort(part) for part, _ in growing_parts(earlier)) if certified else ()
         begun, info = self._closed(state.but(given=none, plan=none), parts, earlier, seed)
         return begun.but(closed=state.closed), info
 
-    def step(self, state: State[Bets], in_phase: Evidence, in_stage: Evidence, seed: int) -> tuple[State[Bets], Info]:
-        """One phase is one batch to bet on."""
-        return self._closed(state, [(in_phase, in_stage)], in_stage, seed)
+    def step(self, state: State[Books], in_phase: Evidence, in_stage: Evidence, seed: int) -> tuple[State[Books], Info]:
+        """One phase, of which every row came, is one batch to bet on."""
+        return self.close(state, Cohort(in_phase), in_stage, seed)
+
+    def close(self, state: State[Books], cohort: Cohort, in_stage: Evidence, seed: int) -> tuple[State[Books], Info]:
+        """The same where rows may be missing, or beyond the plan."""
+        return self._closed(state, [cohort], in_stage, seed)
 
     def _closed(
-        self, state: State[Bets], batches: Iterable[tuple[Evidence, Evidence]], in_stage: Evidence, seed: int
-    ) -> tuple[State[Bets], Info]:
-        """After a phase. ``batches`` are what was bet on in it: each one's rows, and all rows up to its end."""
+        self, state: State[Books], batches: Iterable[Cohort], in_stage: Evidence, seed: int
+    ) -> tuple[State[Books], Info]:
+        """After a phase. ``batches`` are what was bet on in it, in order."""
         evidence = in_stage.of_replicates(state.running)
         beliefs = self._believe(evidence, seed)
         over = self._over(state)
@@ -179,9 +198,9 @@ class Pool(BaseProcedure):
         standing = standing_of(beliefs, outcomes, gaps, self.problem.compiled.scaled_tolerance)
         answer = self.answers(standing, over)
         if self.guarantee == Guarantee.CERTIFIED:
-            state, proved, proof = self._settled(state, batches)
+            state, proved, proof, void = self._settled(state, batches, seed)
             standing = replace(standing, proof=proof)
-            answer = np.where(proved == Code.UNDECIDED, np.where(over, Code.UNDECIDED, Code.PENDING), proved)
+            answer = np.where(proved == Code.UNDECIDED, np.where(over | void, Code.UNDECIDED, Code.PENDING), proved)
         blind = evidence.pulls().sum(axis=(1, 2)) == 0
         info = believed(outcomes, gaps, blind, standing, self.asked.min_fair_probability)
         answer = np.where(blind & over, Code.UNDECIDED, answer)
@@ -191,24 +210,32 @@ class Pool(BaseProcedure):
         going = answer == Code.PENDING
         if not going.all():
             beliefs = self._believe(evidence.of_replicates(going), seed)
-        return self._planned(state, beliefs, outcomes[going], gaps[going]), info
+        return self._planned(state, beliefs, outcomes[going], gaps[going], seed), info
 
     def _believe(self, evidence: Evidence, seed: int) -> PlanningBeliefs:
         return believe(evidence, self.asked.law == "estimated", seed)
 
     def _settled(
-        self, state: State[Bets], batches: Iterable[tuple[Evidence, Evidence]]
-    ) -> tuple[State[Bets], IntArray, IntArray]:
-        """The bets after this phase, and what they prove of the running replicates: answers (N,) and Proofs (N, K)."""
+        self, state: State[Books], batches: Iterable[Cohort], seed: int
+    ) -> tuple[State[Books], IntArray, IntArray, BoolArray]:
+        """The books after this phase, and what they prove of the running replicates: answers (N,), Proofs (N, K), and where
+        every answer is refuted (N,)."""
         running = state.running
-        bets = state.memory.of_replicates(running)
-        for rows, so_far in batches:
-            bets, answer, proof = self._certified.after(
-                rows.of_replicates(running), so_far.of_replicates(running), bets
-            )
-        return state.but(memory=state.memory.updated(running, bets)), answer, proof
+        books = state.memory.of_replicates(running)
+        for cohort in batches:
+            books = self._certified.after(cohort.of_replicates(running), books, seed, np.flatnonzero(running))
+        answer, proof = self._certified.proved(books)
+        void = np.asarray(books.refuted.all(axis=1))
+        return state.but(memory=state.memory.updated(running, books)), answer, proof, void
 
-    def _over(self, state: State[Bets]) -> BoolArray:
+    def adopted(self, state: State[Books], labels: FloatArray, before: Evidence) -> State[Books]:
+        """A certified run that an earlier version saved: its labels' wealth (n, 3, K) stays, its accounts start anew.
+
+        ``before`` are the rows of the phases that are closed.
+        """
+        return state.but(memory=self._certified.adopted(labels, before, state.closed))
+
+    def _over(self, state: State[Books]) -> BoolArray:
         """Which of the running replicates have no pull left, (N,)."""
         made = state.given[state.running].sum(axis=(1, 2))
         if self.confidence is None:

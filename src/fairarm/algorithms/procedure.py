@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
+from fairarm.algorithms.cohort import Cohort
 from fairarm.algorithms.info import Info
 from fairarm.algorithms.state import Memory, State, fresh_state
 from fairarm.beliefs.evidence import Evidence, RunEvidence
+from fairarm.core.types import FloatArray
 from fairarm.errors import OptionError
 from fairarm.problem.problem import Problem
 
@@ -80,6 +82,24 @@ class Procedure(Protocol):
 
         The info is of the replicates that were running, in order. Those that had stopped are left as they are.
         """
+        ...
+
+
+@runtime_checkable
+class SettlesCohorts(Protocol):
+    """A procedure that takes more of a phase than its rows: those that were lost, and those beyond its plan."""
+
+    def close(self, state: State[Any], cohort: Cohort, in_stage: Evidence, seed: int) -> tuple[State[Any], Info]:
+        """As `Procedure.step`, of which this takes the place."""
+        ...
+
+
+@runtime_checkable
+class AdoptsBooks(Protocol):
+    """A certified procedure whose runs of earlier formats can go on."""
+
+    def adopted(self, state: State[Any], labels: FloatArray, before: Evidence) -> State[Any]:
+        """With the labels' wealth (n, 3, K) that was saved and the rows of closed phases; nothing else is carried over."""
         ...
 
 

@@ -20,8 +20,10 @@ from typing import Any
 import numpy as np
 
 from fairarm.algorithms.best_mixture import BestMixture, described
+from fairarm.algorithms.cohort import WORST, Cohort, Loss, divided
 from fairarm.algorithms.info import Info
-from fairarm.algorithms.procedure import Procedure, require_log_start
+from fairarm.algorithms.notes import Note, RunNote, noted, plain_notes
+from fairarm.algorithms.procedure import Guarantee, Procedure, SettlesCohorts, require_log_start
 from fairarm.algorithms.records import checked_leaf, plain
 from fairarm.algorithms.saved import fingerprint, restored_state, saved_run
 from fairarm.algorithms.state import State
@@ -45,7 +47,7 @@ class Progress:
     state: State[Any]
     info: Info
     evidence: RunEvidence
-    """All rows, the log's too."""
+    """All rows, the log's too, without ``beyond``."""
     before_phase: RunEvidence
     before_stage: RunEvidence
     arrived: IntArray
@@ -54,6 +56,9 @@ class Progress:
     """The id of each part and the digest of its content."""
     earlier: RunEvidence | None
     """The log's."""
+    beyond: RunEvidence
+    """Rows of this phase that its proof does not count, apart from ``evidence`` until it closes: beyond the plan, or late."""
+    notes: tuple[Note, ...] = ()
 
     @property
     def finished(self) -> bool:
@@ -64,37 +69,62 @@ class Progress:
         """Pulls that the plan of this phase still lacks, (R, K)."""
         return np.asarray(np.maximum(self.state.plan[0] - self.arrived, 0))
 
+    def every_row(self) -> RunEvidence:
+        """All rows told, the log's too."""
+        return self.evidence.plus(self.beyond) if rows_of(self.beyond) else self.evidence
+
     def own_pulls(self) -> IntArray:
         """Without the log's, (R, K)."""
-        every = self.evidence.pulls()[0]
+        every = self.evidence.pulls()[0] + self.beyond.pulls()[0]
         return np.asarray(every if self.earlier is None else every - self.earlier.pulls()[0])
 
-    def with_part(self, batch: Batch, id: str, digest: str) -> Progress:
-        """With a checked batch."""
-        rows = int(self.evidence.pulls().sum())
+    def with_part(self, batch: Batch, id: str, digest: str, only_teaches: bool | None) -> Progress:
+        """With a checked batch; ``only_teaches``: None where rows beyond the plan count as others do, else whether all of
+        these rows are beyond it."""
+        rows = int(self.evidence.pulls().sum()) + int(self.beyond.pulls().sum())
         if rows + batch.total > MOST_ROWS:
             raise DataError(
                 f"A run holds at most {MOST_ROWS} rows; it has {rows}, and part '{id}' has {batch.total} more."
             )
+        beyond = self.beyond
+        if only_teaches is not None:
+            room = np.zeros_like(self.arrived) if only_teaches else self.missing()
+            batch, rest = divided(batch, room)
+            beyond = beyond.add(rest) if rest.size else beyond
         arrived = self.arrived.copy()
         np.add.at(arrived, (batch.regime, batch.arm), batch.count)
         told = {**self.told, id: digest}
-        return replace(self, evidence=self.evidence.add(batch), arrived=arrived, told=told)
+        return replace(self, evidence=self.evidence.add(batch), beyond=beyond, arrived=arrived, told=told)
 
-    def closed(self, procedure: Procedure, seed: int) -> Progress:
+    def closed(self, procedure: Procedure, seed: int, loss: Loss | None = None) -> Progress:
         """The phase closed with what arrived."""
         in_phase, in_stage = self.evidence.since(self.before_phase), self.evidence.since(self.before_stage)
         if self.state.stage > 0:  # the first stage begins before the log
             in_stage = with_earlier(self.earlier, in_stage)
-        state, fresh = procedure.step(self.state, in_phase, in_stage, seed)
+        if isinstance(procedure, SettlesCohorts):
+            missing = self.missing() if self.missing().any() else None
+            cohort = Cohort(in_phase, missing, loss, self.beyond if rows_of(self.beyond) else None)
+            state, fresh = procedure.close(self.state, cohort, in_stage, seed)
+        else:
+            state, fresh = procedure.step(self.state, in_phase, in_stage, seed)
+        every = self.every_row()
         return replace(
             self,
             state=state,
             info=self.info.updated(self.state.running, fresh),
-            before_phase=self.evidence,
-            before_stage=self.before_stage if state.stage == self.state.stage else self.evidence,
+            evidence=every,
+            before_phase=every,
+            before_stage=self.before_stage if state.stage == self.state.stage else every,
             arrived=np.zeros_like(self.arrived),
+            beyond=empty_evidence(procedure.problem),
+            notes=self.notes if loss is None else noted(self.notes, _lost(loss, int(self.missing().sum()))),
         )
+
+
+def _lost(loss: Loss, rows: int) -> Note:
+    if loss.outcome is not None:
+        return Note(RunNote.LOST_AS_STATE, rows, loss.what)
+    return Note(RunNote.LOST_WORST if loss.what == WORST else RunNote.LOST_AT_RANDOM, rows)
 
 
 class Algorithm:
@@ -118,7 +148,8 @@ class Algorithm:
             require_log_start(name, procedure)
             state, info = procedure.begin(state.but(log_rows=np.array([rows_of(earlier)])), earlier, seed)
         first = nothing if earlier is None else earlier
-        self._now = self._settled(Progress(state, info, first, first, nothing, nothing.pulls()[0], {}, earlier))
+        begun = Progress(state, info, first, first, nothing, nothing.pulls()[0], {}, earlier, nothing)
+        self._now = self._settled(begun)
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies: a lock cannot be copied."""
@@ -167,10 +198,13 @@ class Algorithm:
         """The pulls that are missing of this phase's plan; empty once finished. Changes nothing."""
         return Request(self.problem.arm_names, self.problem.regimes, self._now.missing())
 
-    def tell(self, batch: Batch, id: str) -> None:
+    def tell(self, batch: Batch, id: str, phase: int | None = None) -> None:
         """Take what came back. The same id with the same content changes nothing; with other content it is an error.
 
-        Rows beyond the plan count in the phase they arrive in; after the last phase they are an error.
+        Rows beyond the plan count in the phase they arrive in; after the last phase they are an error. In a *certified* run a row
+        belongs to the ``phase`` that asked for it (the one that is out unless said otherwise): rows of an earlier phase, and rows
+        beyond the plan, by the order in which they are told, count in the estimates but not in the proof. So tell rows in the order
+        in which they were assigned.
         """
         if not isinstance(batch, Batch):
             raise DataError(
@@ -189,14 +223,26 @@ class Algorithm:
                 return
             if now.finished:
                 raise DataError("The run is finished: nothing more can be told. Start a new one to use more pulls.")
-            self._now = self._settled(now.with_part(batch, id, digest))
+            late = _is_late(phase, _phase(now))
+            only_teaches = late if self._certified else None
+            self._now = self._settled(now.with_part(batch, id, digest, only_teaches))
 
-    def close_phase(self) -> None:
-        """End the phase with what arrived; rows that come later count in the next one."""
+    def close_phase(self, lost: str | None = None) -> None:
+        """End the phase with what arrived; rows that come later count in the next one.
+
+        A certified run must be told what became of the rows that it asked for and that never came: ``lost`` is "worst" (each
+        counts as it would hurt most), "at random" (they count for nothing, which holds only if the loss did not depend on the
+        outcome, and the verdict says so), or the state of the outcome that "not told" means. Other runs do not need it.
+        """
         with self._lock:
             if self._now.finished:
                 raise DataError("The run is finished: there is no phase to close.")
-            self._now = self._settled(self._now.closed(self.procedure, self.seed))
+            loss = Loss.of(self.problem, lost) if self._certified else None
+            self._now = self._settled(self._now.closed(self.procedure, self.seed, loss))
+
+    @property
+    def _certified(self) -> bool:
+        return self.procedure.guarantee == Guarantee.CERTIFIED
 
     def _settled(self, now: Progress) -> Progress:
         """With every phase closed whose plan is met, also an empty one."""
@@ -207,11 +253,11 @@ class Algorithm:
     def verdict(self) -> Verdict:
         """The answer as of now, and why each arm is or is not it; before the end it says so."""
         now = self._now
-        return verdict(self.procedure, now.state, now.info)
+        return verdict(self.procedure, now.state, now.info, notes=now.notes)
 
     def beliefs(self) -> Beliefs:
         """What all rows so far say of every arm, the log's too, pooled; whichever algorithm chose the pulls."""
-        return believe(self._now.evidence, seed=self.seed)
+        return believe(self._now.every_row(), seed=self.seed)
 
     def best_mixture(self, fair_probability: float = 0.95) -> BestMixture:
         """The mixture of at most two arms with the highest outcome that is fair with this probability, and the best arm.
@@ -249,6 +295,8 @@ class Algorithm:
             before_stage=now.before_stage.to_json(),
             told=now.told,
             log=None if now.earlier is None else now.earlier.to_json(),
+            beyond=now.beyond.to_json(),
+            notes=plain_notes(now.notes),
         )
 
     def _restore(self, document: dict[str, Any]) -> None:
@@ -258,7 +306,7 @@ class Algorithm:
         evidence, before_phase, before_stage = (kind.from_json(self.problem, document[part]) for part in parts)
         earlier = None if document.get("log") is None else kind.from_json(self.problem, document["log"])
         like = self.procedure.start(1).but(log_rows=np.array([rows_of(earlier)]))
-        state, info = restored_state(document, like)
+        state, info, notes = restored_state(document, like, self.procedure, before_phase)
         restored = Progress(
             state=state,
             info=info,
@@ -268,6 +316,10 @@ class Algorithm:
             arrived=evidence.since(before_phase).pulls()[0],
             told={id: checked_leaf("told", digest, str) for id, digest in document["told"].items()},
             earlier=earlier,
+            beyond=empty_evidence(self.problem)
+            if "beyond" not in document
+            else kind.from_json(self.problem, document["beyond"]),
+            notes=notes,
         )
         if np.any(restored.own_pulls() < 0):
             raise ValueError("the log is not part of its rows")
@@ -277,6 +329,15 @@ class Algorithm:
 
 def _phase(now: Progress) -> int:
     return int(now.state.closed[0]) + (0 if now.finished else 1)
+
+
+def _is_late(phase: int | None, now: int) -> bool:
+    """Whether rows were asked for by a phase that is closed."""
+    if phase is None:
+        return False
+    if isinstance(phase, bool) or not isinstance(phase, int | np.integer) or not 1 <= phase <= now:
+        raise DataError(f"Rows belong to a phase from 1 to {now}, the one that is out; got phase={phase!r:.40}.")
+    return phase < now
 
 
 def _require_text(id: object) -> None:

@@ -8,22 +8,33 @@ from typing import Any
 import numpy as np
 
 from fairarm.algorithms.info import Info
-from fairarm.algorithms.old_formats import restored_flat
-from fairarm.algorithms.state import Memory, State
+from fairarm.algorithms.notes import Note, restored_notes
+from fairarm.algorithms.old_formats import info_of, restored_before
+from fairarm.algorithms.procedure import Procedure
+from fairarm.algorithms.state import State
+from fairarm.beliefs.evidence import Evidence
 from fairarm.errors import DataError
 from fairarm.problem.context import ContextLaw
 from fairarm.problem.problem import Problem
 from fairarm.sealed import damaged, opened, sealed
 
-SCHEMA = 5
-"""What is written: sealed; the state, the procedure's memory and what is shown each an object; the log or null."""
+SCHEMA = 6
+"""What is written: sealed; the state, the procedure's memory and what is shown each an object; the log or null; rows beyond the
+plan of the phase that is out; what is to be said of the run."""
 
 _COMMON = frozenset(
     ("schema", "algorithm", "pulls", "seed", "options", "problem", "state", "evidence", "before_phase", "before_stage", "told")
 )  # fmt: skip
-PARTS = {2: _COMMON, 3: _COMMON | {"log"}, 4: _COMMON | {"log"}, SCHEMA: _COMMON | {"log", "memory", "info"}}
+_WITH_MEMORY = _COMMON | {"log", "memory", "info"}
+PARTS = {
+    2: _COMMON,
+    3: _COMMON | {"log"},
+    4: _COMMON | {"log"},
+    5: _WITH_MEMORY,
+    SCHEMA: _WITH_MEMORY | {"beyond", "notes"},
+}
 """What each format holds. 2 and 3 are from before documents were sealed, 3 of a run that started from a log; up to 4 the
-state held everything (`old_formats`)."""
+state held everything; up to 5 certified runs bet against pairs of arms (`old_formats`)."""
 UNSEALED = (2, 3)
 
 WHAT = "saved run"
@@ -52,12 +63,15 @@ def opened_run(text: str) -> dict[str, Any]:
     return document
 
 
-def restored_state(document: dict[str, Any], like: State[Memory]) -> tuple[State[Memory], Info]:
-    """State and info of the parts of a document in any format; ``like`` is a state of the same procedure and log."""
+def restored_state(
+    document: dict[str, Any], like: State[Any], procedure: Procedure, before: Evidence
+) -> tuple[State[Any], Info, tuple[Note, ...]]:
+    """State, info and notes of the parts of a document in any format; ``like`` is a state of the same procedure and log,
+    ``before`` the rows of phases that are closed."""
     if document["schema"] < SCHEMA:
-        return restored_flat(document["state"], like)
+        return restored_before(document, like, procedure, before)
     state = like.from_json(document["state"], document["memory"])
-    return state, Info.from_json(document["info"], like.given.shape[-1])
+    return state, info_of(document, like), restored_notes(document["notes"])
 
 
 def fingerprint(problem: Problem) -> str:

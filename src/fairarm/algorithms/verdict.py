@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fairarm.algorithms.info import Info, Reason
+from fairarm.algorithms.notes import Note
 from fairarm.algorithms.procedure import Guarantee, Procedure
 from fairarm.algorithms.state import State
 from fairarm.beliefs.standing import Proof, Standing
@@ -100,6 +101,8 @@ class Verdict(Shown):
     """How arms were estimated: "cell means" or "doubly robust"."""
     min_fair_probability: float | None = None
     """The gate: an arm is named only if it is fair with this probability, by the posterior; None where there is none."""
+    notes: tuple[Note, ...] = ()
+    """What else happened: rows that never came, a run of an earlier version."""
     gated: bool = False
     """An arm is more likely to be the best fair arm than the answer is to be right, but does not pass the gate."""
 
@@ -141,7 +144,9 @@ class Verdict(Shown):
         }  # fmt: skip
 
 
-def verdict(procedure: Procedure, state: State[Any], info: Info, replicate: int = 0) -> Verdict:
+def verdict(
+    procedure: Procedure, state: State[Any], info: Info, replicate: int = 0, notes: tuple[Note, ...] = ()
+) -> Verdict:
     """The answer of one replicate as names, numbers in the outcome's units, and reasons."""
     problem = procedure.problem
     answer = int(state.answer[replicate])
@@ -157,6 +162,7 @@ def verdict(procedure: Procedure, state: State[Any], info: Info, replicate: int 
         guarantee=procedure.guarantee,
         confidence=procedure.confidence,
         min_fair_probability=gate,
+        notes=notes,
         **_sureness(procedure, info.standing and info.standing.of(replicate), answer, gate),
     )
 

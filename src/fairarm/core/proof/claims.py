@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from fairarm.core.fairness import gap_of, two_groups
 from fairarm.core.proof.region import SHARE_OF_DELTA
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 
@@ -50,10 +51,20 @@ class Rule:
         return np.asarray(rows[size > 1e-6])
 
     @property
-    def log_threshold(self) -> float:
-        """log(K/δ'), with δ' = δ, or the part of δ that the interval for P(S) leaves."""
+    def ends(self) -> int:
+        """P: one where P(S) is known, else the two ends of its interval."""
+        return 1 if self.shares is not None else 2
+
+    @property
+    def answer_threshold(self) -> float:
+        """log(1/δ'), with δ' = δ, or the part of δ that the interval for P(S) leaves: an answer is refuted there."""
         part = 1.0 if self.shares is not None else 1 - SHARE_OF_DELTA
-        return math.log(len(self.law) / (part * self.delta))  # (C8)
+        return math.log(1 / (part * self.delta))  # (C11)
+
+    @property
+    def label_threshold(self) -> float:
+        """log(K/δ'): a claim about one arm's gap is refuted there."""
+        return math.log(len(self.law)) + self.answer_threshold  # (C13)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,3 +77,28 @@ class Claims:
     slope: FloatArray
     level: FloatArray
     two_sided: BoolArray
+
+    def take(self, kept: slice | IntArray | BoolArray) -> Claims:
+        """Some of the claims."""
+        return Claims(self.slope[kept], self.level[kept], self.two_sided[kept])
+
+
+HIGH, LOW, FAIR = range(3)
+"""Kinds of claims about one arm's gap: ζ_k ≥ E; −ζ_k ≥ E; |ζ_k| ≤ E. The first two are the ends at which fairness is broken."""
+
+
+def gap_claims(rule: Rule, kind: IntArray, arm: IntArray) -> Claims:
+    """The claims of these kinds about these arms, (B,) each."""
+    # rows of (C2): ζ_k ≥ E; −ζ_k ≥ E; and |ζ_k| ≤ E as the one row −ζ_k ≥ −E, which is two-sided
+    sign = np.array([1.0, -1.0, -1.0])[kind]
+    gap = gap_of(rule.law, axis=1)
+    level = np.where(kind == FAIR, -rule.tolerance, rule.tolerance)
+    return Claims((sign[:, None] * gap[arm])[:, None], level[:, None], (kind == FAIR)[:, None])
+
+
+def pair_claims(rule: Rule, b: IntArray, h: IntArray, share: FloatArray) -> Claims:
+    """ "h is fair and μ_h ≥ μ_b" where the first group has this share, (B,) each."""
+    (first, second), gap = two_groups(rule.law[h] - rule.law[b], axis=1), gap_of(rule.law, axis=1)
+    outcome = share[:, None] * first + (1 - share)[:, None] * second
+    level = np.broadcast_to([0.0, -rule.tolerance], (len(h), 2))
+    return Claims(np.stack([outcome, -gap[h]], axis=1), level, np.broadcast_to([False, True], (len(h), 2)))
