@@ -272,16 +272,35 @@ def earlier(newest: Any, within: float) -> Any:
     return floor(newest - Fraction(within)) if isinstance(newest, int) else newest - within
 
 
+def literal(value: Any, spark: bool) -> nw.Expr:
+    """A number or a time to compare a column with."""
+    if spark and isinstance(value, datetime) and value.tzinfo is None:
+        # Spark would take the time as one of this machine's zone, and shift it to the session's.
+        return nw.lit(value.isoformat(sep=" ")).cast(nw.Datetime("us"))
+    return nw.lit(value)
+
+
+def part(column: str, dtype: Any, ends: Sequence[Any], spark: bool = False) -> nw.Expr:
+    """How many of the ends, in order, a row is later than; -1 where it has no time."""
+    value = (moment if isinstance(ends[0], datetime) else place)(column, dtype)
+
+    def among(first: int, last: int) -> nw.Expr:
+        """A tree: a row is compared a few times, however many ends there are."""
+        if first == last:
+            return nw.lit(first)
+        middle = (first + last) // 2
+        below = value <= literal(ends[middle], spark)
+        return nw.when(below).then(among(first, middle)).otherwise(among(middle + 1, last))
+
+    return nw.when(value.is_null()).then(nw.lit(-1)).otherwise(among(0, len(ends))).cast(nw.Int64)
+
+
 def due(column: str, dtype: Any, newest: Any, within: float, spark: bool = False) -> nw.Expr:
     """IS_DUE for rows that are not later than the newest value less ``within``, NO_TIME for those without one, else
     NOT_DUE; ``newest`` says what is compared."""
     if newest is None:
         return nw.lit(NO_TIME)
-    latest = earlier(newest, within)
-    limit = nw.lit(latest)
-    if spark and isinstance(latest, datetime) and latest.tzinfo is None:
-        # Spark would take the time as one of this machine's zone, and shift it to the session's.
-        limit = nw.lit(latest.isoformat(sep=" ")).cast(nw.Datetime("us"))
+    limit = literal(earlier(newest, within), spark)
     value = (moment if isinstance(newest, datetime) else place)(column, dtype)
     codes = nw.when(value <= limit).then(nw.lit(IS_DUE)).when(value.is_null()).then(nw.lit(NO_TIME))
     return codes.otherwise(nw.lit(NOT_DUE)).cast(nw.Int64)
