@@ -393,9 +393,13 @@ def test_law_estimated_ignores_what_is_declared() -> None:
 
 
 def test_weighted_bounds_are_the_printed_ones() -> None:
-    """One arm and group by hand: 4 bounds an arm, a tenth of the error for P(S), the largest weight that can be."""
+    """Of a real outcome without ids, one arm and group by hand: 4 bounds an arm, a tenth of the error for P(S), the largest weight
+    that can be."""
     rows = rows_of(4000, 14)
-    found = evaluate(problem(mechanisms=[]), rows)
+    asked = problem(mechanisms=[])
+    finite = {name: v for name, v in asked.variables.items() if name != "Y"}
+    found = evaluate(replace(asked, outcome=Outcome("Y", low=0, high=1), variables=finite), rows)
+    assert found.certified_by == (Bound.BERNSTEIN,)
     delta = 0.9 * 0.05 / (4 * 3)
     log = math.log(2 / delta)
     ends = []

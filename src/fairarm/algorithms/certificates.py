@@ -104,12 +104,13 @@ class Books:
         return Books(**made)
 
 
-def _expected_loss(books: Books) -> FloatArray | None:
-    """ε (N,): the part of the rows that is expected to get lost, by earlier phases; None where none ever was."""
-    if not books.lost.any():
+def expected_loss(lost: IntArray | FloatArray, rows: FloatArray) -> FloatArray | None:
+    """ε (N,): the part of the rows that is expected to get lost, by those lost (N,) and all rows (N, K, 2) of earlier phases;
+    None where none ever was."""
+    if not lost.any():
         return None
-    share = (books.lost + LOSSES_AT_FIRST) / (books.rows.sum(axis=(1, 2)) + ROWS_AT_FIRST)
-    return np.where(books.lost > 0, share, 0.0)
+    share = (lost + LOSSES_AT_FIRST) / (rows.sum(axis=(1, 2)) + ROWS_AT_FIRST)
+    return np.where(lost > 0, share, 0.0)
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ class Certified:
 
     def after(self, cohort: Cohort, books: Books, seed: int, replicate: IntArray) -> Books:
         """The books after a phase; ``replicate`` (N,) are the numbers of the replicates."""
-        brought, expected = self._brought(cohort), _expected_loss(books)
+        brought, expected = self._brought(cohort), expected_loss(books.lost, books.rows)
         ledger = settle(self.rule, books.ledger, brought, seed, replicate, loss_share=expected)
         missing = cohort.missing[None] if cohort.charged and cohort.missing is not None else None
         law = self.declared.after(books.law, cohort.rows, ledger.seen.natural, missing)

@@ -46,6 +46,8 @@ class Certificate:
     """Why nothing is: an arm whose mechanism was fitted made rows, and weights need it exactly."""
     uncertified_arms: tuple[int, ...] = ()
     """Arms whose own mechanism was fitted."""
+    adaptive: bool = False
+    """Why nothing is: outcomes decided who made later rows, and the law of what arms see is not declared."""
 
     @property
     def intervals(self) -> Intervals | None:
@@ -86,23 +88,25 @@ def fitted_arms(problem: Problem) -> tuple[int, ...]:
     return tuple(k for k, name in enumerate(problem.arm_names) if name in problem.fitted)
 
 
-def certify_counts(evidence: CountedEvidence, delta: float, estimated: bool) -> Certificate:
-    """From counted rows, with error δ; ``estimated``: P(S) and the law of contexts from the rows, even where declared."""
+def certify_counts(evidence: CountedEvidence, delta: float, estimated: bool, adaptive: bool = False) -> Certificate:
+    """From counted rows, with error δ; ``estimated``: P(S) and the law of contexts from the rows, even where declared;
+    ``adaptive``: outcomes decided who made later rows, which weighted rows do not allow and the region does."""
     problem, seen = evidence.problem, evidence.by_group()
     shares = None if estimated or problem.shares is None else np.array(problem.shares)
     law = _declared_law(problem, estimated)
     uncertified, logging = fitted_arms(problem), _fitted_logging_arm(problem, seen.made)
+    weighable = logging is None and not adaptive
     weighed = Bound.BERNSTEIN if evidence.summed and evidence.pilot_by_group() is None else Bound.BETS
-    by = (Bound.REGION,) * (law is not None) + (weighed,) * (logging is None)
+    by = (Bound.REGION,) * (law is not None) + (weighed,) * weighable
     if not by:
-        return Certificate(None, (), logging, uncertified)
+        return Certificate(None, (), logging, uncertified, adaptive)
     # two ways hold at once where each has half of δ; what lies in both intervals is then the interval
     found, part = [], delta / len(by)
     if law is not None:
         cells = evidence.summary(problem.compiled.shared_cells.apart())
         n, natural = cells.rows.astype(np.float64), cells.natural.astype(np.float64)
         found.append(intervals(n, cells.sums, law, part, shares, natural))
-    if logging is None:
+    if weighable:
         found.append(_weighed_counts(evidence, part, shares))
     return Certificate(narrowed(found), by, None, uncertified)
 
@@ -120,8 +124,10 @@ def _weighed_counts(evidence: CountedEvidence, delta: float, shares: FloatArray 
     return weighted_intervals(cut_sums(law, seen, each), delta, shares, natural)
 
 
-def certify_rows(beliefs: LoggedBeliefs, delta: float) -> Certificate:
+def certify_rows(beliefs: LoggedBeliefs, delta: float, adaptive: bool = False) -> Certificate:
     """From rows that were weighed one by one, with error δ."""
+    if adaptive:
+        return Certificate(None, (), None, fitted_arms(beliefs.problem), True)
     problem, natural = beliefs.problem, beliefs.natural.astype(np.float64)
     shares = None if problem.shares is None else np.array(problem.shares)
     logging = _fitted_logging_arm(problem, beliefs.made)

@@ -167,7 +167,7 @@ class RowBets:
         own = np.einsum("kis,is->ki", taken, surface)
         at = surface[np.arange(len(rows.outcome)), rows.columns[self.problem.decision]]
         moved = c * (rows.outcome - at)
-        return np.stack([moved + own, taken.sum(axis=2) - own - moved])  # (B5)
+        return np.stack([moved + own, taken.sum(axis=2) - own - moved])  # (B3)
 
     def _shares(self, t: int) -> FloatArray:
         return np.asarray(self.pilot.made[:, t] / self.pilot.rows[t])

@@ -208,6 +208,16 @@ def _said(key: str, codes: str, said: tuple[Statement, ...]) -> dict[str, Any]:
     return {key: [words.sentence(each) for each in said], codes: [_statement(each) for each in said]}
 
 
+def _by_time(found: Evaluation) -> dict[str, Any] | None:
+    """The batches that the certified answer rests on."""
+    made = found.evidence.by_time
+    return (
+        None
+        if made is None
+        else {"batches": made.settled, "rows": made.rows, "missing": made.missing, "until": made.until}
+    )
+
+
 def evaluation(found: Evaluation) -> dict[str, Any]:
     """What `fairarm evaluate --json` prints."""
     document = {key: getattr(found, key) for key in EVALUATION_KEYS}
@@ -220,6 +230,9 @@ def evaluation(found: Evaluation) -> dict[str, Any]:
         "certified_status": str(found.certified_status),
         "certified_by": words.bounds_text(found.certified_by),
         "certified_by_codes": [str(bound) for bound in found.certified_by or ()],
+        "looks": str(found.looks),
+        "look": None if found.look is None else asdict(found.look),
+        "by_time": _by_time(found),
         "gated": found.gated,
         "min_fair_probability": found.min_fair_probability,
         "plain_gap": found.plain_gap,

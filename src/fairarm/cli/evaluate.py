@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -36,6 +37,7 @@ def evaluate(
     row_ids: Annotated[
         bool, typer.Option("--row-ids/--no-row-ids", help="Look for duplicates by the log's row id.")
     ] = True,
+    looks: Annotated[Path | None, typer.Option(help="A file that remembers the looks at a log that grows.")] = None,
     seed: Seed = 0,
     report: Report = None,
     as_json: AsJson = False,
@@ -62,6 +64,7 @@ def evaluate(
             min_fair_probability=0.8 if min_fair_probability is None else min_fair_probability,
             duplicates=row_ids,
             seed=seed,
+            looks=looks,
         )
     put_out(found, as_json, documents.evaluation, evaluation)
     write_report(found, report)

@@ -13,6 +13,7 @@ from fairarm.reports.words import (
     chances,
     interval_digits,
     left_to_learn,
+    looks_text,
     no_arm,
     not_named,
     plain_gap_text,
@@ -32,7 +33,7 @@ def evaluation(found: Evaluation) -> None:
     _findings(found)
     _arms(found)
     _answer(found)
-    for line in (certified_text(found), certified_labels(found)):
+    for line in (certified_text(found), certified_labels(found), looks_text(found)):
         if line is not None:
             say(line)
     _next(found)

@@ -49,6 +49,7 @@ class Obstacle(StrEnum):
     """[finding]."""
     FITTED_LOGGING_ARM = "fitted-arm-made-rows"
     """[arm]."""
+    ADAPTIVE = "outcomes-decided-later-rows"
 
 
 @dataclass(frozen=True)

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from fairarm.beliefs.beliefs import Beliefs, DesignBasis, Support, support_of
+from fairarm.beliefs.beliefs import Support, support_of
 from fairarm.beliefs.certified import NOTHING_CERTIFIED, Bound, Certificate, fitted_arms
 from fairarm.beliefs.findings import Finding
-from fairarm.beliefs.planning import planned_pulls
 from fairarm.beliefs.standing import Standing, standing_of
 from fairarm.core.answer import Code
-from fairarm.core.fairness import best_fair_arm
 from fairarm.core.statistics import difference_interval
 from fairarm.core.types import FloatArray
 from fairarm.errors import OptionError
 from fairarm.experiments.assumptions import Statement
 from fairarm.experiments.evidence_from_log import LogEvidence, evidence_from_log
+from fairarm.experiments.looks import Look, Looks, check_looks, look_again
+from fairarm.experiments.next_pulls import NextPulls, next_pulls
 from fairarm.experiments.start_from_log import LoggedPulls, log_reader
 from fairarm.experiments.usual import Usual, drawn
 from fairarm.frames import Column, columns_of
@@ -30,8 +31,6 @@ from fairarm.problem.log_map import LogMap, WithColumns
 from fairarm.problem.mechanism import NO_FAIR_ARM
 from fairarm.problem.problem import Problem
 from fairarm.shown import Fact, Shown
-
-NEXT_PULLS = 1000
 
 
 @dataclass(frozen=True)
@@ -78,15 +77,6 @@ class ObservedGroup:
     mean: float | None
 
 
-@dataclass(frozen=True)
-class NextPulls:
-    """A line of the plan for the next pulls."""
-
-    arm: str
-    regime: str
-    share: float
-
-
 @dataclass(frozen=True, repr=False)
 class Evaluation(Shown):
     """The answer from a log. ``status`` and ``arm`` go by the posterior, ``certified_*`` by what is proved.
@@ -116,6 +106,8 @@ class Evaluation(Shown):
     little within its declared range."""
     next_pulls: tuple[NextPulls, ...]
     """Largest first."""
+    look: Look | None = None
+    """Which look at a growing log this is, where a file remembers them."""
 
     @property
     def status(self) -> Status:
@@ -151,6 +143,12 @@ class Evaluation(Shown):
     def not_certified(self) -> tuple[Statement, ...]:
         """Why nothing is certified; empty where intervals are. `fairarm.reports.words.sentence` says it in words."""
         return self.evidence.obstacles
+
+    @property
+    def looks(self) -> Looks:
+        """For how many looks at the log the certified answer holds. Certified intervals hold for one."""
+        anew = self.look is not None and self.look.changed
+        return Looks.ONE if self.evidence.by_time is None or anew else Looks.ANY
 
     @property
     def problem(self) -> Problem:
@@ -252,14 +250,16 @@ def evaluate(
     min_fair_probability: float = 0.8,
     duplicates: bool = True,
     seed: int = 0,
+    looks: str | Path | None = None,
 ) -> Evaluation:
     """Every arm's outcome and gap from a log: a path, a URL, a data frame, columns by name, a list of records, a batch, or
     what `read_log` returned (docs/logs.md).
 
     ``columns`` says where the log keeps what the problem needs; a scenario, in place of the problem, brings its own.
     ``confidence``: of both kinds of interval. ``law``: P(S) and the law of contexts as declared, or from the log alone.
-    ``duplicates``: look for repeated row ids, where the log has them.
+    ``duplicates``: look for repeated row ids, where the log has them. ``looks``: a file that remembers the looks at a growing log.
     """
+    check_looks(looks)
     if not 0.5 <= confidence < 1 or not 0 <= min_fair_probability <= 1:
         raise OptionError(
             f"The confidence is a number from 0.5 to below 1 and min_fair_probability one from 0 to 1; got {confidence} "
@@ -281,10 +281,11 @@ def evaluate(
         arms=_arms(found, certificate, usual, standing),
         **posterior_answer(problem, standing, min_fair_probability, found.model_disagrees),
         min_fair_probability=min_fair_probability,
-        certified_answer=certificate.answer(problem),
+        certified_answer=found.proved_answer or certificate.answer(problem),
         observed=_observed(found),
         plain_gap_interval=_plain_gap_interval(found, confidence),
-        next_pulls=_next(problem, found.beliefs, outcomes, gaps),
+        next_pulls=next_pulls(problem, found.beliefs, outcomes, gaps),
+        look=None if looks is None else look_again(looks, found.by_time),
     )
 
 
@@ -358,35 +359,3 @@ def _plain_gap_interval(logged: LogEvidence, confidence: float) -> tuple[float, 
     natural = logged.natural.astype(np.float64)
     found = difference_interval(natural, logged.natural_sums, logged.natural_squares, two, confidence)
     return None if found is None else (problem.outcome.width * found[0], problem.outcome.width * found[1])
-
-
-def _next(problem: Problem, beliefs: Beliefs, outcomes: FloatArray, gaps: FloatArray) -> tuple[NextPulls, ...]:
-    basis = beliefs.design()
-    shares = _doubt(problem, outcomes, gaps) if basis is None else _planned(problem, basis, outcomes, gaps)
-    lines = [
-        NextPulls(problem.arm_names[k], problem.regimes[r], float(shares[r, k])) for r, k in np.argwhere(shares > 0.005)
-    ]
-    return tuple(sorted(lines, key=lambda line: -line.share))
-
-
-def _planned(problem: Problem, basis: DesignBasis, outcomes: FloatArray, gaps: FloatArray) -> FloatArray:
-    """The shares of the next pulls by what would overturn the answer, (R, K)."""
-    budget = problem.average_cost_budget(NEXT_PULLS)
-    average = np.array([np.inf if budget is None else budget])
-    ahead = np.array([float(NEXT_PULLS)])
-    return np.asarray(planned_pulls(problem, basis, outcomes, gaps, ahead, average)[0] / NEXT_PULLS)
-
-
-def _doubt(problem: Problem, outcomes: FloatArray, gaps: FloatArray) -> FloatArray:
-    """Natural pulls of the arms that are, or might be, the answer: how often each is the answer of a draw, with the
-    likeliest answer's share cut to one half."""
-    best = best_fair_arm(outcomes[0], gaps[0], problem.compiled.scaled_tolerance)
-    share = (best[:, None] == np.arange(len(problem.arms))).mean(axis=0)
-    top = int(np.argmax(share))
-    rest = share.sum() - share[top]
-    if rest > 0:
-        share[np.arange(len(share)) != top] *= 0.5 / rest
-        share[top] = 0.5
-    out = np.zeros((len(problem.regimes), len(share)))
-    out[0] = share / max(share.sum(), 1e-300)
-    return out

@@ -9,9 +9,12 @@ from fairarm.beliefs.beliefs import Beliefs, believe
 from fairarm.beliefs.certified import Certificate, certify_counts, certify_rows
 from fairarm.beliefs.findings import Finding
 from fairarm.beliefs.logged_rows import NoRowsError, believe_rows
+from fairarm.core.answer import Code
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import DataError
+from fairarm.experiments.answer_by_time import AnswerByTime, answer_by_time
 from fairarm.experiments.assumptions import Obstacle, Statement, assumptions
+from fairarm.logs.by_time import can_be_timed, rows_by_time
 from fairarm.logs.checks import (
     MODEL_DISAGREES,
     WeightCheck,
@@ -21,12 +24,17 @@ from fairarm.logs.checks import (
     check_duplicates,
     check_model,
     check_sparse,
+    check_times,
     check_weights,
 )
 from fairarm.logs.reading import LogReader
 from fairarm.logs.usable import LogSource, counted_log, no_usable_row
+from fairarm.problem.answer import Answer
 from fairarm.problem.fitting import FittedNote
 from fairarm.problem.problem import Problem
+
+CHARGED = "missing-outcomes"
+"""The finding that does not void an answer by time: a missing outcome counts as the worst that it could be."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +55,10 @@ class LogEvidence:
     findings: tuple[Finding, ...]
     fitted: tuple[FittedNote, ...]
     assumptions: tuple[Statement, ...]
+    by_time: AnswerByTime | None = None
+    """The answer that batches by time prove, where rows have times."""
+    lines: int | None = None
+    """Of different rows, where they were counted."""
 
     @property
     def voided_by(self) -> tuple[str, ...]:
@@ -59,11 +71,20 @@ class LogEvidence:
         return any(finding.name == MODEL_DISAGREES for finding in self.findings)
 
     @property
+    def proved_answer(self) -> Answer | None:
+        """The answer by time, UNDECIDED where a finding voids it; None where certified intervals say what is proved."""
+        if self.by_time is None:
+            return None
+        void = any(name != CHARGED for name in self.voided_by)
+        return Answer.of(Code.UNDECIDED, self.problem.arm_names) if void else self.by_time.answer
+
+    @property
     def obstacles(self) -> tuple[Statement, ...]:
         """Why nothing is certified; empty where intervals are."""
         arm = self.certificate.fitted_logging_arm
         found = [Statement(Obstacle.FINDING, {"finding": name}) for name in self.voided_by]
-        return (*found, *([] if arm is None else [Statement(Obstacle.FITTED_LOGGING_ARM, {"arm": arm})]))
+        found += [] if arm is None else [Statement(Obstacle.FITTED_LOGGING_ARM, {"arm": arm})]
+        return (*found, *([Statement(Obstacle.ADAPTIVE)] if self.certificate.adaptive else []))
 
     def with_findings(self, more: Iterable[Finding]) -> LogEvidence:
         """With what else was noticed."""
@@ -78,14 +99,26 @@ def evidence_from_log(reader: LogReader, delta: float, estimated: bool, duplicat
     more = check_counts(problem, reader.map.planned, found.made, found.natural)
     more += check_model(problem, found.beliefs.self_check())
     more += check_duplicates(reader.map.row_id, reader.table) if duplicates else []
-    return found.with_findings(more)
+    return _with_answer_by_time(reader, found.with_findings(more), delta, estimated)
+
+
+def _with_answer_by_time(reader: LogReader, found: LogEvidence, delta: float, estimated: bool) -> LogEvidence:
+    """With the answer by time, where rows have times and nothing but missing outcomes, which are charged, stands against it."""
+    stands = {name for name in found.voided_by if name != CHARGED}
+    if stands or not can_be_timed(reader) or found.problem.fitted or found.lines is None:
+        return found
+    rows = rows_by_time(reader, found.lines)
+    if rows is None:
+        return found
+    by_time = answer_by_time(found.problem, rows, delta, estimated)
+    return replace(found, by_time=by_time).with_findings(check_times(rows.untimed, by_time.void))
 
 
 def _from_cells(reader: LogReader, delta: float, estimated: bool, seed: int) -> LogEvidence:
     """Finite columns: counts of cells."""
     log = counted_log(reader)
     evidence = log.evidence()
-    certificate = certify_counts(evidence, delta, estimated)
+    certificate = certify_counts(evidence, delta, estimated, reader.map.adaptive)
     checks = [
         *check_cells(log.problem, log.batch, estimated),
         *check_sparse(evidence),
@@ -105,6 +138,7 @@ def _from_cells(reader: LogReader, delta: float, estimated: bool, seed: int) -> 
         findings=(*reader.findings(), *checks),
         fitted=log.fitted,
         assumptions=assumptions(log.problem, reader, made, log.fitted, estimated),
+        lines=log.batch.size,
     )
 
 
@@ -125,7 +159,7 @@ def _from_rows(reader: LogReader, delta: float, estimated: bool) -> LogEvidence:
         raise no_usable_row(reader) from None
     if found.impossible:
         reader.leave_out("impossible-rows", found.impossible, [])
-    certificate = certify_rows(found, delta)
+    certificate = certify_rows(found, delta, reader.map.adaptive)
     mean, error, least = found.mean_weight
     weights = WeightCheck(mean, error, least, found.misfit)
     checks = [*check_weights(problem, weights), *check_bounds(certificate.bounds)]

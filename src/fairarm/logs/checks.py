@@ -258,3 +258,15 @@ def check_duplicates(row_id: str | None, table: LogTable) -> list[Finding]:
         return []
     text = f"{found.ids} values of '{row_id}' are there more than once, {found.extra_rows} rows too many. They were counted as they are."  # fmt: skip
     return [Finding("duplicate-rows", text, found.extra_rows, found.examples)]
+
+
+def check_times(untimed: int, void: bool) -> list[Finding]:
+    """Of batches by time: rows that belong to none, and batches that no truth explains."""
+    found = []
+    if untimed:
+        text = f"{untimed} rows have no time, and batches by time are made without them: which rows lack one may depend on anything."
+        found.append(Finding("rows-without-time", text, untimed))
+    if void:
+        text = "Batch by batch, every answer is refuted: no truth explains the rows. Something that was declared is not so."
+        found.append(Finding("answers-contradict", text))
+    return found

@@ -41,7 +41,7 @@ WORD = rf"(?i)^(?:{'|'.join(MISSING_WORDS)})$"
 MOST_PLACES = 80
 """Digits after the point of a decimal, at most: those of 256 bits have 76."""
 
-PRIME, MIXING, PILOT_OF = (1 << 31) - 1, (48271, 69621, 16807), 5
+PRIME, MIXING, PILOT_OF = (1 << 26) - 5, (48271, 69621, 16807), 5
 """What ids are mixed by, and the share of them that is chosen: one of so many."""
 
 MAX = 1.7976931348623157e308
@@ -139,10 +139,13 @@ def flag(condition: nw.Expr) -> nw.Expr:
     return nw.when(condition).then(nw.lit(1)).otherwise(nw.lit(0)).cast(nw.Int64)
 
 
-def pilot(ids: str) -> nw.Expr:
-    """1 for about one id of five, 0 for the others, -1 for a missing one: twice squared modulo a prime, so that neighbours
-    and multiples have nothing in common. Every product fits 64 bits."""
-    held = nw.col(ids).cast(nw.Int64)
+def pilot(ids: str, dtype: Any) -> nw.Expr:
+    """1 for about one id of five, 0 for the others, -1 for one that is missing or no whole number. Ids are squared modulo a prime
+    again and again, so that neighbours and multiples have nothing in common. No product is beyond what a double holds,
+    by which SQLite divides."""
+    text = trimmed(ids)
+    held = nw.when(text.str.contains(INTEGER)).then(text) if is_text(dtype) else nw.col(ids)
+    held = held.cast(nw.Int64)
     value = (held % PRIME + PRIME) % PRIME  # engines differ on the sign of a remainder
     for step in MIXING:
         value = (value * step + 12345) % PRIME
@@ -269,16 +272,35 @@ def earlier(newest: Any, within: float) -> Any:
     return floor(newest - Fraction(within)) if isinstance(newest, int) else newest - within
 
 
+def literal(value: Any, spark: bool) -> nw.Expr:
+    """A number or a time to compare a column with."""
+    if spark and isinstance(value, datetime) and value.tzinfo is None:
+        # Spark would take the time as one of this machine's zone, and shift it to the session's.
+        return nw.lit(value.isoformat(sep=" ")).cast(nw.Datetime("us"))
+    return nw.lit(value)
+
+
+def part(column: str, dtype: Any, ends: Sequence[Any], spark: bool = False) -> nw.Expr:
+    """How many of the ends, in order, a row is later than; -1 where it has no time."""
+    value = (moment if isinstance(ends[0], datetime) else place)(column, dtype)
+
+    def among(first: int, last: int) -> nw.Expr:
+        """A tree: a row is compared a few times, however many ends there are."""
+        if first == last:
+            return nw.lit(first)
+        middle = (first + last) // 2
+        below = value <= literal(ends[middle], spark)
+        return nw.when(below).then(among(first, middle)).otherwise(among(middle + 1, last))
+
+    return nw.when(value.is_null()).then(nw.lit(-1)).otherwise(among(0, len(ends))).cast(nw.Int64)
+
+
 def due(column: str, dtype: Any, newest: Any, within: float, spark: bool = False) -> nw.Expr:
     """IS_DUE for rows that are not later than the newest value less ``within``, NO_TIME for those without one, else
     NOT_DUE; ``newest`` says what is compared."""
     if newest is None:
         return nw.lit(NO_TIME)
-    latest = earlier(newest, within)
-    limit = nw.lit(latest)
-    if spark and isinstance(latest, datetime) and latest.tzinfo is None:
-        # Spark would take the time as one of this machine's zone, and shift it to the session's.
-        limit = nw.lit(latest.isoformat(sep=" ")).cast(nw.Datetime("us"))
+    limit = literal(earlier(newest, within), spark)
     value = (moment if isinstance(newest, datetime) else place)(column, dtype)
     codes = nw.when(value <= limit).then(nw.lit(IS_DUE)).when(value.is_null()).then(nw.lit(NO_TIME))
     return codes.otherwise(nw.lit(NOT_DUE)).cast(nw.Int64)

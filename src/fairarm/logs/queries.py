@@ -18,6 +18,7 @@ from fairarm.logs.values import (
     LOW,
     NUMBER,
     OFFSET,
+    PART_OF,
     PILOT,
     REAL,
     ROWS,
@@ -63,7 +64,14 @@ def grouped(
 def pilot(frame: Frame, ids: str) -> dict[str, nw.Expr]:
     """The mark of the rows that are chosen by their ids; none where these are not whole numbers."""
     dtype = frame.collect_schema()[ids]
-    return {PILOT: ex.pilot(ids)} if dtype.is_integer() and not isinstance(dtype, nw.UInt64) else {}
+    held = ex.is_text(dtype) or (dtype.is_integer() and not isinstance(dtype, nw.UInt64))
+    return {PILOT: ex.pilot(ids, dtype)} if held else {}
+
+
+def parts(frame: Frame, column: str, ends: Sequence[Any]) -> dict[str, nw.Expr]:
+    """The mark of how many of the ends a row is later than."""
+    spark = frame.implementation.value.startswith("pyspark")
+    return {PART_OF: ex.part(column, frame.collect_schema()[column], ends, spark)}
 
 
 def _made_keys(frame: Frame, safe: dict[str, str]) -> list[nw.Expr]:

@@ -92,7 +92,7 @@ class LogReader:
         self.map.check(self.problem)
         drop = [(self.map.column_of(key, self.problem), v) for key, values in self.map.drop.items() for v in values]
         drop.sort(key=lambda pair: pair[0] != self.map.count)  # a line without a sound count is left out for that first
-        for name in (*self._columns, *(column for column, _ in drop)):
+        for name in (*self.columns, *(column for column, _ in drop)):
             if name not in self.table.columns:
                 raise DataError(self._no_column(name))
             if name.startswith(OWN):
@@ -112,7 +112,7 @@ class LogReader:
         return f"The log {self.table.name} has no column '{name}'. {near} Map nodes to columns in [log.columns] of the problem file."
 
     @cached_property
-    def _columns(self) -> tuple[str, ...]:
+    def columns(self) -> tuple[str, ...]:
         """Everything that is read."""
         named = (self.map.arm, self.map.regime, self.map.propensity, *self.map.propensities.values(), self.map.count)
         nodes = [self.map.column(node) for node in self.problem.observed]
@@ -159,7 +159,7 @@ class LogReader:
             real = RealColumn(self.map.column(outcome.node), outcome.low or 0.0, outcome.high or 0.0)
         apart = {self.map.count, self.map.time if due else None, real.column if real else None}
         found = self.table.counts(
-            [name for name in self._columns if name not in apart],
+            [name for name in self.columns if name not in apart],
             weight=self.map.count,
             real=real,
             due=due,
@@ -169,7 +169,7 @@ class LogReader:
         if real is not None and found.outcome is not None:
             stand_in = {"ok": 0.5 * (real.low + real.high), "missing": None, "outside": np.inf, "unreadable": "?"}
             raw[real.column] = object_array([stand_in[status] for status in found.outcome])
-        rows, kept = self._taken(raw, found.rows, found.due)
+        rows, kept = self.taken(raw, found.rows, found.due)
         self._show(real, due)
         sums = None if found.sums is None else found.sums[kept]
         return LoggedCells(rows.batch, sums, None if found.pilot is None else found.pilot[kept])
@@ -178,8 +178,8 @@ class LogReader:
         """Usable rows in parts of at most ``size``. Reading again counts nothing twice."""
         self.tallies, self.rows, self.used = {}, self._left_out, 0
         due = self._due
-        for raw in self.table.batches((*self._columns, *self._ids), size, due=due):
-            yield self._taken(raw, self._counts(raw), None if due is None else raw[DUE])[0]
+        for raw in self.table.batches((*self.columns, *self._ids), size, due=due):
+            yield self.taken(raw, self._counts(raw), None if due is None else raw[DUE])[0]
 
     def _show(self, real: RealColumn | None, due: Due | None) -> None:
         """Examples of what the engine has not handed out: outcomes, where they were summed, and times."""
@@ -211,7 +211,7 @@ class LogReader:
     # ---- from raw columns to codes ----
 
     @cached_property
-    def _coders(self) -> dict[str, Coder]:
+    def coders(self) -> dict[str, Coder]:
         finite = {
             name: self.problem.variables[name] for name in self.problem.observed if name in self.problem.variables
         }
@@ -220,7 +220,7 @@ class LogReader:
         coders["regime"] = Coder(self.problem.regimes, self.map.labels.get("regime", {}))
         return coders
 
-    def _taken(
+    def taken(
         self, raw: dict[str, NDArray[Any]], count: IntArray, due: IntArray | None
     ) -> tuple[LoggedRows, BoolArray]:
         """The usable lines as codes and values, and which they are; the others are tallied by their first fault."""
@@ -268,8 +268,8 @@ class LogReader:
         outcome = node == self.problem.outcome.node
         absent = "missing-outcomes" if outcome else "missing-values"
         lacking = "" if outcome else node  # which column it is says the finding's name already
-        if node in self._coders:
-            codes = self._coders[node].codes(raw)
+        if node in self.coders:
+            codes = self.coders[node].codes(raw)
             self._leave(absent, codes == ABSENT, usable, count, lambda i: lacking)
             self._leave("undeclared-states", codes == UNDECLARED, usable, count, lambda i: f"{node} = {_shown(raw[i])}")
             return codes
@@ -301,7 +301,7 @@ class LogReader:
     ) -> IntArray:
         if column is None:
             return np.full(len(count), fixed, dtype=np.int64)
-        codes = self._coders[what].codes(raw[column])
+        codes = self.coders[what].codes(raw[column])
         self._leave(f"unknown-{what}s", codes < 0, usable, count, lambda i: f"{column} = {_shown(raw[column][i])}")
         return codes
 

@@ -33,6 +33,7 @@ from fairarm.logs.values import (
     MAX_ROWS,
     OFFSET,
     PART,
+    PART_OF,
     PILOT,
     REAL,
     ROWS,
@@ -111,6 +112,11 @@ class Counts:
         """1 for rows that are chosen by their ids, 0 for others, -1 for those without one; None if ids are no whole numbers."""
         return self.marks.get(PILOT)
 
+    @property
+    def part(self) -> IntArray | None:
+        """How many of the given ends a row is later than, -1 where it has no time."""
+        return self.marks.get(PART_OF)
+
 
 @dataclass(frozen=True)
 class Duplicates:
@@ -174,17 +180,21 @@ class LogTable:
         real: RealColumn | None = None,
         due: Due | None = None,
         ids: str | None = None,
+        parts: tuple[str, Sequence[Any]] | None = None,
     ) -> Counts:
-        """Rows by the values of the key columns, counted in the engine; ``real``, ``due`` and ``ids`` add a key each, the last
-        where ids are whole numbers."""
+        """Rows by the values of the key columns, counted in the engine; ``real``, ``due``, ``ids`` (where they are whole numbers) and
+        ``parts``, a column and ends in order, add a key each."""
         from fairarm.logs import queries as ask
 
         named = list(dict.fromkeys(keys))
-        frame = self._frame(named, weight, real.column if real else None, due.column if due else None, ids)
+        frame = self._frame(
+            named, weight, real.column if real else None, due.column if due else None, ids, parts[0] if parts else None
+        )
         with self._speaking():
             bounds = (real.column, real.low, real.high) if real else None
             marks = {DUE: self._due(frame, due)} if due else {}
             marks |= ask.pilot(frame, ids) if ids is not None else {}
+            marks |= ask.parts(frame, *parts) if parts is not None else {}
             found = self._held.collect(ask.grouped(frame, named, weight, bounds, marks).head(MAX_GROUPS + 1))
         if len(found) > MAX_GROUPS:
             raise DataError(self._too_many(named))
@@ -289,6 +299,16 @@ class LogTable:
         """The only row of a result, as Python values."""
         found = self._held.collect(frame)
         return {name: plain.flat(name, found[name])[0].as_py() for name in found.column_names}
+
+    def newest(self, column: str) -> Any:
+        """The largest number or time of a column; None where there is none, or where it is text."""
+        from fairarm.logs import expressions as ex
+        from fairarm.logs import queries as ask
+
+        frame = self._frame([column])
+        with self._speaking():
+            dtype = frame.collect_schema()[column]
+            return self._one(ask.newest(frame, column))[VALUE] if ex.is_time(dtype) or dtype.is_numeric() else None
 
     def _due(self, frame: nw.LazyFrame[Any], due: Due) -> nw.Expr:
         """IS_DUE, NOT_DUE or NO_TIME of each row; the newest value is looked up first."""

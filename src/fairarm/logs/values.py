@@ -22,7 +22,7 @@ ROWS, LINES, LARGEST, BAD = "fairarm_rows", "fairarm_lines", "fairarm_largest", 
 STATUS, DUE, WEIGHT, VALUE = "fairarm_status", "fairarm_due", "fairarm_weight", "fairarm_value"
 HIGH, LOW = ("fairarm_high", "fairarm_high2"), ("fairarm_low", "fairarm_low2")
 REAL, UNIT, DROP, OFFSET = "fairarm_real", ("fairarm_unit", "fairarm_unit2"), "fairarm_drop", "fairarm_offset"
-PILOT = "fairarm_pilot"
+PILOT, PART_OF = "fairarm_pilot", "fairarm_part"
 """Names of the columns that queries add to the table's own."""
 
 PART = 1 << 20

@@ -38,8 +38,11 @@ class LogMap:
     row_id: str | None = None
     """The column that is different in every row: duplicates are looked for."""
     time: str | None = None
+    """The column with the time of the decision."""
     outcome_within: float | None = None
     """Outcomes arrive within this time of ``time`` (its unit; seconds for timestamps): younger rows are left out."""
+    adaptive: bool = False
+    """Outcomes of earlier rows decided which arm, or whom, later rows are of: rows are then not independent."""
     planned: Mapping[str, float] = field(default_factory=dict)
     """Arm -> the share of rows it was planned to have."""
     drop: Mapping[str, Sequence[str]] = field(default_factory=dict)

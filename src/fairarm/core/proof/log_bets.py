@@ -44,7 +44,7 @@ BLOCK = 1 << 20
 
 def cut_at(rows: FloatArray, delta: float) -> FloatArray:
     """τ by the rows of each group and the error of one bound, (G,)."""
-    # (B8); a level that looked at these rows would not be independent of them
+    # (B4); a level that looked at these rows would not be independent of them
     return np.asarray(np.maximum(np.sqrt(rows / math.log(1 / delta)) / CLIP, 1.0))
 
 
@@ -60,7 +60,7 @@ class Scoring:
     def of(self, group: IntArray, place: IntArray, outcome: FloatArray) -> FloatArray:
         """Of lines (I,) each: (2, K, I)."""
         moved = self.weight[:, group, place] * (outcome - self.predicted[group, place])
-        return np.asarray(np.stack([moved, -moved]) + self.added[:, :, group, place])  # (B5)
+        return np.asarray(np.stack([moved, -moved]) + self.added[:, :, group, place])  # (B3)
 
 
 def scoring(law: FloatArray, made: IntArray, predicted: FloatArray, context: IntArray, level: FloatArray) -> Scoring:
@@ -77,7 +77,7 @@ def scoring(law: FloatArray, made: IntArray, predicted: FloatArray, context: Int
     chance = np.divide(q, total, out=np.zeros_like(q), where=total > 0)
     both = np.stack([predicted, 1.0 - predicted])
     taken = weight * both[:, None]
-    added = sum_by_group(chance * taken, context, int(context.max()) + 1)[..., context]  # (B5)
+    added = sum_by_group(chance * taken, context, int(context.max()) + 1)[..., context]  # (B3)
     least = np.where(q > 0, added - taken, np.inf).min(axis=-1)
     return Scoring(weight, predicted, added, np.minimum(least, 0.0))
 
@@ -114,36 +114,44 @@ class Side:
     variance: FloatArray
 
 
-def lower_by_bets(
-    x: FloatArray, count: FloatArray, least: FloatArray, variance: FloatArray, log_odds: float
-) -> FloatArray:
-    """The largest M that is refuted as the mean of independent rows, (K,): at M the wealth Π (1 + λ (x − M)) has reached e^log_odds.
+@dataclass(frozen=True)
+class Staked:
+    """Rows as a bet sees them: x (K, I), each at least ``least`` (K,), their ``count`` (I,), and the variance to expect, (K,)."""
 
-    ``x`` (K, I) at least ``least`` (K,); ``count`` (I,) rows of each line. 0 where no M above it is refuted.
-    """
-    rows = count.sum()
-    best = np.sqrt(2 * log_odds / (rows * variance))
-    low, high = np.zeros(len(x)), np.maximum(x @ count / rows, 0.0)
-    for _ in range(HALVINGS):
-        mean = (low + high) / 2
-        # (B7)
-        stake = np.minimum(best, MOST_STAKED / np.maximum(mean - least, 1e-300))
-        wealth = np.log1p(stake[:, None] * (x - mean[:, None])) @ count
-        # (B6) falls in M, so that the refuted end can be kept: a bound that is not halved to the end is low, not wrong
-        refuted = wealth >= log_odds
-        low, high = np.where(refuted, mean, low), np.where(refuted, high, mean)
-    return low
+    x: FloatArray
+    count: FloatArray
+    least: FloatArray
+    variance: FloatArray
+    log_odds: float
+
+    def log_wealth(self, mean: FloatArray) -> FloatArray:
+        """Σ log(1 + λ (x − M)) of bets that the mean is above M, (K,); it falls in M."""
+        best = np.sqrt(2 * self.log_odds / (self.count.sum() * self.variance))
+        # (B6)
+        stake = np.minimum(best, MOST_STAKED / np.maximum(mean - self.least, 1e-300))
+        return np.asarray(np.log1p(stake[:, None] * (self.x - mean[:, None])) @ self.count)
+
+    def lower(self) -> FloatArray:
+        """The largest M that is refuted as the mean of the rows, (K,), at least 0."""
+        low = np.zeros(len(self.x))
+        high = np.maximum(self.x @ self.count / self.count.sum(), 0.0)
+        for _ in range(HALVINGS):
+            mean = (low + high) / 2
+            # (B5); the refuted end is kept: a bound that is not halved to the end is low, not wrong
+            refuted = self.log_wealth(mean) >= self.log_odds
+            low, high = np.where(refuted, mean, low), np.where(refuted, high, mean)
+        return low
 
 
 def lower_by_sums(rows: FloatArray, total: FloatArray, square: FloatArray, side: Side, log_odds: float) -> FloatArray:
     """The same from Σx and Σx² by group, (K, G) each, and rows (G,): (K,)."""
-    reach = np.maximum(side.mean - side.least, 1e-9)
+    reach = np.maximum(side.mean - side.least, 1e-6)  # more is safe, and below it the price cancels
     best = np.sqrt(2 * log_odds / (rows.sum() * side.variance))
     stake = np.minimum(best, MOST_SUMMED / reach.max(axis=1))
     loss = stake[:, None] * reach
     price = (-np.log1p(-loss) - loss) / reach**2
     around = np.maximum(square - 2 * side.mean * total + rows * side.mean**2, 0.0)
-    # (B12)
+    # (B10)
     bound = total.sum(axis=1) - (log_odds + (price * around).sum(axis=1)) / stake
     return np.asarray(np.maximum(bound / rows.sum(), 0.0))
 
@@ -208,13 +216,18 @@ class LineBets:
     log_odds: float
 
     def lower(self, scores: tuple[int, int], factor: FloatArray) -> FloatArray:
-        """A lower bound for Σ_t f_t (mean score of group t) n_t/N of every arm, (K,): ``scores`` says which of the two each group has."""
+        """A lower bound for Σ_t f_t (n_t/N) (mean score of group t) of every arm, (K,): ``scores`` says which of the two each
+        group has."""
+        return self.staked(scores, factor).lower()
+
+    def staked(self, scores: tuple[int, int], factor: FloatArray) -> Staked:
+        """The lines as that bound's bets see them."""
         side, group = self.pilot.side(scores, factor, self.rows), self.lines.group
         x = np.where(np.array(scores)[group] == 0, *self.scores) * factor[group]
-        # (B10): a constant per group that is 0 over all rows; the bet then need not pay for how far the groups are apart
+        # (B9): a constant per group that is 0 over all rows; the bet then need not pay for how far the groups are apart
         shift = (side.mean @ self.rows / self.rows.sum())[:, None] - side.mean
         least = (side.least + shift).min(axis=1)
-        return lower_by_bets(x + shift[:, group], self.lines.count, least, side.variance, self.log_odds)
+        return Staked(x + shift[:, group], self.lines.count, least, side.variance, self.log_odds)
 
 
 @dataclass(frozen=True)
@@ -273,14 +286,14 @@ def bet_intervals(bets: LineBets | SumBets, shares: FloatArray | None, natural: 
     if not bets.rows.all():
         return Intervals(np.tile([0.0, 1.0], (1, arms, 1)), np.tile([-1.0, 1.0], (1, arms, 1)))
     spread = bets.rows.sum() / bets.rows
-    # (B9): the mean of X in one group and of X¹ in the other is at most 1 + ζ
+    # (B7): the mean of X in one group and of X¹ in the other is at most 1 + ζ
     gaps = np.stack([bets.lower((0, 1), spread) - 1.0, 1.0 - bets.lower((1, 0), spread)], axis=-1)
     if shares is None:
         first = share_interval(*two_groups(natural[None]), SHARE_OF_DELTA * delta)[0]
     else:
         first = np.array([shares[0]])
     ends = [spread * np.array([share, 1.0 - share]) for share in first]
-    # (B11): μ is linear in P(S), so that it is no lower than at one of the two ends
+    # (B8): μ is linear in P(S), so that it is no lower than at one of the two ends
     low = np.min([bets.lower((0, 0), end) for end in ends], axis=0)
     high = 1.0 - np.min([bets.lower((1, 1), end) for end in ends], axis=0)
     return Intervals(np.stack([low, high], axis=-1)[None], gaps[None])

@@ -24,6 +24,7 @@ from fairarm.reports.words import (
     gap_unit_of,
     interval_digits,
     left_to_learn,
+    looks_text,
     no_arm,
     not_fair_means,
     not_named,
@@ -121,6 +122,8 @@ def _certified(found: Evaluation) -> Box:
     lines = [text for text in [certified_labels(found)] if text]
     if found.certified_by is not None:
         lines.append(f"Certified by the {bounds_text(found.certified_by)}.")
+    if looks := looks_text(found):
+        lines.append(looks)
     tone: Tone = "good" if found.certified_status == "FOUND" else "plain"
     if found.certified_by is None or found.certified_status == "NO_FAIR_ARM":
         tone = "warn"

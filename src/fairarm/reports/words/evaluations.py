@@ -74,7 +74,7 @@ def chances(found: Evaluation) -> str:
 
 def certified_text(found: Evaluation) -> str:
     """What is proved from a log, and on what condition."""
-    if found.not_certified and found.certified_by is None:
+    if found.not_certified and found.certified_by is None and found.certified_status == "UNDECIDED":
         return f"Nothing is certified: {'; '.join(map(sentence, found.not_certified))}."
     condition = f"wrong with probability at most {1 - found.confidence:.3g} if what it rests on (below) holds."
     if found.certified_arm is not None:
@@ -82,6 +82,27 @@ def certified_text(found: Evaluation) -> str:
     if found.certified_status == "NO_FAIR_ARM":
         return f"Certified: no arm is fair, {condition}"
     return f"Not certified at confidence {found.confidence:g} which arm is best: more than one answer is left."
+
+
+def looks_text(found: Evaluation) -> str | None:
+    """For how many looks at the log what is certified holds; None where nothing can be certified."""
+    by_time, look = found.evidence.by_time, found.look
+    if found.certified_by is None and (by_time is None or found.certified_status == "UNDECIDED"):
+        return None
+    if look is not None and look.changed:
+        return (
+            "What earlier looks rested on has changed, rows of their batches or what is declared: the answer starts anew. What is "
+            "certified holds for one look at this log."
+        )
+    if by_time is None:
+        return "What is certified holds for one look at this log."
+    batches = f"batches by time: {by_time.settled}, with {count(by_time.rows, 'row')} up to {by_time.until}"
+    charged = f", {count(by_time.missing, 'missing outcome')} charged with the worst" if by_time.missing else ""
+    nth = "" if look is None else f" This is look {look.number}."
+    return (
+        f"The certified answer holds however often you look at this log as it grows ({batches}{charged}); certified intervals hold for "
+        f"one look.{nth}"
+    )
 
 
 def certified_labels(found: Evaluation) -> str | None:

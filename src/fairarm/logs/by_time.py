@@ -1,0 +1,132 @@
+"""Rows of a log in batches by the time of their decision, cut at fixed row numbers: a longer log leaves earlier batches alone.
+
+A batch ends with a time, not within one: rows of the same time are in the same batch, whatever their order in the log. A batch
+is whole once there is a later row, and once its outcomes were due. The part after the last whole batch waits.
+"""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairarm.core.types import BoolArray, FloatArray, IntArray
+from fairarm.logs.coding import ABSENT
+from fairarm.logs.reading import LogReader
+from fairarm.logs.table import MAX_GROUPS, Counts, RealColumn
+from fairarm.logs.values import object_array
+from fairarm.problem.pulls import Batch
+
+FIRST, GROWTH = 32, 1.2
+"""Rows of the first batch, and the factor by which the rows so far grow with each further one."""
+
+MOST_TIMES = 1 << 25
+"""Rows whose times are sorted."""
+
+
+@dataclass(frozen=True)
+class TimedRows:
+    """Rows of whole batches as lines; ``part`` (I,) is the batch of each, ``missing`` (I,) whether its outcome is missing."""
+
+    batch: Batch
+    part: IntArray
+    missing: BoolArray
+    sums: FloatArray | None
+    """Of a real outcome: Σ Y' of each line, (I,)."""
+    ends: tuple[str, ...]
+    """The time with which each batch ends."""
+    untimed: int
+    """Rows without a time: which they are may depend on anything."""
+
+
+def can_be_timed(reader: LogReader) -> bool:
+    """Whether its rows have times, can be counted by cell, and were not made by looking at outcomes."""
+    there = reader.map.time is not None and reader.map.time in reader.table.columns
+    return there and reader.countable and reader.map.count is None and not reader.map.adaptive
+
+
+def rows_by_time(reader: LogReader, lines: int) -> TimedRows | None:
+    """Whole batches of a log that `can_be_timed`; None where times are text, or where there are too many to sort or to count.
+
+    ``lines``: different rows that the log has.
+    """
+    column = reader.map.time or ""
+    ends = batch_ends(reader, column)
+    if not ends or lines * (len(ends) + 1) > MAX_GROUPS:
+        return None
+    outcome, real = reader.problem.outcome, None
+    if outcome.values is None:
+        real = RealColumn(reader.map.column(outcome.node), outcome.low or 0.0, outcome.high or 0.0)
+    nodes = {reader.map.column(node) for node in reader.problem.observed}
+    keys = [
+        name for name in reader.columns if (name in nodes or name != column) and (real is None or name != real.column)
+    ]
+    found = reader.table.counts(keys, real=real, parts=(column, ends))
+    return _taken(reader, found, real, ends)
+
+
+def _taken(reader: LogReader, found: Counts, real: RealColumn | None, ends: list[Any]) -> TimedRows:
+    """Lines as codes; a missing outcome has a stand-in, so that nothing else of its line is lost."""
+    raw, part = dict(found.keys), found.part
+    if part is None:
+        raise TypeError("The rows were not counted by time.")
+    missing = _stand_in(reader, raw, found, real)
+    twin = copy(reader)
+    twin.tallies, twin.rows, twin.used = {}, 0, 0  # what is wrong with the rows was said when all of them were read
+    rows, kept = twin.taken(raw, found.rows, None)
+    whole = (part[kept] >= 0) & (part[kept] < len(ends))
+    at = np.flatnonzero(whole)
+    sums = None if found.sums is None else found.sums[kept][at, 0]
+    untimed = int(found.rows[part < 0].sum())
+    return TimedRows(rows.batch.take(at), part[kept][at], missing[kept][at], sums, tuple(map(str, ends)), untimed)
+
+
+def _stand_in(reader: LogReader, raw: dict[str, NDArray[Any]], found: Counts, real: RealColumn | None) -> BoolArray:
+    """Put a value in the place of missing outcomes, and say where they are."""
+    if real is not None and found.outcome is not None:
+        middle = 0.5 * (real.low + real.high)
+        values = {"ok": middle, "missing": middle, "outside": np.inf, "unreadable": "?"}
+        raw[real.column] = object_array([values[status] for status in found.outcome])
+        return np.asarray(found.outcome == "missing", dtype=bool)
+    node = reader.problem.outcome.node
+    column = reader.map.column(node)
+    missing = reader.coders[node].codes(raw[column]) == ABSENT
+    told = raw[column][~missing]
+    raw[column] = raw[column].copy()
+    raw[column][missing] = told[0] if len(told) else None
+    return np.asarray(missing)
+
+
+def batch_ends(reader: LogReader, column: str) -> list[Any]:
+    """The times with which whole batches end, as the log's engine compares them; none where it holds text."""
+    newest = reader.table.newest(column)
+    if newest is None or reader.table.rows() > MOST_TIMES:
+        return []
+    times = np.concatenate([part[column] for part in reader.table.batches([column], 1 << 20)])
+    if times.dtype.kind not in "ifM":
+        return []
+    times = np.sort(times[~np.isnat(times)] if times.dtype.kind == "M" else times[np.isfinite(times)], kind="stable")
+    numbers = np.floor(FIRST * GROWTH ** np.arange(200)).astype(np.int64)
+    ends = np.unique(times[numbers[numbers <= len(times)] - 1])
+    return [_as(newest, end) for end in ends[_whole(ends, times[-1:], reader.map.outcome_within)]]
+
+
+def _whole(ends: NDArray[Any], last: NDArray[Any], within: float | None) -> BoolArray:
+    """Which batches can get no more rows, and have all the outcomes that they will get."""
+    later = ends < last
+    if within is None:
+        return np.asarray(later)
+    wait = np.timedelta64(round(within * 1e6), "us") if ends.dtype.kind == "M" else within
+    return np.asarray(later & (ends <= last - wait))
+
+
+def _as(newest: Any, end: Any) -> Any:
+    """A time of an array in the form of the engine's own."""
+    if isinstance(newest, datetime):
+        moment = end.astype("datetime64[us]").item()
+        return moment if newest.tzinfo is None else moment.replace(tzinfo=UTC).astimezone(newest.tzinfo)
+    return int(end) if isinstance(newest, int) else float(end)
