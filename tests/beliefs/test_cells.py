@@ -131,16 +131,19 @@ def test_the_posterior_sees_each_row_once_in_its_cell() -> None:
 
 
 def test_mean_of_draws_is_the_mean_of_theta_under_the_law() -> None:
+    """With θ drawn by another seed: both means are uncertain. The posterior's own mean is that to second order in b."""
     for seed in range(12):
         case = oracle.random_case(seed)
         beliefs = CellBeliefs.of(few_rows(case, declared(case))[1])
         draws = 4000
         outcomes, gaps = beliefs.draw(np.random.default_rng(seed), draws)
-        law, mean = oracle.cell_law(case), beliefs.posterior.mean[0]
+        theta = beliefs.posterior.draw(np.random.default_rng([seed, 1]), draws)[0]
+        law, mean = oracle.cell_law(case), theta.mean(axis=0)
+        assert np.all(np.abs(beliefs.posterior.mean[0] - mean) < 0.5 * theta.std(axis=0) + 0.01)
         w = np.einsum("t,ktc->kc", oracle.shares(case), law)
         for found, expected in ((outcomes[0], w @ mean), (gaps[0], (law[:, 0] - law[:, 1]) @ mean)):
             error = np.abs(found.mean(axis=0) - expected)
-            assert np.all(error <= Z_LIMIT * found.std(axis=0) / math.sqrt(draws) + 1e-12), seed
+            assert np.all(error <= Z_LIMIT * found.std(axis=0) * math.sqrt(2 / draws) + 1e-12), seed
 
 
 # ---- P(S) and the law of contexts, unknown ----
