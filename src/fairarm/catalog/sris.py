@@ -43,7 +43,11 @@ def sris(*, K: int = 20, m: int = 10, seed: int = 0) -> tuple[Problem, Network]:
     ]
     order = [0, *(1 + rng.permutation(K - 1))]
     arms = [Arm(f"arm-{i + 1}", table("V", [], laws[k])) for i, k in enumerate(order)]
-    variables = [Variable("S", ("a", "b")), Variable("V", tuple(str(v) for v in range(m)), ordered=False), Variable("Y", ("0", "1"))]
+    variables = [
+        Variable("S", ("a", "b")),
+        Variable("V", tuple(str(v) for v in range(m)), ordered=False),
+        Variable("Y", ("0", "1")),
+    ]
     tables = [
         table("S", [], [0.5, 0.5]),
         table("V", [], laws[0]),

@@ -307,7 +307,9 @@ def test_no_rows_at_all() -> None:
     np.testing.assert_allclose(found.weights, 1 / (len(OMEGAS) * len(STRENGTHS)))
     np.testing.assert_allclose(found.mean, 0.5)
     assert found.draw(np.random.default_rng(0), 4000).std(axis=1).min() > 0.35
-    three = StatesPosterior.of(np.zeros((1, 2, 3), dtype=np.int64), np.array([0.0, 0.4, 1.0]), Directions.constant(1, 2))
+    three = StatesPosterior.of(
+        np.zeros((1, 2, 3), dtype=np.int64), np.array([0.0, 0.4, 1.0]), Directions.constant(1, 2)
+    )
     np.testing.assert_allclose(three.mean, 1.4 / 3, atol=0.01)
     assert np.isfinite(three.draw(np.random.default_rng(0), 1000)).all()
 

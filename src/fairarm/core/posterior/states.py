@@ -55,8 +55,8 @@ class Tilt:
     @classmethod
     def of(cls, counts: IntArray, values: FloatArray) -> Tilt:
         """For counts (N, C, O) of states with these values (O,)."""
-        N, _, O = counts.shape
-        if O == 2:
+        N, states = len(counts), counts.shape[2]
+        if states == 2:
             return cls(np.full((2, N, 1), np.log(0.5)), np.broadcast_to(np.array([0.0, 1.0])[:, None, None], (2, N, 1)))
         base = _pooled(counts)
         mean = base @ values

@@ -9,6 +9,7 @@ from fairarm.reports.words.evaluations import (
     no_arm,
     not_named,
     plain_gap_text,
+    smooth_text,
     why_gaps_differ,
 )
 from fairarm.reports.words.numbers import (
@@ -78,6 +79,7 @@ __all__ = [
     "pulls_text",
     "question",
     "sentence",
+    "smooth_text",
     "started_from",
     "sureness",
     "unit_of",
