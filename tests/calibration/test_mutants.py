@@ -17,7 +17,7 @@ from scipy.special import betaln
 from fairarm.algorithms import Algorithm, pool
 from fairarm.beliefs.cells import CellBeliefs
 from fairarm.beliefs.evidence import CellEvidence
-from fairarm.core.posterior import prior
+from fairarm.core.posterior import directions, prior, states
 from fairarm.core.proof import accounts, region
 from fairarm.core.proof import bets as certified
 from fairarm.core.proof.claims import Rule
@@ -271,32 +271,50 @@ def natural_counts_from_forced_rows(patch: Patch) -> None:
 
 def prior_counted_twice(patch: Patch) -> None:
     """Draws from counts to which the prior was added already."""
-    honest = prior.StatesPosterior.draw
+    honest = states.StatesPosterior.draw
 
     def twice(self, rng, draws):
-        best = self.alpha[0, self.weights[0].argmax()]
-        return honest(replace(self, counts=self.counts + best), rng, draws)
+        likeliest = self.grid.strength[self.weights[0].argmax()]
+        rate = self.counts.sum(axis=1, keepdims=True) / self.counts.sum()
+        return honest(replace(self, counts=self.counts + likeliest * rate), rng, draws)
 
-    patch.setattr(prior.StatesPosterior, "draw", twice)
+    patch.setattr(states.StatesPosterior, "draw", twice)
 
 
 def a_success_too_many(patch: Patch) -> None:
     """Off by one in the counts of the posterior."""
-    honest = prior.StatesPosterior.of.__func__
+    honest = states.StatesPosterior.of.__func__
 
-    def more(cls, counts, values):
-        return honest(cls, counts + np.eye(counts.shape[2], dtype=int)[-1], values)
+    def more(cls, counts, *rest):
+        return honest(cls, counts + np.eye(counts.shape[2], dtype=int)[-1], *rest)
 
-    patch.setattr(prior.StatesPosterior, "of", classmethod(more))
+    patch.setattr(states.StatesPosterior, "of", classmethod(more))
 
 
 def prior_not_learned(patch: Patch) -> None:
     """All points of the prior's grid keep the same weight, whatever the rows."""
-    patch.setattr(prior, "_grid_weights", lambda log_evidence: np.full(log_evidence.shape, 1 / log_evidence.shape[1]))
+    patch.setattr(states, "grid_weights", lambda log_evidence: np.full(log_evidence.shape, 1 / log_evidence.shape[1]))
+
+
+def prior_mean_plugged_in(patch: Patch) -> None:
+    """The prior's mean is taken as known once it is found: draws do not move it."""
+    honest = prior.kept
+
+    def sure(weights, modes, factors):
+        found = honest(weights, modes, factors)
+        return replace(found, root=np.zeros_like(found.root))
+
+    patch.setattr(states, "kept", sure)
+
+
+def one_mean_for_all_cells(patch: Patch) -> None:
+    """No directions but the constant: the prior claims to know every arm that visits many cells."""
+    none = directions.Directions.constant
+    patch.setattr(CellBeliefs, "_directions", lambda self, noise=None: none(*self.seen.rows.shape))
 
 
 def no_noise_floor(patch: Patch) -> None:
-    patch.setattr(prior, "NOISE_FLOOR", 0.0)
+    patch.setattr(states, "NOISE_FLOOR", 0.0)
 
 
 def tolerance_not_scaled(patch: Patch) -> None:
@@ -337,6 +355,8 @@ MUTANTS = [
     Mutant(prior_counted_twice, checks.posterior_is_conjugate),
     Mutant(a_success_too_many, checks.posterior_is_conjugate),
     Mutant(prior_not_learned, checks.posterior_is_conjugate),
+    Mutant(prior_mean_plugged_in, checks.arms_overrule_the_prior),
+    Mutant(one_mean_for_all_cells, checks.arms_overrule_the_prior),
     Mutant(no_noise_floor, checks.nothing_is_known_without_noise),
     Mutant(tolerance_not_scaled, checks.outcomes_are_scaled),
 ]

@@ -584,11 +584,11 @@ def test_many_rows_give_the_truth() -> None:
 
 # ---- coverage ----
 
-LOGS, LOG_ROWS, DRAWS = 400, 80, 600
+LOGS, LOG_ROWS, DRAWS = 400, 120, 600
 
 
 def coverage(fitted: bool, child: bool) -> np.ndarray:
-    """How often the 95 % limits hold the deployed arm's outcome and gap, (2,), over logs of 80 rows (13 a combination).
+    """How often the 95 % limits hold the deployed arm's outcome and gap, (2,), over logs of 120 rows (20 a combination).
 
     The outcome is nearly a function of V (of X, where ``child``), so that most of the error is that of the mechanism.
     """

@@ -27,6 +27,16 @@ Support = Literal["yes", "weakly", "no"]
 
 
 @dataclass(frozen=True)
+class Smoothness:
+    """Whether outcomes follow the order of ordered columns, as the rows have it."""
+
+    columns: tuple[str, ...]
+    """Ordered, with levels enough to be smooth along."""
+    weight: FloatArray
+    """Of priors whose mean is smooth along them, against those that do not know their order; ½ before any row, (N,)."""
+
+
+@dataclass(frozen=True)
 class Diagnostics:
     """How well the rows speak for each arm, (N, K) each.
 
@@ -40,6 +50,8 @@ class Diagnostics:
     """Σ_c min(P(c | arm), P(c | mixture)): 1 is the same law, 0 none in common."""
     unseen: FloatArray
     """The share of the arm's mass in cells without a row (`unseen_mass`)."""
+    smooth: Smoothness | None = None
+    """Where a column is ordered, and cells have means of their own."""
 
 
 def support_of(unseen: float, effective: float) -> Support:

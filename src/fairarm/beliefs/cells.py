@@ -7,12 +7,13 @@ from functools import cached_property
 
 import numpy as np
 
-from fairarm.beliefs.beliefs import DesignBasis, Diagnostics, unseen_mass, with_unknown_share
+from fairarm.beliefs.beliefs import DesignBasis, Diagnostics, Smoothness, unseen_mass, with_unknown_share
 from fairarm.beliefs.evidence import Evidence, Summary
 from fairarm.core.design.events import Laws
 from fairarm.core.fairness import draw_shares, expected_shares, gap_of
 from fairarm.core.grouping import sum_by_group
 from fairarm.core.posterior.directions import (
+    LEAST_LEVELS,
     Directions,
     arm_columns,
     law_of_rows,
@@ -87,10 +88,10 @@ class CellBeliefs:
 
     @property
     def _ordered(self) -> dict[str, IntArray]:
-        """The place of each state in its order, of the cell's ordered columns."""
+        """The place of each state in its order, of the cell's ordered columns that have levels enough."""
         variables = self.problem.variables
-        found = {name: variables[name].levels for name in self.cells.columns}
-        return {name: np.array(levels) for name, levels in found.items() if levels is not None}
+        found = {name: variables[name].levels or () for name in self.cells.columns}
+        return {name: np.array(levels) for name, levels in found.items() if len(levels) >= LEAST_LEVELS}
 
     # ---- what is known of S and the contexts ----
 
@@ -258,7 +259,12 @@ class CellBeliefs:
             largest_weight=np.max(np.where(rows > 0, weight, 0.0), axis=2),
             overlap=np.minimum(natural, mixture[:, None]).sum(axis=2),
             unseen=self._unseen(),
+            smooth=self._smooth(),
         )
+
+    def _smooth(self) -> Smoothness | None:
+        weight = self.posterior.smooth
+        return None if weight is None else Smoothness(tuple(self._ordered), weight)
 
     def _unseen(self) -> FloatArray:
         by_group = (self.law * (self.seen.rows[:, None, None] == 0)).sum(axis=3)

@@ -235,6 +235,7 @@ def evaluation(found: Evaluation) -> dict[str, Any]:
         "by_time": _by_time(found),
         "gated": found.gated,
         "min_fair_probability": found.min_fair_probability,
+        "smooth": _smooth(found),
         "plain_gap": found.plain_gap,
         "plain_gap_interval": found.plain_gap_interval,
         "observed": [asdict(group) for group in found.observed],
@@ -246,6 +247,11 @@ def evaluation(found: Evaluation) -> dict[str, Any]:
     }
     plain: dict[str, Any] = _plain(document)
     return plain
+
+
+def _smooth(found: Evaluation) -> dict[str, Any] | None:
+    smooth = found.evidence.smooth
+    return None if smooth is None else {"columns": [*smooth.columns], "weight": float(smooth.weight[0])}
 
 
 EVALUATION_KEYS = (

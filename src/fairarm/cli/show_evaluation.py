@@ -18,6 +18,7 @@ from fairarm.reports.words import (
     not_named,
     plain_gap_text,
     sentence,
+    smooth_text,
     value,
     why_gaps_differ,
 )
@@ -29,6 +30,8 @@ def evaluation(found: Evaluation) -> None:
         (found.problem.name, "bold"),
         f": {found.used:,} of {found.rows:,} rows of {found.log} used. {METHODS[found.method]}",
     )
+    if smooth := smooth_text(found):
+        say(smooth)
     wide_tolerance_line(found.problem)
     _findings(found)
     _arms(found)

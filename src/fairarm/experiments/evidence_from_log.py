@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 
-from fairarm.beliefs.beliefs import Beliefs, believe
+from fairarm.beliefs.beliefs import Beliefs, Smoothness, believe
 from fairarm.beliefs.certified import Certificate, certify_counts, certify_rows
 from fairarm.beliefs.findings import Finding
 from fairarm.beliefs.logged_rows import NoRowsError, believe_rows
@@ -64,6 +65,11 @@ class LogEvidence:
     def voided_by(self) -> tuple[str, ...]:
         """Findings with which nothing is certified, whatever the numbers say."""
         return tuple(finding.name for finding in self.findings if finding.voids)
+
+    @cached_property
+    def smooth(self) -> Smoothness | None:
+        """Whether outcomes follow the order of ordered columns; None where no column is ordered."""
+        return self.beliefs.diagnostics().smooth
 
     @property
     def model_disagrees(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -23,8 +23,7 @@ class Variable:
     """A node's name with its states, or, for a real-valued node, its range.
 
     Finite variables are coded 0 … len(states) − 1 in every array; real ones hold their value. ``ordered``: the states have
-    an order, that of their numbers or else the one in which they are given. States that are numbers have one unless it is
-    False.
+    an order, that of their numbers or else the one in which they are given. Not given, it is whether they are numbers.
     """
 
     name: str
@@ -34,16 +33,16 @@ class Variable:
     ordered: bool | None = None
 
     def __repr__(self) -> str:
-        # saved runs are known by it: an order is shown where it was declared, and not where it can be seen from the states
-        order = ", ordered=True" if self.ordered else ""
-        return f"Variable(name={self.name!r}, states={self.states!r}, low={self.low!r}, high={self.high!r}{order})"
+        # saved runs are known by it: an order is shown only where it was declared of states that are no numbers
+        declared = ", ordered=True" if self.ordered and self._numbers is None else ""
+        return f"Variable(name={self.name!r}, states={self.states!r}, low={self.low!r}, high={self.high!r}{declared})"
 
     def __post_init__(self) -> None:
         check_name(self.name, "The name of a node")
         if self.states is None:
             self._check_range()
-            if self.ordered is not None:
-                raise ProblemError(f"Node '{self.name}' is real-valued; only states can be declared ordered, or not.")
+            if self.ordered:
+                raise ProblemError(f"Node '{self.name}' is real-valued; only a node with states is declared ordered.")
             return
         object.__setattr__(self, "states", tuple(self.states))
         if not self.states:
@@ -54,6 +53,9 @@ class Variable:
             check_name(state, f"A state of node '{self.name}'")
         if repeated := first_repeated(self.states):
             raise ProblemError(f"Node '{self.name}' has the state '{repeated}' twice. Each state needs its own name.")
+
+        if self.ordered is None:
+            object.__setattr__(self, "ordered", self._numbers is not None)
 
     def _check_range(self) -> None:
         if self.low is None or self.high is None:
@@ -74,14 +76,26 @@ class Variable:
         return len(self.states)
 
     @property
+    def _numbers(self) -> tuple[float, ...] | None:
+        """The states as numbers, if all of them are, and different ones."""
+        try:
+            numbers = tuple(float(state) for state in self.states or ("",))
+        except ValueError:
+            return None
+        return numbers if len({*numbers}) == len(numbers) and all(map(math.isfinite, numbers)) else None
+
+    @property
     def levels(self) -> tuple[int, ...] | None:
         """The place of each state in the order, 0 first; None where they have none."""
-        numbers = _numbers(self.states or ())
-        if self.states is None or self.ordered is False or (self.ordered is None and numbers is None):
+        if self.states is None or not self.ordered:
             return None
-        ladder = sorted(range(len(self.states)), key=(numbers or range(len(self.states))).__getitem__)
-        place = {at: level for level, at in enumerate(ladder)}
-        return tuple(place[at] for at in range(len(self.states)))
+        ladder = sorted(self._numbers) if self._numbers is not None else None
+        return tuple(range(len(self.states))) if ladder is None else tuple(map(ladder.index, self._numbers or ()))
+
+    @property
+    def unlike_its_states(self) -> bool:
+        """Its order was declared otherwise than its states imply: ordered and no numbers, or numbers and not ordered."""
+        return self.finite and self.ordered != (self._numbers is not None)
 
     def code(self, state: str) -> int:
         """The position of a state."""
@@ -89,15 +103,6 @@ class Variable:
             known = "a real-valued node" if self.states is None else ", ".join(self.states)
             raise ProblemError(f"Node '{self.name}' has no state '{state}'. It has: {known}.")
         return self.states.index(state)
-
-
-def _numbers(states: tuple[str, ...]) -> tuple[float, ...] | None:
-    """The states as numbers, if all of them are, and different ones."""
-    try:
-        numbers = tuple(float(state) for state in states)
-    except ValueError:
-        return None
-    return numbers if len({*numbers}) == len(numbers) and all(map(math.isfinite, numbers)) else None
 
 
 RANGE_RULE = (
@@ -112,6 +117,18 @@ def is_range(low: Any, high: Any) -> bool:
         return False
     largest = max(abs(low), abs(high))
     return bool(low < high and largest <= LARGEST and high - low >= max(NARROWEST * largest, 1 / LARGEST))
+
+
+def with_order(variables: Mapping[str, Variable], ordered: Iterable[str], where: str) -> dict[str, Variable]:
+    """The variables with these ordered and no others; ``where`` they were named."""
+    names = [*ordered]
+    for name in names:
+        if name not in variables or not variables[name].finite:
+            raise ProblemError(f"{where}: '{name}' is not a node with states. Name nodes that have states.")
+    return {
+        name: replace(variable, ordered=name in names) if variable.finite else variable
+        for name, variable in variables.items()
+    }
 
 
 def first_repeated(names: Iterable[str]) -> str | None:

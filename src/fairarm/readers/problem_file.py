@@ -25,7 +25,7 @@ from fairarm.problem.network import Network
 from fairarm.problem.outcome import Constraint, Outcome
 from fairarm.problem.parts import NATURAL
 from fairarm.problem.problem import Problem
-from fairarm.problem.variables import Variable
+from fairarm.problem.variables import Variable, with_order
 from fairarm.readers.networks import read_network
 from fairarm.readers.text import one_line, read_text
 from fairarm.readers.toml import parse_toml
@@ -98,6 +98,7 @@ class ProblemEntry(_Entry):
     edges: list[list[str]] = Field([], description="[cause, effect] pairs")
     states: dict[str, list[str]] = {}
     ranges: dict[str, list[float]] = Field({}, description="[low, high] of real-valued nodes")
+    ordered: list[str] | None = Field(None, description="nodes whose states have an order; by default, numbers do")
     hidden: list[str] = []
     arms: list[ArmEntry]
     mechanisms: list[MechanismEntry] = []
@@ -354,6 +355,8 @@ def _problem(entry: ProblemEntry, network: Network | None, needs_columns: bool) 
     if entry.from_world and network is not None:
         variables = {**network.variables, **variables}
         nodes, edges = (nodes, edges) if edges else (list(network.variables), network.edges())
+    if entry.ordered is not None:
+        variables = with_order(variables, entry.ordered, "problem.ordered")
     arms = [Arm(a.name, _arm(a, entry.decision, variables, f"problem.arms[{i}]")) for i, a in enumerate(entry.arms)]
     mechanisms = [_table(m, m.node, variables, f"problem.mechanisms[{i}]") for i, m in enumerate(entry.mechanisms)]
     problem = Problem(

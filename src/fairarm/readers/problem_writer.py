@@ -67,6 +67,7 @@ def _problem(problem: Problem) -> dict[str, Any]:
         "constraints": [{"weights": dict(c.weights), "tolerance": c.tolerance} for c in problem.constraints],
         "states": {name: list(v.states) for name, v in problem.variables.items() if v.states is not None},
         "ranges": {name: [v.low, v.high] for name, v in problem.variables.items() if v.states is None},
+        "ordered": _ordered(problem),
         "context": _context(problem),
         "arms": [
             {"name": arm.name, "cost": dict(zip(problem.regimes, costs, strict=True)), **_rows(arm.mechanism, f"Arm '{arm.name}'")}
@@ -75,6 +76,14 @@ def _problem(problem: Problem) -> dict[str, Any]:
         "mechanisms": [_mechanism(mechanism) for mechanism in problem.mechanisms.values()],
     }  # fmt: skip
     return _without_none(**entry)
+
+
+def _ordered(problem: Problem) -> list[str] | None:
+    """The nodes whose states have an order; None where the states themselves say it."""
+    variables = problem.variables.values()
+    if not any(variable.unlike_its_states for variable in variables):
+        return None
+    return [variable.name for variable in variables if variable.ordered]
 
 
 def _without_none(**entry: Any) -> dict[str, Any]:

@@ -138,8 +138,9 @@ def _largest(columns: FloatArray) -> FloatArray:
 def smooth_functions(level: IntArray, q: FloatArray) -> FloatArray:
     """Natural cubic functions along an ordered column, (N, F, C), from the level of each cell (C,) and q (N, C).
 
-    Straight beyond the outer knots, which lie at quantiles of the levels under q; without the constant, uncorrelated
-    under q, and of the same size. None with fewer than `LEAST_LEVELS` levels.
+    Straight beyond the outer knots, which lie at quantiles of the levels under q; without the constant, and of the same
+    size. They are much alike, so that what they make together is mostly a slope, less a bend, and hardly ever wiggles. None
+    with fewer than `LEAST_LEVELS` levels.
     """
     levels = int(level.max(initial=-1)) + 1
     if levels < LEAST_LEVELS:
@@ -158,13 +159,12 @@ def _functions(mass: FloatArray) -> FloatArray:
     # Hastie, Tibshirani and Friedman: (P4)
     cubes = np.maximum(x[:, None] - knots, 0.0) ** 3
     steps = (cubes[:, :-1] - cubes[:, -1:]) / (knots[-1] - knots[:-1])
-    basis = np.column_stack([np.ones(levels), x, steps[:, :-1] - steps[:, -1:]])
-    # a little of every level, so that functions stay apart where q has no mass
-    root = np.sqrt(0.9 * mass + 0.1 / levels)
-    Q, _ = np.linalg.qr(root[:, None] * basis)
-    functions = (Q / root[:, None]).T[1:]
-    size = np.sqrt((mass * functions**2).sum(axis=1, keepdims=True))
-    return np.asarray(EFFECT * functions / np.maximum(size, 0.1))
+    functions = np.vstack([x, (steps[:, :-1] - steps[:, -1:]).T])
+    # every level counts a little, so that functions keep their size where q has no mass
+    weight = 0.9 * mass + 0.1 / levels
+    functions -= (functions @ weight)[:, None]
+    size = np.sqrt(functions**2 @ weight)
+    return np.asarray(EFFECT * functions / size[:, None])
 
 
 def _knots(mass: FloatArray, count: int) -> FloatArray:

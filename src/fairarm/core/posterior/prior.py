@@ -142,7 +142,7 @@ def kept(weights: FloatArray, modes: FloatArray, factors: FloatArray) -> Kept:
     """From all pairs: weights (N, H), modes (N, H, R) and Cholesky factors of H (N, H, R, R)."""
     replicate, point = np.nonzero(weights)
     factor = factors[replicate, point]
-    root = np.linalg.inv(factor)
+    root = np.asarray(np.linalg.inv(factor), dtype=np.float64)
     return Kept(replicate, point, weights[replicate, point], modes[replicate, point], root)
 
 

@@ -55,8 +55,8 @@ class Tilt:
     @classmethod
     def of(cls, counts: IntArray, values: FloatArray) -> Tilt:
         """For counts (N, C, O) of states with these values (O,)."""
-        N, _, O = counts.shape
-        if O == 2:
+        N, states = len(counts), counts.shape[2]
+        if states == 2:
             return cls(np.full((2, N, 1), np.log(0.5)), np.broadcast_to(np.array([0.0, 1.0])[:, None, None], (2, N, 1)))
         base = _pooled(counts)
         mean = base @ values
@@ -297,10 +297,12 @@ def _moments(
         # moments of Y in a cell under the Dirichlet's mean; θ itself varies by within/(size + 1), the rest is noise of rows
         first = np.tensordot(values, law, axes=1)
         within = (law * (values[:, None, None] - first) ** 2).sum(axis=0)
-        # what not knowing b adds: the prior's mean of Y moves by its covariance with u under π
-        mean, _, apart = tilt.at(at).moments(share)
-        slope = s / size * np.tensordot(values, share * apart, axes=1)
+        # what not knowing b adds: the prior's mean of Y moves by its covariance with u under π, and bends
+        _, variance, apart = tilt.at(at).moments(share)
         spread = ((X @ points.root[part].transpose(0, 2, 1)) ** 2).sum(axis=2)
+        slope = s / size * np.tensordot(values, share * apart, axes=1)
+        bend = s / size * np.tensordot(values, share * (apart**2 - variance), axes=1)
+        first = first + 0.5 * bend * np.minimum(spread, WIDEST)
         means[part], noise[part] = first, within * size / (size + 1.0)
         variances[part] = within / (size + 1.0) + slope**2 * spread
     mean, variance = points.moments(means, variances)

@@ -33,6 +33,7 @@ from fairarm.reports.words import (
     posterior,
     question,
     sentence,
+    smooth_text,
     unit_of,
     unmarked,
     value,
@@ -95,6 +96,8 @@ def _answer(found: Evaluation) -> Box:
         posterior(found.arm or NO_FAIR_ARM, found.probability, found.runner_up, found.runner_up_probability),
         f"The probability goes by the posterior: what the rows and the assumptions below say together, not a proof. {METHODS.get(found.method, '')}",
     ]
+    if smooth := smooth_text(found):
+        lines.append(smooth)
     if arm is not None and arm.support != "yes":
         lines.append(f'Beware of {arm.name}: {SUPPORT[arm.support]} (see "Can the log speak for the arms?").')
     return Box("Answer, by probability", headline, lines, "good" if arm is not None else "warn")

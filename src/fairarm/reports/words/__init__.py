@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         no_arm,
         not_named,
         plain_gap_text,
+        smooth_text,
         why_gaps_differ,
     )
     from fairarm.reports.words.statements import bounds_text, sentence
@@ -64,6 +65,7 @@ __getattr__ = late_names(
             "no_arm",
             "not_named",
             "plain_gap_text",
+            "smooth_text",
             "why_gaps_differ",
         ),
         "fairarm.reports.words.statements": ("bounds_text", "sentence"),
@@ -106,6 +108,7 @@ __all__ = [
     "pulls_text",
     "question",
     "sentence",
+    "smooth_text",
     "started_from",
     "sureness",
     "unit_of",

@@ -33,6 +33,20 @@ ADJUSTED = {
 """How an arm's gap was made from the rows."""
 
 
+def smooth_text(found: Evaluation) -> str | None:
+    """Whether outcomes follow the order of the ordered columns, by the rows; None where no column is ordered."""
+    smooth = found.evidence.smooth
+    if smooth is None:
+        return None
+    weight = float(smooth.weight[0])
+    along = f"smooth along {', '.join(map(repr, smooth.columns))} (weight {weight:.2f})"
+    if weight >= 0.8:
+        return f"Outcomes are taken as {along}. The rows speak for it."
+    if weight <= 0.2:
+        return f"Outcomes are hardly taken as {along}. The rows speak against it, so every level stands for itself."
+    return f"Outcomes are partly taken as {along}. The rows leave it open."
+
+
 def not_named(found: Evaluation) -> str | None:
     """Why an arm that is likelier than the answer is not the answer; None where there is none, or no answer."""
     unheard = [arm for arm in found.arms if arm.support == "no"] if found.status == "UNDECIDED" else []
