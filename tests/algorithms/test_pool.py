@@ -670,7 +670,7 @@ def test_unwatched_runs_err_as_often() -> None:
     right = list(ARMS).index("good")
     errors = [
         np.mean(replicate(each, world(problem), 600, np.random.default_rng(i), i).state.answer != right)
-        for i, each in enumerate((Pool(problem, 40), Pool(problem, 40).unwatched()))
+        for i, each in enumerate((Pool(problem, 8), Pool(problem, 8).unwatched()))
     ]
     share = sum(errors) / 2
     assert 0.02 < share < 0.9
