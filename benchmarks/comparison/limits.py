@@ -24,11 +24,11 @@ from fairarm.worlds.cells import CellWorlds
 
 OUT = Path(__file__).with_name("limits.md")
 PULLS = (32, 100, 316, 1000)
-GRID = tuple(round(10 ** (step / 8)) for step in range(8, 37))
+GRID = tuple(round(10 ** (step / 4)) for step in range(4, 19))
 TARGET, TRUTHS = 0.1, 200
 EXACT_MEANS = (0.01, 0.99)
 NOISY_MEANS = tuple(((i + 0.5) / 50) for i in range(50))
-ROUNDS = 4
+ROUNDS = 3
 """Of setting the pulls to what the limit at the last number of pulls needs: the cost budget depends on them."""
 
 

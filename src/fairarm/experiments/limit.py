@@ -88,7 +88,7 @@ def least_error(
     units = np.concatenate([natural[None], cells.law.transpose(1, 0, 2)])
     costs, budget = problem.compiled.cost_array, problem.average_cost_budget(pulls)
     cheap, dear = costs == costs.min(), dear_rounds(costs, budget, pulls)
-    classes = (Rounds(units[cheap], pulls), Rounds(units[~cheap], dear))
+    classes: tuple[Rounds, ...] = (Rounds(units[cheap], pulls), Rounds(units[~cheap], dear))
     if dear == pulls:  # the budget forbids nothing: one class, whose units share their rows
         classes = (Rounds(units.reshape(-1, units.shape[2]), pulls),)
     law = CellLaw(np.array(means, dtype=np.float64), np.full(len(means), 1.0 / len(means)))
