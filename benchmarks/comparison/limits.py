@@ -13,6 +13,7 @@ import numpy as np
 from benchmarks.comparison.plan import FIRST_SEED, NOISY, SETTINGS
 from fairarm import load_problem
 from fairarm.algorithms import make_procedure
+from fairarm.algorithms.procedure import unwatched
 from fairarm.core.answer import Code
 from fairarm.core.fairness import best_fair_arm
 from fairarm.core.types import FloatArray
@@ -58,7 +59,7 @@ def pools_error(problem: Problem, world: World, means: tuple[float, ...], pulls:
     theta = rng.choice(means, (TRUTHS, cells.law.shape[2]))
     worlds = CellWorlds(problem, cells.law, _outcome_law(problem, theta, cells.law.shape[1]), cells.shares)
     right = best_fair_arm(*worlds.outcomes(), problem.compiled.scaled_tolerance)
-    procedure = make_procedure("pool", problem, pulls).unwatched()
+    procedure = unwatched(make_procedure("pool", problem, pulls))
     answers = replicate(procedure, worlds, TRUTHS, rng, int(rng.integers(1 << 62))).state.answer
     assert np.all(answers >= Code.UNDECIDED)
     return float(np.mean(answers != right))

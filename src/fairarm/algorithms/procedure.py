@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, TypeVar
 
 from fairarm.algorithms.info import Info
 from fairarm.algorithms.state import Memory, State, fresh_state
@@ -62,10 +62,6 @@ class Procedure(Protocol):
         """The options it runs with, for saving."""
         ...
 
-    def unwatched(self) -> Self:
-        """The same for runs of which only the answers count: what would only be shown need not be computed."""
-        ...
-
     def start(self, n: int) -> State[Any]:
         """n replicates with the plan of the first phase out; the forms of its memory's arrays are those of every later one."""
         ...
@@ -85,6 +81,15 @@ class Procedure(Protocol):
         The info is of the replicates that were running, in order. Those that had stopped are left as they are.
         """
         ...
+
+
+P = TypeVar("P", bound=Procedure)
+
+
+def unwatched(procedure: P) -> P:
+    """The same for runs of which only the answers count: one that has something to leave out then has an ``unwatched()``."""
+    made: P = procedure.unwatched() if hasattr(procedure, "unwatched") else procedure
+    return made
 
 
 def require_log_start(name: str, procedure: Procedure) -> None:
@@ -118,10 +123,6 @@ class BaseProcedure:
     def confidence(self) -> float | None:
         """None: it ends when its pulls are made."""
         return None
-
-    def unwatched(self) -> Self:
-        """Itself, unless a procedure has something to leave out."""
-        return self
 
     def options(self) -> dict[str, Any]:
         """Nothing can be asked of it, unless a procedure says otherwise."""
