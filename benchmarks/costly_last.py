@@ -32,7 +32,7 @@ from fairarm.experiments.simulate import replicate
 from fairarm.worlds.network import NetworkWorld
 
 OUT = Path(__file__).with_name("costly_last.md")
-FIRST_SEED, INSTANCES, RUNS = 5000, 5, 40
+FIRST_SEED, INSTANCES, RUNS = 5000, 10, 40
 PULLS = (50, 100, 300, 1000)
 LEVEL = 0.01
 
