@@ -26,6 +26,7 @@ TOPICS = {
     "algorithms/test_competitors.py": "what mis, top-two and tf-lucb have in common",
     "algorithms/test_contract.py": "the contract of fairarm.testing, over every algorithm",
     "algorithms/test_golden.py": "saved runs of every format so far",
+    "cli/test_cold_start.py": "what a cold command loads",
     "cli/test_commands.py": "what all commands have in common",
     "cli/test_logs.py": "commands that read a log",
     "cli/test_tolerance.py": "--tolerance, over all commands",

@@ -95,6 +95,7 @@ def page(by: By, runs: int, instances: int) -> str:
         "Saving: against the better of csr-v2 and two-stage-v2; 95 % limits by resampling instances and runs. Left to right the exact",
         "settings of the paper, then the noisy variants (Y ~ Bernoulli(θ), θ uniform), where noise costs more than method. An error of 0.1",
         "over ten instances is one instance that stays wrong: a HEPAR-II draw with two nearly equal best arms is also shown without.",
+        "What no rule can do with so many pulls is in [limits.md](limits.md).",
         "",
         "| setting | csr-v2 | two-stage-v2 | pool | saving | 95 % limits | prototype |",
         "|---|---|---|---|---|---|---|",

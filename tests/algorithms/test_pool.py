@@ -19,9 +19,10 @@ import oracle
 from fairarm.algorithms import Algorithm, Status, algorithm, make_procedure, resume
 from fairarm.algorithms.certificates import Books, Certified
 from fairarm.algorithms.pool import FIRST_LOOK, PHASES, Pool
-from fairarm.algorithms.procedure import Guarantee
+from fairarm.algorithms.procedure import Guarantee, unwatched
 from fairarm.algorithms.state import State
 from fairarm.algorithms.verdict import ArmReason, Verdict, verdict
+from fairarm.beliefs.cells import CellBeliefs
 from fairarm.beliefs.evidence import CellEvidence
 from fairarm.beliefs.standing import Standing
 from fairarm.catalog.synthetic import synthetic
@@ -619,3 +620,58 @@ def test_a_mixture_where_nothing_is_fair() -> None:
 def test_pool_is_a_procedure_without_data() -> None:
     assert isinstance(make_procedure("pool", chain(), 10), Pool)
     assert Pool(chain(), 10) == Pool(chain(), 10)
+
+
+# ---- runs that nobody watches ----
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, [6] * PHASES + [400]),
+        ({"confidence": 0.9, "stop": "certified"}, [6]),
+        ({"confidence": 0.9, "stop": "bayes-stop"}, [400]),
+    ],
+)
+def test_unwatched_runs_make_only_the_draws_that_an_answer_or_a_plan_needs(
+    options: dict[str, Any], expected: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+    drawn = CellBeliefs.draw
+
+    def counted(beliefs: CellBeliefs, rng: np.random.Generator, draws: int) -> Any:
+        made.append(draws)
+        return drawn(beliefs, rng, draws)
+
+    monkeypatch.setattr(CellBeliefs, "draw", counted)
+    problem = chain()
+    procedure = unwatched(make_procedure("pool", problem, 200, **options))
+    ran = replicate(procedure, world(problem), 5, np.random.default_rng(1), 2)
+    assert made == expected if not options else set(made) == set(expected)
+    assert np.isnan(ran.info.standing.outcome_low).all() and np.isnan(ran.info.standing.effective).all()
+    assert np.isfinite(ran.info.standing.fair).all() and np.isfinite(ran.info.standing.best).all()
+
+
+def test_the_last_word_is_the_same_whether_watched_or_not() -> None:
+    problem = chain()
+    watched = Pool(problem, 60)
+    state = watched.start(8)
+    rows = CellEvidence(problem, world(problem).draw(state.plan, np.random.default_rng(3)))
+    last = state.but(phase=PHASES + 1)
+    (one, shown), (other, unseen) = (each.step(last, rows, rows, 5) for each in (watched, watched.unwatched()))
+    assert one.answer.tolist() == other.answer.tolist() and other.finished
+    assert np.array_equal(shown.standing.votes, unseen.standing.votes)
+    assert np.isfinite(shown.standing.outcome_low).all()
+
+
+def test_unwatched_runs_err_as_often() -> None:
+    """Of 600 runs each; a sound procedure fails this once in 10 000."""
+    problem = chain()
+    near, right = (0.3, 0.5, 0.7), list(ARMS).index("good")
+    errors = [
+        np.mean(replicate(each, world(problem, near), 600, np.random.default_rng(i), i).state.answer != right)
+        for i, each in enumerate((Pool(problem, 20), Pool(problem, 20).unwatched()))
+    ]
+    share = sum(errors) / 2
+    assert 0.02 < share < 0.9
+    assert abs(errors[0] - errors[1]) < 3.9 * math.sqrt(share * (1 - share) * 2 / 600)

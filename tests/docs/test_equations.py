@@ -7,7 +7,15 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGES = {"A": "algorithms.md", "P": "pool.md", "C": "certified.md", "L": "certified.md", "R": "logs.md", "B": "certified-logs.md"}
+PAGES = {
+    "A": "algorithms.md",
+    "P": "pool.md",
+    "C": "certified.md",
+    "L": "certified.md",
+    "R": "logs.md",
+    "B": "certified-logs.md",
+    "F": "limits.md",
+}
 LETTERS = "".join(PAGES)
 DEFINED = re.compile(rf"^ {{4}}\S.* {{2}}\(([{LETTERS}]\d+)\)$", re.MULTILINE)
 NAMED = re.compile(rf"\(([{LETTERS}]\d+)\)")

@@ -11,14 +11,19 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 import oracle
-from fairarm.errors import ProblemError
-from fairarm.experiments.limit import find_limit, known_cells
+from fairarm.algorithms import make_procedure
+from fairarm.core.fairness import best_fair_arm
+from fairarm.errors import OptionError, ProblemError
+from fairarm.experiments.limit import find_limit, known_cells, least_error
+from fairarm.experiments.simulate import replicate
 from fairarm.problem.mechanism import Arm, table
 from fairarm.problem.network import Network
 from fairarm.problem.outcome import Outcome
 from fairarm.problem.problem import Problem
 from fairarm.problem.variables import Variable
 from fairarm.worlds import FunctionWorld, NetworkWorld, context_law
+from fairarm.worlds.cells import CellWorlds
+from four_arms import chain, world
 
 SEEDS = range(150)
 
@@ -184,3 +189,46 @@ def test_worlds_that_do_not_know_their_cells() -> None:
         find_limit(problem, FunctionWorld(problem, lambda *_: {}))
     with pytest.raises(ProblemError):
         find_limit(problem, None)
+
+
+# ---- a fixed number of pulls ----
+
+MEANS = (0.05, 0.5, 0.95)
+
+
+@pytest.mark.parametrize(("pulls", "budget"), [(10, None), (40, None), (40, 0.25)])
+def test_pool_is_not_better_than_the_least_error_on_truths_of_its_law(pulls: int, budget: float | None) -> None:
+    """Of 400 truths each; a right limit fails this once in 10 000."""
+    problem = chain(costs=[(0, 0, 0), (1, 1, 1), (2, 2, 2), (1, 2, 2)], budget=budget)
+    least = least_error(problem, world(problem), pulls=pulls, means=MEANS, seed=pulls)
+    theta = np.random.default_rng(pulls).choice(MEANS, (400, 3))
+    law = np.repeat(np.stack([1 - theta, theta], axis=2)[:, None], 2, axis=1)
+    cells = known_cells(problem, world(problem))
+    worlds = CellWorlds(problem, cells.law, law, cells.shares)
+    natural = np.einsum("t,ktc->kc", cells.shares, cells.law)
+    # with all cells alike every arm is as good: rounding decides, the same way in both
+    right = best_fair_arm(theta @ natural.T, theta @ (cells.law[:, 0] - cells.law[:, 1]).T, problem.gap_tolerance)
+    procedure = make_procedure("pool", problem, pulls, min_fair_probability=0)
+    answers = replicate(procedure, worlds, 400, np.random.default_rng(1), 1).state.answer
+    error = np.mean(answers != right)
+    assert error >= least.error - 3.7 * np.hypot(least.standard_error, np.sqrt(error * (1 - error) / 400))
+    assert 0 < least.error < 1
+
+
+def test_dearer_pulls_and_fewer_of_them_add_to_the_least_error() -> None:
+    free, dear = (chain(costs=[(0, 0, 0), *[(1, 1, 1)] * 3], budget=budget) for budget in (None, 0.0))
+    errors = [least_error(each, world(each), pulls=30, means=MEANS).error for each in (free, dear)]
+    assert errors[0] < errors[1]
+
+
+def test_the_least_error_needs_means_inside_and_an_outcome_of_two_states() -> None:
+    problem = chain()
+    for means in ((), (0.0, 0.5), (0.5, 1.2)):
+        with pytest.raises(OptionError, match="between 0 and 1"):
+            least_error(problem, world(problem), pulls=5, means=means)
+    three = chain(
+        variables=[Variable("S", ("a", "b")), Variable("V", ("0", "1", "2")), Variable("Y", ("0", "1", "2"))],
+        outcome=Outcome("Y", values=(0, 1, 2)),
+    )
+    with pytest.raises(ProblemError, match="two states"):
+        least_error(three, None, pulls=5, means=MEANS)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, chi2, chi2_contingency, chisquare
+from scipy.stats import binom, binomtest, chi2, chi2_contingency, chisquare
 
 from fairarm import Arm, ContextLaw, Outcome, Problem, Table, Variable, table
 from fairarm.core.posterior.disagreement import Disagreement
@@ -21,7 +21,7 @@ from fairarm.logs.checks import (
     check_served,
     check_weights,
 )
-from fairarm.logs.findings import MISMATCH, contingency, mismatch
+from fairarm.logs.findings import MISMATCH, at_least, contingency, mismatch
 from fairarm.logs.sources import open_log
 from fairarm.problem.pulls import Batch
 
@@ -40,6 +40,16 @@ PROBLEM = Problem(
     shares=(0.4, 0.6),
     context=ContextLaw(("X",), np.array([0.25, 0.75])),
 )
+
+
+def test_counts_of_at_least_so_many_are_as_likely_as_scipys_binomial_says() -> None:
+    rng = np.random.default_rng(0)
+    of = rng.integers(1, 10**6, 2000).astype(np.float64)
+    p = 10.0 ** rng.uniform(-6, 0, 2000)
+    seen = np.minimum(np.floor(of * p * rng.uniform(0, 3, 2000)), of)
+    p[:3], seen[:3], of[3:5] = (0.0, 1.0, 0.3), (0.0, of[1], of[2]), 4.0
+    seen[3:5] = (0.0, 4.0)
+    assert at_least(seen, of, p) == pytest.approx(binom.sf(seen - 1, of, p), rel=1e-9, abs=1e-300)
 
 
 def test_mismatch_is_pearsons_test_where_nothing_is_merged() -> None:

@@ -114,7 +114,7 @@ def restored_before(
 ) -> tuple[State[Any], Info, tuple[Note, ...]]:
     """State, info and what is to be said of a run of an earlier format; ``before`` are its rows of closed phases.
 
-    A run of `pool` that is not finished goes on with today's beliefs; if it is certified, its labels stay and its accounts
+    A run that goes by beliefs and is not finished goes on with today's; if it is certified, its labels stay and its accounts
     start anew.
     """
     books = like.memory if isinstance(like.memory, Books) else None
@@ -123,13 +123,12 @@ def restored_before(
         state, info = form.from_json(document["state"], document["memory"]), info_of(document, like)
     else:
         state, info = restored_flat(document["state"], form)
-    if books is None:
-        return state, info, ()
     certified = procedure.guarantee == Guarantee.CERTIFIED
-    labels, state = state.memory.wealth_gap, state.but(memory=books)
-    if certified and isinstance(procedure, AdoptsBooks):
-        state = procedure.adopted(state, labels, before)
-    if state.finished:
+    if books is not None:
+        labels, state = state.memory.wealth_gap, state.but(memory=books)
+        if certified and isinstance(procedure, AdoptsBooks):
+            state = procedure.adopted(state, labels, before)
+    if state.finished or procedure.guarantee == Guarantee.NONE:
         return state, info, ()
     return state, info, (Note(RunNote.NEW_BELIEFS), *((Note(RunNote.NEW_ACCOUNTS),) if certified else ()))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from fairarm.algorithms.cohort import Cohort
 from fairarm.algorithms.info import Info
@@ -65,10 +65,6 @@ class Procedure(Protocol):
         """The options it runs with, for saving."""
         ...
 
-    def unwatched(self) -> Self:
-        """The same for runs of which only the answers count: what would only be shown need not be computed."""
-        ...
-
     def start(self, n: int) -> State[Any]:
         """n replicates with the plan of the first phase out; the forms of its memory's arrays are those of every later one."""
         ...
@@ -126,6 +122,15 @@ class AdoptsBooks(Protocol):
         ...
 
 
+P = TypeVar("P", bound=Procedure)
+
+
+def unwatched(procedure: P) -> P:
+    """The same for runs of which only the answers count: one that has something to leave out then has an ``unwatched()``."""
+    made: P = procedure.unwatched() if hasattr(procedure, "unwatched") else procedure
+    return made
+
+
 def require_log_start(name: str, procedure: Procedure) -> None:
     """An error where the rows of a log would not count."""
     if not procedure.takes_log:
@@ -157,10 +162,6 @@ class BaseProcedure:
     def confidence(self) -> float | None:
         """None: it ends when its pulls are made."""
         return None
-
-    def unwatched(self) -> Self:
-        """Itself, unless a procedure has something to leave out."""
-        return self
 
     def options(self) -> dict[str, Any]:
         """Nothing can be asked of it, unless a procedure says otherwise."""

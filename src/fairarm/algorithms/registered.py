@@ -34,7 +34,6 @@ _MEMBERS = (
     "guarantee",
     "confidence",
     "options",
-    "unwatched",
     "start",
     "takes_log",
     "begin",

@@ -1,15 +1,19 @@
-"""The fewest pulls that any rule which stops when sure can do with, for a world whose truth is known."""
+"""What no rule can do better than, for a world whose cells are known: the fewest pulls of one that stops when sure, and the
+least average error of one with a fixed number of pulls."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from fairarm.core.fairness import gap_of
 from fairarm.core.grouping import sum_by_group
 from fairarm.core.limit.fewest_pulls import Limit, limit
+from fairarm.core.limit.fixed_budget import CellLaw, LeastError, Rounds, dear_rounds, least_average_error
 from fairarm.core.types import FloatArray
-from fairarm.errors import ProblemError
+from fairarm.errors import OptionError, ProblemError
 from fairarm.experiments.identify import require_world
 from fairarm.problem.problem import Problem, require_problem
 from fairarm.worlds.base import World
@@ -64,3 +68,29 @@ def find_limit(problem: Problem, world: World | None, *, pulls: int | None = Non
         return limit(cells.law, cells.shares, cells.theta, cells.variance, E, costs, budget)
     low, width = values[0], values[1] - values[0]
     return limit(cells.law, cells.shares, (cells.theta - low) / width, None, E / width, costs, budget)
+
+
+def least_error(
+    problem: Problem, world: World | None, *, pulls: int, means: Sequence[float], truths: int = 400, seed: int = 0
+) -> LeastError:
+    """The least average error of any rule with so many pulls (docs/limits.md), where every E[Y | c] is drawn from ``means``,
+    each as likely as the others, and the laws of the cells are those of the world.
+
+    The outcome is 0 or 1. ``truths`` is how many are drawn to estimate it.
+    """
+    require_problem(problem)
+    if not len(means) or not all(0 < mean < 1 for mean in means):
+        raise OptionError(f"The means of an outcome that is 0 or 1 lie between 0 and 1, without the ends; got {means}.")
+    if problem.outcome.values is None or set(problem.outcome.scaled_values) != {0.0, 1.0}:
+        raise ProblemError(f"The least error needs an outcome of two states; '{problem.outcome.node}' has others.")
+    cells = known_cells(problem, world)
+    natural = np.einsum("t,ktc->kc", cells.shares, cells.law)
+    units = np.concatenate([natural[None], cells.law.transpose(1, 0, 2)])
+    costs, budget = problem.compiled.cost_array, problem.average_cost_budget(pulls)
+    cheap, dear = costs == costs.min(), dear_rounds(costs, budget, pulls)
+    classes: tuple[Rounds, ...] = (Rounds(units[cheap], pulls), Rounds(units[~cheap], dear))
+    if dear == pulls:  # the budget forbids nothing: one class, whose units share their rows
+        classes = (Rounds(units.reshape(-1, units.shape[2]), pulls),)
+    law = CellLaw(np.array(means, dtype=np.float64), np.full(len(means), 1.0 / len(means)))
+    E, rng = problem.compiled.scaled_tolerance, np.random.default_rng([seed, pulls])
+    return least_average_error(classes, law, natural, gap_of(cells.law, axis=1), E, rng, truths)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from fairarm.algorithms.pool import Pool
+from fairarm.algorithms.procedure import unwatched
 from fairarm.algorithms.registry import DEFAULT, make_procedure
 from fairarm.beliefs.from_log import rows_of
 from fairarm.beliefs.robust import choose_method
@@ -406,7 +407,7 @@ def _chunks(problem: Problem, source: Truths, truths: int, seed: int) -> Iterato
 
 def _point(problem: Problem, source: Truths, asked: _Curves, pulls: int) -> tuple[PlanPoint, FloatArray]:
     """The error at one number of pulls, and the mean pulls of every unit, (R, K). The same truths at every point."""
-    procedure = (make_procedure(DEFAULT, problem, pulls) if pulls else Pool(problem, 0)).unwatched()
+    procedure = unwatched(make_procedure(DEFAULT, problem, pulls) if pulls else Pool(problem, 0))
     wrong, costs, made = 0, 0.0, np.zeros(problem.compiled.cost_array.shape)
     for chunk, worlds in _chunks(problem, source, asked.truths, asked.seed):
         rng = np.random.default_rng([asked.seed, chunk, pulls])

@@ -16,7 +16,7 @@ import numpy as np
 
 from fairarm.algorithms import Algorithm, Registration, make_procedure, options_of
 from fairarm.algorithms.info import Info
-from fairarm.algorithms.procedure import Procedure, require_log_start
+from fairarm.algorithms.procedure import Procedure, require_log_start, unwatched
 from fairarm.algorithms.registered import at_run_time, keep
 from fairarm.algorithms.state import State
 from fairarm.beliefs.evidence import CellEvidence, RunEvidence
@@ -227,7 +227,7 @@ def _run(
     started = time.perf_counter()
     keep(others)
     key = [task.seed, zlib.crc32(task.algorithm.encode()), task.pulls, task.chunk]
-    procedure = make_procedure(task.algorithm, problem, task.pulls, **dict(task.options)).unwatched()
+    procedure = unwatched(make_procedure(task.algorithm, problem, task.pulls, **dict(task.options)))
     rng = np.random.default_rng(key)
     inner = int(rng.integers(1 << 62))
     network = as_network(world) if problem.compiled.finite else None

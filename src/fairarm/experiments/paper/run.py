@@ -16,6 +16,7 @@ import numpy as np
 
 from fairarm.algorithms import make_procedure
 from fairarm.algorithms.info import Reason
+from fairarm.algorithms.procedure import unwatched
 from fairarm.core.answer import Code
 from fairarm.core.statistics import wilson_interval
 from fairarm.errors import DataError, OptionError
@@ -172,7 +173,7 @@ def run_point(point: PaperPoint, seed: int) -> FinishedPoint:
         best = world.truth().best_fair_arm
         key = zlib.crc32(f"{name}|{point.algorithm}|{point.reading}".encode())
         rng = np.random.default_rng([seed, key, point.pulls])
-        procedure = make_procedure(point.algorithm, world.problem, point.pulls, **point.options).unwatched()
+        procedure = unwatched(make_procedure(point.algorithm, world.problem, point.pulls, **point.options))
         state, info, costs, _ = replicate(procedure, world, each, rng, int(rng.integers(1 << 62)))
         wrong = state.answer != world.truth().answer
         reasons = info.reason[:, best] if best is not None else np.full(each, Reason.NOT_REJECTED)
