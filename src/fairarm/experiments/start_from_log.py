@@ -25,7 +25,6 @@ from fairarm.problem.pulls import Batch, check_batch, groups_of
 if TYPE_CHECKING:  # a run without a log does not load what reads one
     from fairarm.experiments.assumptions import Statement
     from fairarm.experiments.evidence_from_log import LogEvidence
-    from fairarm.logs.findings import Finding
     from fairarm.logs.reading import Dropped, LogReader
     from fairarm.logs.usable import LogSource
     from fairarm.problem.fitting import FittedNote

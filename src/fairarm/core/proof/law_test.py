@@ -89,7 +89,7 @@ class LawTests:
         """log e of each test, (N, M), after rows by arm, group and cell (N, K, G, C) and natural rows by group (N, G)."""
         n, total = self._counted(cells, natural)
         expected = np.multiply(n, self.log_p, where=n > 0, out=np.zeros_like(n))  # −inf where the law says impossible
-        seen = np.add.reduceat(log_gamma(n + PRIOR) - log_gamma(PRIOR) - expected, self.blocks, axis=1)
+        seen = np.add.reduceat(log_gamma(n + PRIOR) - math.lgamma(PRIOR) - expected, self.blocks, axis=1)
         by_block = seen + log_gamma(PRIOR * self.states) - log_gamma(total + PRIOR * self.states)  # (L1)
         return self._with_sums(np.add.reduceat(by_block, self.tests, axis=1))
 

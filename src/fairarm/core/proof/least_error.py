@@ -5,6 +5,8 @@ Shapes: N replicates, K arms, G groups, B combinations of what an arm is given, 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from fairarm.core import special
@@ -45,7 +47,7 @@ def least_error(p: FloatArray, rows: FloatArray, log_least: float) -> FloatArray
 def _regret(p: FloatArray, rows: FloatArray) -> FloatArray:
     """What the bettor loses, in logs, against one who knows the law, (N, K, G): for rows as the declared law expects them."""
     n, states = rows[..., None] * p, (p > 0).sum(axis=-1)
-    own = np.where(p > 0, special.xlogy(n, p) - log_gamma(n + PRIOR) + log_gamma(PRIOR), 0.0).sum(axis=-1)
+    own = np.where(p > 0, special.xlogy(n, p) - log_gamma(n + PRIOR) + math.lgamma(PRIOR), 0.0).sum(axis=-1)
     return np.asarray((own + log_gamma(rows + PRIOR * states) - log_gamma(PRIOR * states)).sum(axis=-1))
 
 
