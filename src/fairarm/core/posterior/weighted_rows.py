@@ -64,15 +64,15 @@ class RowSums:
     @classmethod
     def of(cls, psi: FloatArray, w: FloatArray, c: FloatArray, outcome: FloatArray, count: IntArray) -> RowSums:
         """Of rows ψ, w and c, (K, n), with outcomes and counts (n,)."""
-        wy = w * outcome
+        held, wy, square = psi * count, w * outcome, c * c
         return cls(
             rows=float(count.sum()),
-            first=psi @ count,
-            second=(psi * count) @ psi.T,
-            third=psi**3 @ count,
-            cut=np.stack([(w - c) @ count, c**2 @ count, c**3 @ count]),
-            plain=np.stack([part @ count for part in (w, w**2, wy, w * wy, wy**2)]),
-            largest=np.max(w * (count > 0), axis=1, initial=0.0),
+            first=held.sum(axis=1),
+            second=held @ psi.T,
+            third=np.einsum("ki,ki,ki->k", held, psi, psi),
+            cut=np.stack([(w - c) @ count, square @ count, np.einsum("ki,ki,i->k", square, c, count)]),
+            plain=np.stack([w @ count, (w * w) @ count, wy @ count, (w * wy) @ count, (wy * wy) @ count]),
+            largest=np.max(np.where(count > 0, w, 0.0), axis=1, initial=0.0),
         )
 
     def plus(self, other: RowSums) -> RowSums:
