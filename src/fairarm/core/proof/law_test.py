@@ -24,7 +24,7 @@ from fairarm.core.special import log_gamma
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 
 PRIOR = 0.5
-"""Of each atom, in the Dirichlet law that the bettor starts from."""
+"""Of each atom, in the Dirichlet law that the bettor starts from (Krichevsky and Trofimov 1981)."""
 
 LOG_VOID = math.log(1e4)
 """A right law is called wrong, ever, with probability at most 10^-4."""
@@ -132,7 +132,7 @@ class LawTests:
 
 
 def log_average(log_values: FloatArray) -> FloatArray:
-    """log of the plain average of the M e-values, (N,): an e-value itself, with nothing to pay for their number."""
+    """log of the plain average of the M e-values, (N,): an e-value itself (Vovk and Wang 2021), with nothing to pay for their number."""
     if not log_values.shape[1]:
         return np.zeros(len(log_values))  # nothing to test
     return np.asarray(np.logaddexp.reduce(log_values, axis=1) - math.log(log_values.shape[1]))  # (L2)
