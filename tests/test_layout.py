@@ -87,6 +87,7 @@ THROUGH = {
     "experiments/evidence_from_log.py": ("experiments/test_evaluate.py",),
     "experiments/identify.py": ("experiments/test_start_from_log.py", "cli/test_commands.py"),
     "experiments/inspect.py": ("experiments/test_limit.py", "reports/test_pages.py"),
+    "experiments/next_pulls.py": ("experiments/test_evaluate.py",),
     "experiments/margins.py": ("experiments/test_plan.py",),
     "experiments/simulate.py": ("algorithms/test_competitors.py", "experiments/test_workers.py"),
     "experiments/truths_from_log.py": ("experiments/test_start_from_log.py",),

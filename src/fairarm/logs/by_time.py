@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairarm.core.types import BoolArray, FloatArray, IntArray
-from fairarm.logs.coding import ABSENT
+from fairarm.logs.coding import ABSENT, read_numbers
 from fairarm.logs.reading import LogReader
 from fairarm.logs.table import MAX_GROUPS, Counts, RealColumn
 from fairarm.logs.values import object_array
@@ -50,7 +50,8 @@ def can_be_timed(reader: LogReader) -> bool:
 
 
 def rows_by_time(reader: LogReader, lines: int) -> TimedRows | None:
-    """Whole batches of a log that `can_be_timed`; None where times are text, or where there are too many to sort or to count.
+    """Whole batches of a log that `can_be_timed`; None where times cannot be put in order, or are too many to
+    sort or to count.
 
     ``lines``: different rows that the log has.
     """
@@ -102,17 +103,47 @@ def _stand_in(reader: LogReader, raw: dict[str, NDArray[Any]], found: Counts, re
 
 
 def batch_ends(reader: LogReader, column: str) -> list[Any]:
-    """The times with which whole batches end, as the log's engine compares them; none where it holds text."""
+    """The times with which whole batches end, as the log's engine compares them; none where they cannot be put in order."""
+    if reader.table.rows() > MOST_TIMES:
+        return []
     newest = reader.table.newest(column)
-    if newest is None or reader.table.rows() > MOST_TIMES:
-        return []
     times = np.concatenate([part[column] for part in reader.table.batches([column], 1 << 20)])
-    if times.dtype.kind not in "ifM":
+    times = _known(_from_text(times) if newest is None else times)
+    if times.dtype.kind not in "ifMU" or not len(times):
         return []
-    times = np.sort(times[~np.isnat(times)] if times.dtype.kind == "M" else times[np.isfinite(times)], kind="stable")
+    ends, last = _order_statistics(times)
+    return [_as(newest, end) for end in ends[_whole(ends, last, reader.map.outcome_within)]]
+
+
+def _from_text(times: NDArray[Any]) -> NDArray[Any]:
+    """Text as numbers, or as times of one offset from UTC in a form whose order is theirs; objects where it is neither."""
+    from fairarm.logs import expressions as ex
+
+    values, other = read_numbers(times)
+    if not other.any():
+        return values
+    texts = [str(value).strip() for value in times.tolist() if value is not None]
+    offsets = {ex.written_offset(text) for text in texts} - {None}
+    if len(offsets) != 1:
+        return np.array([], dtype=object)
+    return np.array([bare for text in texts if (bare := ex.bare_moment(text)) is not None], dtype=str)
+
+
+def _known(times: NDArray[Any]) -> NDArray[Any]:
+    """Those that there are."""
+    if times.dtype.kind not in "fM":
+        return times
+    there = ~np.isnat(times) if times.dtype.kind == "M" else np.isfinite(times)
+    return times if there.all() else np.asarray(times[there])
+
+
+def _order_statistics(times: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The times of the rows with which batches end, each once, and the last time of all, (1,)."""
     numbers = np.floor(FIRST * GROWTH ** np.arange(200)).astype(np.int64)
-    ends = np.unique(times[numbers[numbers <= len(times)] - 1])
-    return [_as(newest, end) for end in ends[_whole(ends, times[-1:], reader.map.outcome_within)]]
+    at = numbers[numbers <= len(times)] - 1
+    if not np.all(times[:-1] <= times[1:]):  # a log mostly comes in the order of its times
+        times = np.partition(times, [*at, len(times) - 1])
+    return np.unique(times[at]), times[-1:]
 
 
 def _whole(ends: NDArray[Any], last: NDArray[Any], within: float | None) -> BoolArray:
@@ -120,12 +151,18 @@ def _whole(ends: NDArray[Any], last: NDArray[Any], within: float | None) -> Bool
     later = ends < last
     if within is None:
         return np.asarray(later)
+    if ends.dtype.kind == "U":
+        from fairarm.logs import expressions as ex
+
+        return np.asarray(later & (ends <= ex.text_before(str(last[0]), within)))
     wait = np.timedelta64(round(within * 1e6), "us") if ends.dtype.kind == "M" else within
     return np.asarray(later & (ends <= last - wait))
 
 
 def _as(newest: Any, end: Any) -> Any:
     """A time of an array in the form of the engine's own."""
+    if isinstance(end, str):
+        return str(end)
     if isinstance(newest, datetime):
         moment = end.astype("datetime64[us]").item()
         return moment if newest.tzinfo is None else moment.replace(tzinfo=UTC).astimezone(newest.tzinfo)

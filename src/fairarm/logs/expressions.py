@@ -41,6 +41,9 @@ WORD = rf"(?i)^(?:{'|'.join(MISSING_WORDS)})$"
 MOST_PLACES = 80
 """Digits after the point of a decimal, at most: those of 256 bits have 76."""
 
+LATER_PARTS = 4
+"""Rows by time grow by 1.2 with each part: the last four hold half of them."""
+
 PRIME, MIXING, PILOT_OF = (1 << 26) - 5, (48271, 69621, 16807), 5
 """What ids are mixed by, and the share of them that is chosen: one of so many."""
 
@@ -282,13 +285,13 @@ def literal(value: Any, spark: bool) -> nw.Expr:
 
 def part(column: str, dtype: Any, ends: Sequence[Any], spark: bool = False) -> nw.Expr:
     """How many of the ends, in order, a row is later than; -1 where it has no time."""
-    value = (moment if isinstance(ends[0], datetime) else place)(column, dtype)
+    value = (moment if isinstance(ends[0], datetime | str) else place)(column, dtype)
 
     def among(first: int, last: int) -> nw.Expr:
-        """A tree: a row is compared a few times, however many ends there are."""
+        """A tree: a row is compared a few times, however many ends there are. Later parts hold more rows, and are nearer to its root."""
         if first == last:
             return nw.lit(first)
-        middle = (first + last) // 2
+        middle = max((first + last) // 2, last - LATER_PARTS)
         below = value <= literal(ends[middle], spark)
         return nw.when(below).then(among(first, middle)).otherwise(among(middle + 1, last))
 
@@ -313,6 +316,27 @@ def due_text(column: str, dtype: Any, newest: Mapping[str, str], within: float) 
     codes = nw.when(value.is_null()).then(nw.lit(NO_TIME))
     for written in newest:
         # Nine digits after the point: no text of the same moment is longer, so none comes after it.
-        limit = f"{latest + timedelta(minutes=minutes(written)):%Y-%m-%d %H:%M:%S.%f}000"
+        limit = _longest(latest + timedelta(minutes=minutes(written)))
         codes = codes.when((own == written) & (value <= limit)).then(nw.lit(IS_DUE))
     return codes.otherwise(nw.lit(NOT_DUE)).cast(nw.Int64)
+
+
+def _longest(moment: datetime) -> str:
+    """The last of the texts of a moment, in the form that ``moment`` gives."""
+    return f"{moment:%Y-%m-%d %H:%M:%S.%f}000"
+
+
+def written_offset(text: str) -> str | None:
+    """What ``offset`` says of one text."""
+    return re.sub(f"^{_DAY}(?:[T ]{_CLOCK})?", "", text) if re.search(MOMENT, text) else None
+
+
+def bare_moment(text: str) -> str | None:
+    """What ``moment`` says of one text."""
+    written = written_offset(text)
+    return None if written is None else text.removesuffix(written).replace("T", " ")
+
+
+def text_before(text: str, within: float) -> str:
+    """The last text, in the form that ``moment`` gives, of a time so many seconds before another."""
+    return _longest(instant(text, "") - timedelta(seconds=within))
