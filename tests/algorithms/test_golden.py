@@ -69,8 +69,15 @@ def without_bets(part: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in part.items() if key not in ("log_gap", "log_pair")}
 
 
+def looked_at(standing: dict[str, Any] | None, then: dict[str, Any]) -> dict[str, Any] | None:
+    """Without how far estimates are from the rows, which is saved since schema 6."""
+    recorded = then["info"]["standing"] if "info" in then else then["belief"]
+    return standing and {key: value for key, value in standing.items() if key in (recorded or standing)}
+
+
 def as_recorded(now: dict[str, Any], then: dict[str, Any]) -> Any:
     """Today's three parts in the form of those recorded ``then``: up to schema 4 one flat state held them all."""
+    now = {**now, "info": {**now["info"], "standing": looked_at(now["info"]["standing"], then)}}
     if then.keys() == now.keys():
         return now
     memory = {FORMER_NAMES.get(name, name): value for name, value in now["memory"].items()}

@@ -198,7 +198,9 @@ def test_looks_are_remembered(log: Path, tmp_path: Path, capsys: Any) -> None:
     timed = tmp_path / "timed.csv"
     header, *lines = log.read_text(encoding="utf-8").splitlines()
     order = np.random.default_rng(1).permutation(len(lines))
-    timed.write_text("\n".join([f"{header},t", *(f"{lines[i]},{n}" for n, i in enumerate(order))]) + "\n", encoding="utf-8")
+    timed.write_text(
+        "\n".join([f"{header},t", *(f"{lines[i]},{n}" for n, i in enumerate(order))]) + "\n", encoding="utf-8"
+    )
     problem = tmp_path / "problem.toml"
     assert main(["problems", "save", "ad-marketplace", "--out", str(problem)]) == 0
     problem.write_text(problem.read_text(encoding="utf-8") + '\n[log]\ntime = "t"\n', encoding="utf-8")

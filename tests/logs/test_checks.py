@@ -9,7 +9,6 @@ import pytest
 from scipy.stats import binom, binomtest, chi2, chi2_contingency, chisquare
 
 from fairarm import Arm, ContextLaw, Outcome, Problem, Table, Variable, table
-from fairarm.core.posterior.disagreement import Disagreement
 from fairarm.logs.checks import (
     WeightCheck,
     check_children,
@@ -17,7 +16,6 @@ from fairarm.logs.checks import (
     check_counts,
     check_decisions,
     check_duplicates,
-    check_model,
     check_served,
     check_weights,
 )
@@ -212,13 +210,3 @@ def test_forced_rows_alone_leave_the_shares_unknown() -> None:
     free = replace(PROBLEM, shares=None)
     (finding,) = check_counts(free, {}, np.array([[100, 100], [0, 0]]), np.array([0, 0]))
     assert (finding.name, finding.voids) == ("shares-unknown", False)
-
-
-def test_an_estimate_far_from_its_rows_is_a_finding_that_does_not_void() -> None:
-    """Differences of 5 and 6 standard errors, worst first; one of 3.9 is chance."""
-    size = np.array([[[0.5, 0.1]], [[-0.39, 0.6]]])
-    found = check_model(PROBLEM, Disagreement(size, np.full((2, 1, 2), 0.1)))
-    assert [f.name for f in found] == ["model-disagrees"] and not found[0].voids
-    assert found[0].examples == ("gap of new: 6.0", "outcome of old: 5.0")
-    assert check_model(PROBLEM, Disagreement(size, np.full((2, 1, 2), 0.2))) == []
-    assert check_model(PROBLEM, Disagreement(size, np.zeros((2, 1, 2)))) == []

@@ -12,7 +12,7 @@ from fairarm.algorithms.certificates import Books
 from fairarm.algorithms.info import Info
 from fairarm.algorithms.notes import Note, RunNote
 from fairarm.algorithms.procedure import AdoptsBooks, Guarantee, Procedure
-from fairarm.algorithms.records import restored
+from fairarm.algorithms.records import checked_leaf, restored
 from fairarm.algorithms.state import Memory, State
 from fairarm.beliefs.evidence import Evidence
 from fairarm.beliefs.standing import Standing
@@ -78,7 +78,10 @@ class FlatState:
 
 def restored_flat(document: Any, like: State[Memory]) -> tuple[State[Memory], Info]:
     """State and info of one replicate, bit for bit; a TypeError or ValueError where a field has another form."""
-    flat = restored(document, FlatState.like(like), "state")
+    known = {**checked_leaf("state", document, dict)}
+    if isinstance(known.get("belief"), dict):
+        known["belief"] = {**known["belief"], "apart": _unchecked(like.given.shape[-1])}
+    flat = restored(known, FlatState.like(like), "state")
     memory = type(like.memory)(
         **{f.name: getattr(flat, FORMER_NAMES.get(f.name, f.name)) for f in fields(like.memory)}  # type: ignore[arg-type]
     )
@@ -135,4 +138,12 @@ def restored_before(
 
 def info_of(document: dict[str, Any], like: State[Any]) -> Info:
     """What is shown, of a document that has it apart."""
-    return Info.from_json(document["info"], like.given.shape[-1])
+    info, arms = document["info"], like.given.shape[-1]
+    if document["schema"] == WITH_MEMORY and isinstance(info, dict) and isinstance(info.get("standing"), dict):
+        info = {**info, "standing": {**info["standing"], "apart": _unchecked(arms)}}
+    return Info.from_json(info, arms)
+
+
+def _unchecked(arms: int) -> list[list[list[None]]]:
+    """How far estimates are from the rows was not looked at up to schema 5."""
+    return [[[None] * arms] * 2]

@@ -270,7 +270,7 @@ class Pool(BaseProcedure):
         found = standing.choice(self.asked.min_fair_probability)
         if self.confidence is None:
             return np.where(over, found.code, Code.PENDING)
-        sure = found.probability >= self.confidence
+        sure = (found.probability >= self.confidence) & (found.code != Code.UNDECIDED)
         return np.where(sure, found.code, np.where(over, Code.UNDECIDED, Code.PENDING))
 
 

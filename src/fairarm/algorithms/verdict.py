@@ -12,7 +12,7 @@ from fairarm.algorithms.info import Info, Reason
 from fairarm.algorithms.notes import Note
 from fairarm.algorithms.procedure import Certifies, Guarantee, LawReport, Procedure
 from fairarm.algorithms.state import State
-from fairarm.beliefs.findings import Finding
+from fairarm.beliefs.findings import Finding, model_findings
 from fairarm.beliefs.standing import Proof, Standing
 from fairarm.core.answer import Code
 from fairarm.frames import Column, columns_of, limits
@@ -110,7 +110,7 @@ class Verdict(Shown):
     gated: bool = False
     """An arm is more likely to be the best fair arm than the answer is to be right, but does not pass the gate."""
     findings: tuple[Finding, ...] = ()
-    """What the rows have shown to be wrong with what is declared; while there is one, nothing is certified."""
+    """What the rows have shown to be wrong with what is declared, which voids what is certified, or with the estimates."""
 
     @property
     def status(self) -> Status:
@@ -178,9 +178,13 @@ def verdict(
         confidence=procedure.confidence,
         min_fair_probability=gate,
         notes=notes,
-        findings=tested.findings,
+        findings=(*tested.findings, *_model_findings(problem, info.standing, replicate)),
         **_sureness(procedure, info.standing and info.standing.of(replicate), answer, gate),
     )
+
+
+def _model_findings(problem: Problem, standing: Standing | None, replicate: int) -> tuple[Finding, ...]:
+    return () if standing is None else model_findings(problem.arm_names, standing.apart[replicate])
 
 
 def _tested(procedure: Procedure, state: State[Any], replicate: int) -> LawReport:

@@ -11,6 +11,7 @@ import numpy as np
 from fairarm.beliefs.beliefs import Beliefs
 from fairarm.core.answer import Code
 from fairarm.core.fairness import best_fair_arm, is_fair
+from fairarm.core.posterior.disagreement import ERRORS
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 
 LIMITS = (0.025, 0.975)
@@ -42,15 +43,11 @@ class Choice:
     """The answer that goes by probabilities, (n,) each."""
 
     code: IntArray
-    """An arm's position, NONE, or UNDECIDED where an arm that must not be named is likelier than every answer."""
+    """An arm's position, NONE, or UNDECIDED: an arm that must not be named is likelier than every answer, or the model is wrong."""
     probability: FloatArray
     """Of that answer; where it is UNDECIDED, that no arm is fair."""
     gated: BoolArray
     """An arm is more likely to be the best fair arm than the answer is to be right, but does not pass the gate."""
-
-    def undecided(self, standing: Standing) -> Choice:
-        """The same where no answer may be given."""
-        return Choice(np.full_like(self.code, Code.UNDECIDED), standing.none, np.zeros_like(self.gated))
 
 
 @dataclass(frozen=True)
@@ -77,6 +74,8 @@ class Standing:
     """A Proof."""
     robust: BoolArray
     """(n,): estimated by the doubly robust form, not by cell means."""
+    apart: FloatArray
+    """How far the estimates of outcomes and gaps are from the rows weighted to each arm, in standard errors, (n, 2, K)."""
 
     @classmethod
     def unknown(cls, n: int, arms: int) -> Standing:
@@ -85,6 +84,7 @@ class Standing:
         made["none"] = np.full(n, np.nan)
         made["proof"] = np.zeros((n, arms), dtype=np.int64)
         made["robust"] = np.zeros(n, dtype=np.bool_)
+        made["apart"] = np.full((n, 2, arms), np.nan)
         return cls(**made)
 
     def updated(self, which: BoolArray, fresh: Standing) -> Standing:
@@ -111,15 +111,21 @@ class Standing:
         """The most probable of "none" and the arms that pass the gate: those fair with at least this probability.
 
         ``heard``, (n, K) or (K,): the arms that the rows speak for. Others are not named, but stand in the way: where one of
-        them is likelier than every answer that could be given, none is.
+        them is likelier than every answer that could be given, none is. Nor is one where the model is shown to be wrong.
         """
         may = np.broadcast_to(True if heard is None else heard, self.best.shape)
         allowed = np.where(may & (self.fair >= gate), self.best, -1.0)
         votes = np.concatenate([self.none[:, None], allowed], axis=1)
         first = votes.max(axis=1)
         gated, blocked = (np.where(which, self.best, 0.0).max(axis=1) > first for which in (may, ~may))
+        blocked = blocked | self.model_disagrees
         code = np.where(blocked, Code.UNDECIDED, np.argmax(votes, axis=1) + int(Code.NONE))
-        return Choice(code, np.where(blocked, self.none, first), gated)
+        return Choice(code, np.where(blocked, self.none, first), gated & ~self.model_disagrees)
+
+    @property
+    def model_disagrees(self) -> BoolArray:
+        """(n,): what was estimated differs from the rows by more than chance explains, so no answer may rest on it."""
+        return np.asarray((self.apart > ERRORS).any(axis=(1, 2)))
 
     def likeliest(self) -> IntArray:
         """The most probable answer whatever the gate, (n,): NONE or an arm."""
@@ -147,6 +153,7 @@ def standing_of(
         none=(best == Code.NONE).mean(axis=1),
         fair=is_fair(gaps, tolerance).mean(axis=1),
         robust=np.full(N, beliefs.method == "doubly robust"),
+        apart=np.moveaxis(beliefs.self_check().size, 0, 1),
     )
     if not shown:
         return answered

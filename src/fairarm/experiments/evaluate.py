@@ -10,7 +10,7 @@ import numpy as np
 
 from fairarm.beliefs.beliefs import Support, support_of
 from fairarm.beliefs.certified import NOTHING_CERTIFIED, Bound, Certificate, fitted_arms
-from fairarm.beliefs.findings import Finding
+from fairarm.beliefs.findings import MODEL_DISAGREES, Finding, model_findings
 from fairarm.beliefs.standing import Standing, standing_of
 from fairarm.core.answer import Code
 from fairarm.core.statistics import difference_interval
@@ -122,7 +122,7 @@ class Evaluation(Shown):
     @property
     def model_disagrees(self) -> bool:
         """The estimates do not agree with the weighted rows: no arm is named by them."""
-        return self.evidence.model_disagrees
+        return any(finding.name == MODEL_DISAGREES for finding in self.findings)
 
     @property
     def certified_status(self) -> Status:
@@ -274,12 +274,13 @@ def evaluate(
     found = found.with_findings(check_agreement(problem, found.certificate, usual.outcomes, usual.gaps))
     certificate = NOTHING_CERTIFIED if found.voided_by else found.certificate
     standing = standing_of(found.beliefs, outcomes, gaps, problem.compiled.scaled_tolerance)
+    found = found.with_findings(model_findings(problem.arm_names, standing.apart[0]))
     return Evaluation(
         evidence=found,
         confidence=confidence,
         seed=seed,
         arms=_arms(found, certificate, usual, standing),
-        **posterior_answer(problem, standing, min_fair_probability, found.model_disagrees),
+        **posterior_answer(problem, standing, min_fair_probability),
         min_fair_probability=min_fair_probability,
         certified_answer=found.proved_answer or certificate.answer(problem),
         observed=_observed(found),
@@ -289,14 +290,11 @@ def evaluate(
     )
 
 
-def posterior_answer(
-    problem: Problem, standing: Standing, min_fair_probability: float, model_disagrees: bool = False
-) -> dict[str, Any]:
+def posterior_answer(problem: Problem, standing: Standing, min_fair_probability: float) -> dict[str, Any]:
     """The fields of an evaluation that say which arm it is, by the posterior: arms that the log does not speak for are not
     named, but stand in the way; none is where the model is shown to be wrong."""
     speaks = [support_of(u, n) != "no" for u, n in zip(standing.unseen[0], standing.effective[0], strict=True)]
     choice = standing.choice(min_fair_probability, np.array(speaks))
-    choice = choice.undecided(standing) if model_disagrees else choice
     runner_up = standing.runner_up(np.maximum(choice.code, Code.NONE))
     names = (*problem.arm_names, NO_FAIR_ARM)
     return {

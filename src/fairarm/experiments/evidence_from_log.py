@@ -17,13 +17,11 @@ from fairarm.experiments.answer_by_time import AnswerByTime, answer_by_time
 from fairarm.experiments.assumptions import Obstacle, Statement, assumptions
 from fairarm.logs.by_time import can_be_timed, rows_by_time
 from fairarm.logs.checks import (
-    MODEL_DISAGREES,
     WeightCheck,
     check_bounds,
     check_cells,
     check_counts,
     check_duplicates,
-    check_model,
     check_sparse,
     check_times,
     check_weights,
@@ -72,11 +70,6 @@ class LogEvidence:
         return self.beliefs.diagnostics().smooth
 
     @property
-    def model_disagrees(self) -> bool:
-        """The estimates are shown to be wrong: no arm is named by them."""
-        return any(finding.name == MODEL_DISAGREES for finding in self.findings)
-
-    @property
     def proved_answer(self) -> Answer | None:
         """The answer by time, UNDECIDED where a finding voids it; None where certified intervals say what is proved."""
         if self.by_time is None:
@@ -103,7 +96,6 @@ def evidence_from_log(reader: LogReader, delta: float, estimated: bool, duplicat
     found = _from_cells(reader, delta, estimated, seed) if reader.countable else _from_rows(reader, delta, estimated)
     problem = replace(reader.problem, shares=None) if estimated else reader.problem
     more = check_counts(problem, reader.map.planned, found.made, found.natural)
-    more += check_model(problem, found.beliefs.self_check())
     more += check_duplicates(reader.map.row_id, reader.table) if duplicates else []
     return _with_answer_by_time(reader, found.with_findings(more), delta, estimated)
 

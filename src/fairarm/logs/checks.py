@@ -11,7 +11,6 @@ from fairarm.beliefs.certified import Certificate
 from fairarm.beliefs.evidence import CountedEvidence
 from fairarm.beliefs.findings import Finding
 from fairarm.beliefs.robust import choose_method
-from fairarm.core.posterior.disagreement import ERRORS, Disagreement
 from fairarm.core.proof.region import Intervals
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.logs.findings import MISMATCH, contingency, mismatch
@@ -22,8 +21,6 @@ from fairarm.problem.pulls import Batch, groups_of
 from fairarm.problem.shared_cells import missing_children, undeclared
 from fairarm.problem.space import CellSpace
 
-MODEL_DISAGREES = "model-disagrees"
-"""The finding with which no arm is named."""
 WEIGHT_ERRORS = 5.0
 """Weights whose mean is above 1 by more than so many standard errors cannot be right."""
 
@@ -228,25 +225,6 @@ def check_agreement(
         return []
     text = "Usual and certified intervals do not meet: something that was declared, or that they rest on, is wrong."
     return [Finding("intervals-disagree", text, 0, tuple(found[:5]))]
-
-
-def check_model(problem: Problem, found: Disagreement) -> list[Finding]:
-    """Arms whose estimate lies further from the rows weighted to them than chance explains. What is certified does not rest
-    on the estimate, so that this does not void it."""
-    worst = np.argsort(-found.size[:, 0].max(axis=0), kind="stable")
-    arms = [k for k in worst if found.arms[0, k]]
-    if not arms:
-        return []
-    text = (
-        f"Estimates do not agree with the rows: weighted to the arm, these differ from its value by more than {ERRORS:g} standard "
-        f"errors. What the model takes as alike is not, so its values, intervals and probabilities are wrong, and no arm is "
-        f"named. Merge states that are rare, or declare fewer columns."
-    )
-    each = []
-    for k in arms[:5]:
-        what = int(np.argmax(found.size[:, 0, k]))
-        each.append(f"{('outcome', 'gap')[what]} of {problem.arm_names[k]}: {found.size[what, 0, k]:.1f}")
-    return [Finding(MODEL_DISAGREES, text, 0, tuple(each), voids=False)]
 
 
 def check_duplicates(row_id: str | None, table: LogTable) -> list[Finding]:
