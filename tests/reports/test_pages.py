@@ -414,7 +414,9 @@ def test_a_void_run_says_why_and_promises_nothing(terminal: io.StringIO) -> None
         assert "Nothing is certified: what was declared has been seen to be wrong." in text
         assert f"rows-do-not-fit-the-law: {finding.message} Most of it is in: x, a; x, b." in text
         assert not [
-            words for words in ("Give more pulls", "The declared law was tested", "That is not the truth") if words in text
+            words
+            for words in ("Give more pulls", "The declared law was tested", "That is not the truth")
+            if words in text
         ]
     assert identification(found)["findings"] == [
         {"name": finding.name, "message": finding.message, "rows": 7, "examples": ("x, a", "x, b"), "voids": True}
