@@ -54,7 +54,8 @@ TOPICS = {
 
 THROUGH = {
     "algorithms/best_mixture.py": ("core/posterior/test_arm_mixture.py", "algorithms/test_pool.py"),
-    "algorithms/certificates.py": ("algorithms/test_pool.py",),
+    "algorithms/certificates.py": ("algorithms/test_pool.py", "algorithms/test_cohort.py"),
+    "algorithms/notes.py": ("algorithms/test_cohort.py", "algorithms/test_golden.py"),
     "algorithms/old_formats.py": ("algorithms/test_golden.py",),
     "algorithms/procedure.py": ("algorithms/test_contract.py",),
     "algorithms/records.py": ("algorithms/test_info.py", "algorithms/test_saved.py"),
@@ -76,8 +77,7 @@ THROUGH = {
     "cli/*.py": ("cli/test_commands.py", "cli/test_logs.py", "cli/test_widths.py"),
     "core/answer.py": ("algorithms/test_pool.py",),
     "core/limit/two_valued.py": ("core/limit/test_fewest_pulls.py",),
-    "core/proof/claims.py": ("core/proof/test_bets.py",),
-    "core/proof/region.py": ("calibration/test_gate.py", "core/proof/test_bets.py"),
+    "core/proof/claims.py": ("core/proof/test_bets.py", "core/proof/test_payoffs.py"),
     "core/types.py": (),  # names of types only
     "errors.py": ("cli/test_widths.py", "corpus/test_corpus.py"),
     "experiments/assumptions.py": ("experiments/test_evaluate.py",),

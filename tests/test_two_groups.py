@@ -35,7 +35,7 @@ from fairarm.beliefs.cells import CellBeliefs
 from fairarm.beliefs.evidence import CellEvidence
 from fairarm.beliefs.robust import RobustBeliefs
 from fairarm.core.limit.fewest_pulls import limit
-from fairarm.core.proof.bets import open_ledger, settle
+from fairarm.core.proof.bets import Brought, open_ledger, settle
 from fairarm.core.proof.claims import Rule
 from fairarm.core.proof.log_intervals import CutSums, weighted_intervals
 from fairarm.core.proof.region import intervals
@@ -186,7 +186,7 @@ LAW = np.full((2, 3, 4), 0.25)
 @pytest.mark.parametrize(
     "compute",
     [
-        lambda: settle(Rule(LAW, 0.1, 0.1, np.array(SHARES)), open_ledger(Rule(LAW, 0.1, 0.1, np.array(SHARES))), np.ones((1, 2, 3)), np.full((1, 4), 1.5), np.ones((1, 4))),
+        lambda: settle(Rule(LAW, 0.1, 0.1, np.array(SHARES)), open_ledger(Rule(LAW, 0.1, 0.1, np.array(SHARES))), Brought(np.ones((1, 2, 3)), np.full((1, 4), 1.5), np.ones((1, 4)))),
         lambda: intervals(np.ones((1, 4)), np.ones((1, 4)), LAW, 0.1, np.array(SHARES)),
         lambda: weighted_intervals(CutSums(np.ones(3), np.ones((5, 2, 3)), np.ones((2, 3))), 0.1, None, np.ones(3)),
         lambda: limit(LAW, np.array(SHARES), np.full(4, 0.5), None, 0.1),

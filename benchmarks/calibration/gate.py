@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from typing import Literal
+from unittest.mock import patch
 
 import numpy as np
 from scipy.special import xlogy
@@ -21,8 +23,10 @@ from benchmarks.calibration.strata import Stratum, strata
 from fairarm.algorithms.certificates import Books, Certified
 from fairarm.algorithms.pool import Pool, PoolOptions
 from fairarm.core.answer import Code
+from fairarm.core.proof import bets
 from fairarm.core.proof.bets import Brought, Ledger, certificate, open_ledger, settle
 from fairarm.core.proof.claims import Rule
+from fairarm.core.proof.estimate import Estimate, Leader, Seen
 from fairarm.core.proof.region import intervals, mixture, share_interval
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.experiments.limit import find_limit
@@ -262,11 +266,25 @@ SKEWED = CoreCase(
 )
 """Real outcomes, nearly all of them near 0 and a few near 1; arm 0 has a gap of exactly the tolerance."""
 
-CORE_CASES = {"real-skewed-core": SKEWED, "every-row-core": AT_TOLERANCE}
+CORE_CASES = {"real-skewed-core": SKEWED, "every-row-core": AT_TOLERANCE, "hostile-leaders-core": AT_TOLERANCE}
+HOSTILE = "hostile-leaders-core"
 
 
-def core_runs(case: CoreCase, runs: int, looks: int, rows: int, seed: int) -> Runs:
+def hostile_leader(
+    rule: Rule, seen: Seen, known: Estimate, refuted: BoolArray, seed: int, number: IntArray, replicate: IntArray
+) -> Leader:
+    """Leaders that bet against the truth at once: arm 0, which is unfair, or "none is fair", by turns and by luck so far."""
+    lucky = seen.y.sum(axis=1) >= 0.5 * seen.n.sum(axis=1)
+    return Leader(np.where(lucky | (number % 3 > 0), 0, int(Code.NONE)), np.ones(len(lucky)))
+
+
+def core_runs(name: str, runs: int, looks: int, rows: int, seed: int) -> Runs:
     """The core rule with ``rows`` rows for one (arm, group) after the other, a look at the bets after each."""
+    with patch.object(bets, "leader", hostile_leader) if name == HOSTILE else nullcontext():
+        return _core_runs(CORE_CASES[name], runs, looks, rows, seed)
+
+
+def _core_runs(case: CoreCase, runs: int, looks: int, rows: int, seed: int) -> Runs:
     rng = np.random.default_rng(seed)
     rule = case.rule()
     K, G, _ = case.law.shape

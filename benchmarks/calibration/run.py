@@ -76,11 +76,11 @@ Results = dict[str, list[Any]]
 def all_tasks(size: Size, seed: int) -> list[Task]:
     """(key, function, arguments), the longest first; results of one key are in the order of their chunks."""
     tasks: list[Task] = []
-    for stratum in sorted(strata(), key=lambda s: (s.growth > 1, not s.border)):
+    for stratum in sorted(strata(), key=lambda s: (s.growth is None, not s.border)):
         for chunk, n in gate.chunks(size.runs):
             tasks.append((f"certified {stratum.name}", gate.stopped_runs, (stratum.name, "certified", chunk, n, seed, size.cap)))  # fmt: skip
     for stratum in sorted(strata(), key=lambda s: not s.border):
-        if stratum.growth > 1:
+        if stratum.growth is None:
             for chunk, n in gate.chunks(size.bayes_runs):
                 tasks.append((f"bayes-stop {stratum.name}", gate.stopped_runs, (stratum.name, "bayes-stop", chunk, n, seed, size.cap)))  # fmt: skip
             for pulls in size.budgets:
@@ -89,9 +89,9 @@ def all_tasks(size: Size, seed: int) -> list[Task]:
     for name, case in gate.COVERAGE_CASES.items():
         for chunk, n in gate.chunks(size.runs):
             tasks.append((f"coverage {name}", gate.coverage, (case, n, size.coverage_rows, seed + chunk)))
-    for name, rows in (("real-skewed-core", 10), ("every-row-core", 1)):
+    for name, rows in (("real-skewed-core", 10), ("every-row-core", 1), (gate.HOSTILE, 2)):
         for chunk, n in gate.chunks(size.runs):
-            tasks.append((f"core {name}", gate.core_runs, (gate.CORE_CASES[name], n, size.core_looks, rows, seed + chunk)))  # fmt: skip
+            tasks.append((f"core {name}", gate.core_runs, (name, n, size.core_looks, rows, seed + chunk)))  # fmt: skip
     return tasks
 
 
@@ -155,7 +155,7 @@ def calibration_lines(results: Results) -> list[Line]:
     """Claimed probabilities against the share right: at fixed numbers of pulls and where bayes-stop stopped."""
     lines = []
     for kind, border in (("clear answer", False), ("on a border", True)):
-        chosen = [s.name for s in strata() if s.border == border and s.growth > 1]
+        chosen = [s.name for s in strata() if s.border == border and s.growth is None]
         fixed = gate.Claimed.joined([part for name in chosen for part in results[f"fixed {name}"]])
         stopped = [part for name in chosen for part in results[f"bayes-stop {name}"]]
         decided = [gate.Claimed(part.claimed[~part.undecided], part.right[~part.undecided]) for part in stopped]
@@ -219,6 +219,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 def certified_table(lines: Sequence[Line]) -> list[str]:
     about = {s.name: s.what for s in strata()} | {
         "real-skewed-core": "real outcomes, nearly all near 0, a few near 1; the best arm's gap is exactly E (bets alone, fixed order of pulls)",
+        gate.HOSTILE: "the same under leaders that bet against the truth at once, without a gate",
         "every-row-core": "the best arm's gap is exactly E; a look after every row (bets alone, fixed order of pulls)",
     }
     by = {(line.part, line.name): line for line in lines}

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from fairarm import Arm, Outcome, Problem, Variable, table
-from fairarm.algorithms.pool import GROWTH
 from fairarm.core.answer import Code
 from fairarm.problem.network import Network
 from fairarm.worlds.network import NetworkWorld
@@ -42,7 +41,8 @@ class Stratum:
     border: bool = False
     """The truth lies on the border between two answers: deciding may take for ever."""
     cap: int = CAP
-    growth: float = GROWTH
+    growth: float | None = None
+    """From one look to the next, where it is not pool's own; 1: a look after every pull."""
 
     @property
     def problem(self) -> Problem:
@@ -164,6 +164,30 @@ def border_strata() -> list[Stratum]:
     ]  # fmt: skip
 
 
+def edge_strata() -> list[Stratum]:
+    """Three arms of which the best lies a hair to one side of the tolerance, or is nearly overtaken."""
+    theta = (0.875, 0.375, 0.125)
+    rest = [same([0.25, 0.0, 0.75]), same([0.0, 0.25, 0.75])]
+    gap = 0.125  # of the arm SHIFTED
+    free_first = ((0, 0, 0), (1, 1, 1), (1, 1, 1))
+    near = [same([0.5, 0.5, 0.0]), same([0.49, 0.51, 0.0]), SHIFTED]
+    both_sides = [SHIFTED, SHIFTED[::-1], [[0.6, 0.4, 0.0], [0.2, 0.8, 0.0]]]
+
+    def one(name: str, what: str, tolerance: float, right: int, arms: Sequence[Law] = (), **more: Any) -> Stratum:
+        world = chain(name, arms or [SHIFTED, *rest], theta, tolerance, **more)
+        return Stratum(name, what, world, frozenset({right}), border=True)
+
+    return [
+        one("edge-on", "the best of three arms has a gap of exactly E", gap, 1),
+        one("edge-beyond", "its gap is 1 % beyond E", gap / 1.01, 1),
+        one("edge-inside", "its gap is 0.2 % inside E", gap / 0.998, 0),
+        one("edge-on-budget", "exactly E, and only the best arm is free to pull", gap, 1, costs=free_first),
+        one("edge-on-shares-unknown", "exactly E; P(S) is 0.3, 0.7 and not declared", gap, 1, shares=(0.3, 0.7), shares_declared=False),
+        one("edge-none-fair", "no arm is fair: two gaps 1 % beyond E, on either side", gap / 1.01, NONE, both_sides),
+        one("edge-overtaken", "the best fair arm is nearly overtaken by another, and by an unfair one", gap / 1.01, 0, near),
+    ]  # fmt: skip
+
+
 def share_strata() -> list[Stratum]:
     crossing: Sequence[Law] = ([[0.9, 0.1], [0.2, 0.8]], [[0.3, 0.7], [0.8, 0.2]])
     """Which arm is better depends on P(S): at ½ they are tied."""
@@ -262,7 +286,9 @@ def unknown_strata() -> list[Stratum]:
 @cache
 def strata() -> tuple[Stratum, ...]:
     """All of them; the last one looks at its bets after every single pull."""
-    made = [*clear_strata(), *border_strata(), *share_strata(), *value_strata(), *unknown_strata()]
+    made = [
+        *clear_strata(), *border_strata(), *share_strata(), *value_strata(), *unknown_strata(), *edge_strata(),
+    ]  # fmt: skip
     peek = replace(
         made[6], name="every-pull", what="at-tolerance-high, looked at after every pull", cap=200, growth=1.0
     )

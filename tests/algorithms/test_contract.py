@@ -27,6 +27,11 @@ def test_the_contract_holds(check: Check) -> None:
     check()
 
 
+@pytest.mark.parametrize("check", contract("pool", options={"confidence": 0.9}), ids=str)
+def test_the_contract_holds_of_certified_runs(check: Check) -> None:
+    check()
+
+
 # ---- plans ----
 
 

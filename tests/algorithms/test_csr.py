@@ -1073,7 +1073,7 @@ def test_more_arms_than_the_programme_has_room_for_are_refused_before_memory_is_
 def test_more_certified_claims_than_there_is_room_for_are_refused_before_memory_is_taken() -> None:
     """Measured: some 50 bytes for each pair of arms in each run."""
     procedure = make_procedure("pool", many_arms(800), 100, confidence=0.95)
-    assert procedure.start(1).memory.wealth_pair.shape == (1, 1, 800, 800)
+    assert procedure.start(1).memory.beats.shape == (1, 800, 800, 1)
     tracemalloc.start()
     try:
         with pytest.raises(OptionError, match=r"800 arms in 50 runs .* 1.6 GB .* Use fewer runs or fewer arms"):

@@ -42,8 +42,8 @@ INTERIM_DRAWS, ANSWER_DRAWS = 100, 400
 DRAWS_IN_DOUBT = 20
 """Draws that should fall outside the answer where it has just the confidence asked for."""
 
-FIRST_LOOK, GROWTH = 32, 1.2
-"""Pulls before a run with a confidence first looks, and the factor from one look to the next.
+FIRST_LOOK, GROWTH, PROVING_GROWTH = 32, 1.2, 1.12
+"""Pulls before a run with a confidence first looks, and the factor from one look to the next, less where each is a proof's batch.
 
 A log's rows are not among them: it may be large and lack just what a few pulls show.
 """
@@ -74,7 +74,8 @@ class Pool(BaseProcedure):
     """The procedure (see the module's docstring)."""
 
     asked: PoolOptions = PoolOptions()
-    growth: float = GROWTH
+    growth: float | None = None
+    """From one look to the next, where it is not as usual."""
 
     def __post_init__(self) -> None:
         require_affordable(self.problem.compiled.cost_array, self._budget)
@@ -116,10 +117,16 @@ class Pool(BaseProcedure):
         everyone = np.broadcast_to(plan, state.plan.shape).copy()
         return state.but(phase=1, given=everyone, plan=everyone)
 
+    @property
+    def _growth(self) -> float:
+        if self.growth is not None:
+            return self.growth
+        return PROVING_GROWTH if self.guarantee == Guarantee.CERTIFIED else GROWTH
+
     def _next_total(self, made: int, phase: int) -> int:
         """Pulls in all after the next phase."""
         if self.confidence is not None:
-            return min(self.pulls, max(FIRST_LOOK, made + 1, math.ceil(made * self.growth)))
+            return min(self.pulls, max(FIRST_LOOK, made + 1, math.ceil(made * self._growth)))
         return made + math.ceil((self.pulls - made) / (PHASES + 1 - phase))
 
     def _planned(

@@ -98,7 +98,8 @@ class Progress:
 
     def closed(self, procedure: Procedure, seed: int, loss: Loss | None = None) -> Progress:
         """The phase closed with what arrived."""
-        in_phase, in_stage = self.evidence.since(self.before_phase), self.evidence.since(self.before_stage)
+        every = self.every_row()
+        in_phase, in_stage = self.evidence.since(self.before_phase), every.since(self.before_stage)
         if self.state.stage > 0:  # the first stage begins before the log
             in_stage = with_earlier(self.earlier, in_stage)
         if isinstance(procedure, SettlesCohorts):
@@ -107,7 +108,6 @@ class Progress:
             state, fresh = procedure.close(self.state, cohort, in_stage, seed)
         else:
             state, fresh = procedure.step(self.state, in_phase, in_stage, seed)
-        every = self.every_row()
         return replace(
             self,
             state=state,

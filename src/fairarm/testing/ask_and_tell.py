@@ -11,6 +11,7 @@ from fairarm.problem.pulls import Batch, Request, batch
 from fairarm.testing.checks import (
     Subject,
     answers,
+    close,
     comparable,
     finish,
     holds,
@@ -158,7 +159,7 @@ def late_rows_count_in_the_next_phase(subject: Subject, world: World) -> None:
     half = rows.size // 2
     late = take(rows, slice(half, None))
     run.tell(take(rows, slice(0, half)), id="in time")
-    run.close_phase()
+    close(run)
     holds(run.state.closed[0] >= 1, "the phase did not close")
     if run.finished:
         with refused("a row after the end", "finished"):
@@ -178,7 +179,7 @@ def closing_phases_with_nothing_ends_in_a_defined_verdict(subject: Subject, worl
     """No row ever comes: undecided, and no estimate is made up."""
     run = subject.start(world)
     while not run.finished:
-        run.close_phase()
+        close(run)
     verdict = run.verdict()
     same(int(run.pulls_made().sum()), 0, "the pulls")
     same((verdict.finished, verdict.status, verdict.arm), (True, Status.UNDECIDED, None), "the verdict without a row")
@@ -221,7 +222,7 @@ def plans_of_all_phases_stay_within_what_is_given(subject: Subject, world: World
     total = np.zeros_like(run.pulls_made())
     while not run.finished:
         total += run.ask().counts
-        run.close_phase()
+        close(run)
     holds(total.sum() <= 1001, f"plans of {total.sum()} pulls of 1001")
     holds(total.sum() == 1001 or not subject.uses_every_pull, f"plans of only {total.sum()} pulls of 1001")
     _affordable(run, total, 1001)

@@ -143,6 +143,11 @@ def take(part: Batch, at: Any, count: Any = None) -> Batch:
     return Batch(part.arm[at], part.regime[at], columns, part.count[at] if count is None else count)
 
 
+def close(run: Algorithm) -> None:
+    """End the phase with what arrived; a certified run is told that what is missing was lost at random."""
+    run.close_phase(**({"lost": "at random"} if run.procedure.guarantee == "certified" else {}))
+
+
 def told_by_unit(part: Batch, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
     """Rows by regime and arm."""
     told = np.zeros(shape, dtype=np.int64)

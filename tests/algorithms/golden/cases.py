@@ -91,4 +91,5 @@ def said(verdict: Verdict) -> dict[str, Any]:
     """What a verdict says but for the reasons, which may be put better, and the problem, which is not inside."""
     plain = {f.name: getattr(verdict, f.name) for f in fields(verdict) if f.name not in ("problem", "answer")}
     arms = [{k: v for k, v in asdict(arm).items() if k != "reason"} for arm in verdict.arms]
-    return plain | {"status": verdict.status, "arm": verdict.arm, "arms": arms}
+    notes = [asdict(note) for note in verdict.notes]
+    return plain | {"status": verdict.status, "arm": verdict.arm, "arms": arms, "notes": notes}

@@ -64,7 +64,7 @@ def least(accounts: Accounts) -> FloatArray:
 
 def log_evidence(accounts: Accounts) -> FloatArray:
     """log E_h of every hypothesis, (N, 1 + K)."""
-    # (C9), (C10)
+    # (C9)
     found = least(accounts).sum(axis=1)
     found[:, 1:] += accounts.fair
     return np.asarray(found)
@@ -72,4 +72,4 @@ def log_evidence(accounts: Accounts) -> FloatArray:
 
 def refuted_now(rule: Rule, accounts: Accounts) -> BoolArray:
     """The hypotheses that are refuted by now, (N, 1 + K): once refuted, always."""
-    return accounts.refuted | (log_evidence(accounts) >= rule.answer_threshold)  # (C11)
+    return accounts.refuted | (log_evidence(accounts) >= rule.answer_threshold)

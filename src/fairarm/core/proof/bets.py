@@ -144,7 +144,7 @@ def certificate(rule: Rule, ledger: Ledger) -> Certificate:
     # b is answered once every other hypothesis is refuted: answers in order are none, arm 0, arm 1, …
     one = left.sum(axis=1) == 1
     answer = np.where(one, left.argmax(axis=1) + int(Code.NONE), int(Code.UNDECIDED))
-    above, below, unfair = np.moveaxis(ledger.labels >= rule.label_threshold, 1, 0)  # (C13)
+    above, below, unfair = np.moveaxis(ledger.labels >= rule.label_threshold, 1, 0)
     high, low = unfair & below & ~above, unfair & above & ~below
     return Certificate(
         answer=answer.astype(np.int64),

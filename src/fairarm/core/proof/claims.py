@@ -59,12 +59,12 @@ class Rule:
     def answer_threshold(self) -> float:
         """log(1/δ'), with δ' = δ, or the part of δ that the interval for P(S) leaves: an answer is refuted there."""
         part = 1.0 if self.shares is not None else 1 - SHARE_OF_DELTA
-        return math.log(1 / (part * self.delta))  # (C11)
+        return math.log(1 / (part * self.delta))
 
     @property
     def label_threshold(self) -> float:
         """log(K/δ'): a claim about one arm's gap is refuted there."""
-        return math.log(len(self.law)) + self.answer_threshold  # (C13)
+        return math.log(len(self.law)) + self.answer_threshold
 
 
 @dataclass(frozen=True, eq=False)

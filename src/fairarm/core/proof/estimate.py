@@ -85,7 +85,7 @@ def _group_means(rule: Rule, theta: FloatArray, h: FloatArray) -> FloatArray:
 
 def _context_estimate(rule: Rule, seen: Seen) -> FloatArray:
     """ĥ = (n_z + ½) / (Σ_{j,t} n_{j,t} L[j,t](z) + ½ Z ω_z) by context group, given for each cell (N, C)."""
-    # (C16)
+    # (C11)
     member = rule.member
     exposure = np.einsum("nkt,ktz->nz", seen.rows, rule.law @ member)
     prior = 0.5 * member.shape[1] * (rule.typical @ member)
@@ -132,6 +132,5 @@ def leader(
 
 def _drawn(theta: FloatArray, n: FloatArray, rng: np.random.Generator) -> FloatArray:
     """θ_c ~ Beta(θ̂ (n+1), (1−θ̂)(n+1)), (LEADER_DRAWS, C)."""
-    # (C15)
-    weight = n + 1.0
+    weight = n + 1.0  # a row more than were seen: the draws stay wide where there are none
     return rng.beta(theta * weight, (1 - theta) * weight, (LEADER_DRAWS, len(n)))

@@ -74,7 +74,6 @@ def paid(
     won = np.einsum("bc,bc->b", y[r], log_up) + np.einsum("bc,bc->b", (n - y)[r], log_down)
     if lost is None:
         return np.asarray(won)
-    # (C14)
     y_lost = lost.outcome
     least = np.minimum(log_up, log_down) if y_lost is None else y_lost * log_up + (1 - y_lost) * log_down
     won += np.einsum("bc,bc->b", lost.cells[r], least)

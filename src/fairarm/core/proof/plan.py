@@ -26,8 +26,8 @@ from fairarm.core.types import BoolArray, FloatArray, IntArray
 STEPS, FIRST_STEP = 6, 0.4
 """Of Frank–Wolfe, from the shares of the last batch; the later ones are 1/(i + 2.5)."""
 
-NEWTON_STEPS, PRECISION = 4, 0.02
-"""For a bet that only the plan looks at, from the one of the step before."""
+FIRST_NEWTON, NEWTON_STEPS, PRECISION = 4, 2, 0.02
+"""For a bet that only the plan looks at: steps from no bet, and from that of the step before."""
 
 SOFT, LEAST_MISSING = 6.0, 0.3
 """How sharply the slowest accounts are looked after, and the least wealth that counts as missing, in nats."""
@@ -128,7 +128,8 @@ def _soonest(
         base = based(rule, (1 - EXPLORED) * law + EXPLORED * rule.typical)[r]
         if stake is not None:
             stake = stake.moved(1 - _size(step - 1), old, base)
-        stake = best_stake(rule, goals.claims, base, theta, h, stake, PRECISION, NEWTON_STEPS)
+        newton = NEWTON_STEPS if stake else FIRST_NEWTON
+        stake = best_stake(rule, goals.claims, base, theta, h, stake, PRECISION, newton)
         log_up, log_down = priced(rule, stake, base, base > 0)
         growth = h * (theta * log_up + (1 - theta) * log_down)
         direction = _direction(goals, growth, np.einsum("bc,bc->b", law[r], growth), len(shares))
@@ -144,7 +145,6 @@ def _size(step: int) -> float:
 
 def _direction(goals: Goals, growth: FloatArray, rate: FloatArray, replicates: int) -> FloatArray:
     """Σ_e w_e kl_e/D_e by replicate, (N, C): the slowest accounts weigh most."""
-    # (C18)
     r, ratio = goals.replicate, np.maximum(rate / goals.missing, 1e-300)
     slowest = np.full(replicates, np.inf)
     np.minimum.at(slowest, r, ratio)
