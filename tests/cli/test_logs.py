@@ -195,23 +195,20 @@ def test_row_ids_are_looked_at_unless_told_not_to(log: Path, tmp_path: Path, cap
 
 
 def test_looks_are_remembered(log: Path, tmp_path: Path, capsys: Any) -> None:
-    timed = tmp_path / "timed.csv"
-    header, *lines = log.read_text(encoding="utf-8").splitlines()
+    assert run("problems", "--save", "ad-marketplace", "--out", tmp_path / "ads.toml", capsys=capsys)[0] == 0
+    problem, looks = tmp_path / "ads.toml", tmp_path / "looks.json"
+    problem.write_text(problem.read_text() + '\n[log]\ntime = "t"\n')
+    with log.open(newline="") as file:
+        lines = list(csv.reader(file))[1:]
     order = np.random.default_rng(1).permutation(len(lines))
-    timed.write_text(
-        "\n".join([f"{header},t", *(f"{lines[i]},{n}" for n, i in enumerate(order))]) + "\n", encoding="utf-8"
-    )
-    problem = tmp_path / "problem.toml"
-    assert main(["problems", "save", "ad-marketplace", "--out", str(problem)]) == 0
-    problem.write_text(problem.read_text(encoding="utf-8") + '\n[log]\ntime = "t"\n', encoding="utf-8")
+    timed = written(tmp_path / "timed.csv", [[*lines[i], str(n)] for n, i in enumerate(order)], (*HEADER, "t"))
     for number in (1, 2):
-        capsys.readouterr()
-        assert main(["evaluate", str(problem), str(timed), "--looks", str(tmp_path / "looks.json"), "--json"]) == 0
-        document = json.loads(capsys.readouterr().out)
+        document = done("evaluate", problem, timed, "--looks", looks, capsys=capsys)
         assert document["looks"] == "any" and document["look"] == {"number": number, "restarts": 0, "changed": False}
         assert document["by_time"]["missing"] == 0 and document["by_time"]["rows"] > 3000
-    assert main(["evaluate", "ad-marketplace", str(log), "--looks", str(tmp_path / "others.json")]) == 2
-    assert "log.time must be given" in capsys.readouterr().err
+        assert {*keys(document)} <= documented("evaluate")
+    assert "however often you look" in run("evaluate", problem, timed, capsys=capsys)[1]
+    assert "log.time must be given" in refused("evaluate", "ad-marketplace", log, "--looks", looks, capsys=capsys)
 
 
 def test_reports(log: Path, tmp_path: Path, capsys: Any) -> None:
