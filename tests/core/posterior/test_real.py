@@ -101,6 +101,7 @@ def test_an_arm_that_made_the_rows_is_as_its_plain_mean(monkeypatch: pytest.Monk
     columns = arm_columns(law, rows / rows.sum(), cells.variance)
     directions = Directions.of(columns, np.zeros((0, 12)), np.zeros((1, 0, 12)))
     monkeypatch.setattr(real, "OMEGAS", np.array([1e4]))
+    monkeypatch.setattr(real, "ODDS", np.ones(1))
     found = RealPosterior.of(cells, directions)
     plain = law[0] @ np.array([y.mean() for y in draws])
     np.testing.assert_allclose(law[0] @ found.mean[0], plain, atol=1e-6)

@@ -38,9 +38,11 @@ LEAST_LEVELS = 5
 
 @dataclass(frozen=True)
 class Directions:
-    """Φ, (N, C, R): the constant, then what arms and columns span, then ``smooth`` functions along ordered columns."""
+    """Φ, (N, C, R): the constant, then what the arms span, then ``effects`` of the cell's columns, and last ``smooth``
+    functions along those that are ordered."""
 
     basis: FloatArray
+    effects: int = 0
     smooth: int = 0
 
     @classmethod
@@ -52,10 +54,9 @@ class Directions:
     def of(cls, arms: FloatArray, effects: FloatArray, smooth: FloatArray) -> Directions:
         """From the arms' columns (N, J, C), the effects of the cell's columns (M, C) and smooth functions (N, F, C)."""
         N, _, C = arms.shape
-        columns = np.concatenate([arms, np.broadcast_to(effects, (N, *effects.shape))], axis=1)
-        spanned = _spanned(columns)
-        parts = [np.ones((N, C, 1)), spanned, smooth.transpose(0, 2, 1)]
-        return cls(np.concatenate(parts, axis=2), smooth.shape[1])
+        along = np.repeat(_spanned(effects[None]), N, axis=0)
+        parts = [np.ones((N, C, 1)), _spanned(arms), along, smooth.transpose(0, 2, 1)]
+        return cls(np.concatenate(parts, axis=2), along.shape[2], smooth.shape[1])
 
 
 def law_of_rows(law: FloatArray, made: IntArray) -> FloatArray:

@@ -20,6 +20,9 @@ from fairarm.core.types import FloatArray, IntArray
 STRENGTHS = np.array([0.03, 0.15, 0.7, 3.0, 15.0, 100.0, 1000.0])
 """s, prior rows a cell: below 1 cells are nearly all-or-nothing, above 10 they nearly follow the prior mean."""
 
+EFFECTS = 1.5
+"""ω of the effects of the cell's columns, at every point."""
+
 SMOOTH = np.array([0.0, 1.5])
 """ω of the smooth functions along ordered columns: they play no part, or they do."""
 
@@ -63,21 +66,33 @@ class Posterior(Protocol):
 
 @dataclass(frozen=True)
 class Grid:
-    """The points: strengths s (H,), and sds of the directions' coefficients (H, R). All are as likely before the first row."""
+    """The points: strengths s (H,), sds of the directions' coefficients (H, R), and how likely before the first row (H,)."""
 
     strength: FloatArray
     scale: FloatArray
+    before: FloatArray
 
     @classmethod
-    def of(cls, directions: Directions, constant: float, omegas: FloatArray) -> Grid:
-        """Every strength with every ω, and with every ω of the smooth functions where there are any; strengths last."""
-        R, smooth = directions.basis.shape[2], directions.smooth
-        scales = []
-        for omega in omegas:
-            for along in SMOOTH if smooth else SMOOTH[:1]:
-                scales.append([constant, *[omega] * (R - 1 - smooth), *[along] * smooth])
+    def of(cls, directions: Directions, constant: float, omegas: FloatArray, odds: FloatArray) -> Grid:
+        """Every strength with every ω, and with every ω of the smooth functions where there are any; strengths last. ``odds``
+        are those of the ω; all else is equally likely."""
+        effects, smooth = directions.effects, directions.smooth
+        arms = directions.basis.shape[2] - 1 - effects - smooth
+        scales = [
+            [constant, *[omega] * arms, *[EFFECTS] * effects, *[along] * smooth]
+            for omega in omegas
+            for along in (SMOOTH if smooth else SMOOTH[:1])
+        ]
+        before = np.repeat(odds, len(scales) // len(omegas) * len(STRENGTHS))
         strength = np.tile(STRENGTHS, len(scales))
-        return cls(strength, np.repeat(np.array(scales), len(STRENGTHS), axis=0))
+        return cls(strength, np.repeat(np.array(scales), len(STRENGTHS), axis=0), before / before.sum())
+
+    def weights(self, log_evidence: FloatArray) -> FloatArray:
+        """Posterior weights of the points, (N, H)."""
+        weights = self.before * np.exp(log_evidence - log_evidence.max(axis=1, keepdims=True))
+        weights /= weights.sum(axis=1, keepdims=True)
+        weights[weights < NEGLIGIBLE] = 0.0
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
     def smooth(self, directions: Directions, weights: FloatArray) -> FloatArray | None:
         """The weight, of (N, H), at which smooth functions play a part, (N,)."""
@@ -88,14 +103,6 @@ def blocks(pairs: int, size: int) -> Iterator[slice]:
     """Parts of the pairs, each of which takes ``size`` numbers."""
     step = max(1, BLOCK // max(size, 1))
     return (slice(start, start + step) for start in range(0, pairs, step))
-
-
-def grid_weights(log_evidence: FloatArray) -> FloatArray:
-    """Posterior weights of the grid's points, (N, H), each as likely as any other before the first row."""
-    weights = np.exp(log_evidence - log_evidence.max(axis=1, keepdims=True))
-    weights /= weights.sum(axis=1, keepdims=True)
-    weights[weights < NEGLIGIBLE] = 0.0
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
 def choose(weights: FloatArray, rng: np.random.Generator, draws: int) -> IntArray:

@@ -17,7 +17,6 @@ from fairarm.core.posterior.prior import (
     Kept,
     blocks,
     choose,
-    grid_weights,
     kept,
     log_determinant,
     prior_rows,
@@ -27,8 +26,8 @@ from fairarm.core.types import FloatArray, IntArray
 CONSTANT, CENTRE = 1.0, 0.5
 """Prior sd and mean of the constant: one row at ½."""
 
-OMEGAS = np.array([1.0, 4.0])
-"""ω, in units of √v: how far the arms' means may be from where the other directions put them."""
+OMEGAS, ODDS = np.array([1.0, 4.0]), np.ones(2)
+"""ω, in units of √v: how far the arms' means may be from where the other directions put them, and the odds before any row."""
 
 VARIANCE_ROWS = 4.0
 """How many rows the variance common to all cells counts in a cell's own."""
@@ -84,7 +83,7 @@ class RealPosterior:
     @classmethod
     def of(cls, cells: CellRows, directions: Directions) -> RealPosterior:
         """From the rows of each cell, and directions whose arms' columns have the factor v_c."""
-        basis, grid = directions.basis.copy(), Grid.of(directions, CONSTANT, OMEGAS)
+        basis, grid = directions.basis.copy(), Grid.of(directions, CONSTANT, OMEGAS, ODDS)
         basis[:, :, 1:] *= np.sqrt(cells.common)[:, None, None]
         weights, points = _fitted(cells, basis, grid)
         mean, variance = _moments(cells, basis, grid, points)
@@ -127,7 +126,7 @@ def _fitted(cells: CellRows, basis: FloatArray, grid: Grid) -> tuple[FloatArray,
         misfit = (marginal * target**2).sum(axis=1) - (gain * modes[part]).sum(axis=1)
         log_marginal = np.log(np.where(cells.rows[n] > 0, marginal, 1.0)).sum(axis=1)
         evidence[part] = 0.5 * (log_marginal - log_determinant(factors[part]) - misfit)  # (P11)
-    weights = grid_weights(evidence.reshape(N, H))
+    weights = grid.weights(evidence.reshape(N, H))
     return weights, kept(weights, modes.reshape(N, H, R), factors.reshape(N, H, R, R))
 
 

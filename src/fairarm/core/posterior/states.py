@@ -19,7 +19,6 @@ from fairarm.core.posterior.prior import (
     Kept,
     blocks,
     choose,
-    grid_weights,
     kept,
     log_determinant,
     prior_rows,
@@ -29,8 +28,11 @@ from fairarm.core.types import FloatArray, IntArray
 CONSTANT = 3.0
 """Prior sd of the constant, in logits."""
 
-OMEGAS = np.array([0.3, 1.5])
-"""ω: how far the arms' means may be from where the other directions put them."""
+OMEGAS, ODDS = np.array([0.3, 1.5]), np.array([5.0, 1.0])
+"""ω: how far the arms' means may be from where the other directions put them, and how likely each is before the first row.
+
+Few rows do not tell which it is, and there the nearer saves pulls; with many they overrule the odds.
+"""
 
 START = 3
 """The strength, by its place in the grid, at which Newton's steps start; the others go on from there."""
@@ -229,14 +231,14 @@ class StatesPosterior:
     @classmethod
     def of(cls, counts: IntArray, values: FloatArray, directions: Directions) -> StatesPosterior:
         """From the counts of each state in each cell, (N, C, O), and the states' values, (O,)."""
-        basis, tilt, grid = directions.basis, Tilt.of(counts, values), Grid.of(directions, CONSTANT, OMEGAS)
+        basis, tilt, grid = directions.basis, Tilt.of(counts, values), Grid.of(directions, CONSTANT, OMEGAS, ODDS)
         rows = _Rows.of(counts, basis, tilt)
         W, S = len(grid.strength) // len(STRENGTHS), len(STRENGTHS)
         start = np.zeros((len(counts), W, basis.shape[2]))
         start[:, :, 0] = _overall(counts)[:, None] / CONSTANT
         start = rows.started(grid, START + S * np.arange(W), start)
         modes, factors, evidence = rows.fitted(grid, np.repeat(start, S, axis=1))
-        weights = grid_weights(evidence)
+        weights = grid.weights(evidence)
         points = rows.corrected(grid, kept(weights, modes, factors))
         mean, noise, strength = _moments(counts, values, basis, tilt, grid, points)
         smooth = grid.smooth(directions, weights)
