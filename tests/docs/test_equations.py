@@ -7,9 +7,9 @@ from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGES = {"A": "algorithms.md", "P": "pool.md", "C": "certified.md"}
-DEFINED = re.compile(r"^ {4}\S.* {2}\(([ACP]\d+)\)$", re.MULTILINE)
-NAMED = re.compile(r"\(([ACP]\d+)\)")
+PAGES = {"A": "algorithms.md", "P": "pool.md", "B": "beliefs.md", "C": "certified.md"}
+DEFINED = re.compile(r"^ {4}\S.* {2}\(([ABCP]\d+)\)$", re.MULTILINE)
+NAMED = re.compile(r"\(([ABCP]\d+)\)")
 
 
 def numbers_of(page: str) -> list[str]:

@@ -15,15 +15,18 @@ from fairarm.core.posterior.prior import (
     prior_rows,
 )
 
+SCALES = {(0.3, 0.3): 2.0, (0.3, 1.5): 3.0, (1.5, 1.5): 1.0}
+
 
 def test_the_grid_has_every_strength_with_every_scale() -> None:
-    plain = Grid.of(Directions(np.ones((1, 4, 3))), 3.0, np.array([0.3, 1.5]), np.array([5.0, 1.0]))
+    plain = Grid.of(Directions(np.ones((1, 4, 3))), 3.0, SCALES)
     assert [*zip(plain.strength, plain.scale[:, 1], strict=True)] == [(s, w) for w in (0.3, 1.5) for s in STRENGTHS]
     assert set(plain.scale[:, 0]) == {3.0}
     np.testing.assert_allclose(plain.before.reshape(2, -1).sum(axis=1), [5 / 6, 1 / 6])
-    effects = Grid.of(Directions(np.ones((1, 4, 4)), effects=2), 3.0, np.array([0.3]), np.ones(1))
-    assert {tuple(row) for row in effects.scale} == {(3.0, 0.3, 1.5, 1.5)}
-    smooth = Grid.of(Directions(np.ones((1, 4, 4)), smooth=2), 3.0, np.array([0.3, 1.5]), np.array([5.0, 1.0]))
+    effects = Grid.of(Directions(np.ones((1, 4, 4)), effects=2), 3.0, SCALES)
+    assert {tuple(row) for row in effects.scale} == {(3.0, a, e, e) for a, e in SCALES}
+    np.testing.assert_allclose(effects.before.reshape(3, -1).sum(axis=1), np.array([2, 3, 1]) / 6)
+    smooth = Grid.of(Directions(np.ones((1, 4, 4)), smooth=2), 3.0, SCALES)
     assert len(smooth.strength) == 2 * len(plain.strength)
     assert {tuple(row) for row in smooth.scale} == {(3.0, w, a, a) for w in (0.3, 1.5) for a in (0.0, 1.5)}
     weights = np.full((1, 28), 1 / 28)

@@ -66,7 +66,7 @@ def law_of_rows(law: FloatArray, made: IntArray) -> FloatArray:
     share = made.reshape(len(made), -1) / np.maximum(total, 1)
     pulled = (share[:, None] @ law.reshape(len(law), -1, law.shape[-1]))[:, 0]
     weight = np.where(total > 0, PULLED, 0.0)
-    return np.asarray(weight * pulled + (1.0 - weight) * even)  # (P2)
+    return np.asarray(weight * pulled + (1.0 - weight) * even)  # (B1)
 
 
 def arm_columns(coefficients: FloatArray, q: FloatArray, noise: FloatArray | None = None) -> FloatArray:
@@ -80,7 +80,7 @@ def arm_columns(coefficients: FloatArray, q: FloatArray, noise: FloatArray | Non
     size = np.sqrt(((q[:, None] * column) * column).sum(axis=2))
     told = size > SAME * size.max(axis=1, keepdims=True)
     scale = np.divide(1.0, size * np.sqrt(size.shape[1]), out=np.zeros_like(size), where=told)
-    return np.asarray(column * scale[:, :, None])  # (P3)
+    return np.asarray(column * scale[:, :, None])  # (B2)
 
 
 def main_effects(codes: Sequence[IntArray], cells: int) -> FloatArray:
@@ -157,7 +157,7 @@ def _functions(mass: FloatArray) -> FloatArray:
     count = min(MOST_FUNCTIONS, levels - 2)
     x = np.arange(levels) / (levels - 1)
     knots = _knots(mass, count + 1) / (levels - 1)
-    # Hastie, Tibshirani and Friedman: (P4)
+    # Hastie, Tibshirani and Friedman: (B3)
     cubes = np.maximum(x[:, None] - knots, 0.0) ** 3
     steps = (cubes[:, :-1] - cubes[:, -1:]) / (knots[-1] - knots[:-1])
     functions = np.vstack([x, (steps[:, :-1] - steps[:, -1:]).T])

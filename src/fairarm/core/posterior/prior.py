@@ -8,7 +8,7 @@ of the grid, R directions. Work goes over the *pairs* of a replicate and a point
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -20,8 +20,8 @@ from fairarm.core.types import FloatArray, IntArray
 STRENGTHS = np.array([0.03, 0.15, 0.7, 3.0, 15.0, 100.0, 1000.0])
 """s, prior rows a cell: below 1 cells are nearly all-or-nothing, above 10 they nearly follow the prior mean."""
 
-EFFECTS = 1.5
-"""ω of the effects of the cell's columns, at every point."""
+Scales = Mapping[tuple[float, float], float]
+"""Pairs of ω, of the arms' directions and of the effects of the cell's columns, with their odds before any row."""
 
 SMOOTH = np.array([0.0, 1.5])
 """ω of the smooth functions along ordered columns: they play no part, or they do."""
@@ -73,19 +73,20 @@ class Grid:
     before: FloatArray
 
     @classmethod
-    def of(cls, directions: Directions, constant: float, omegas: FloatArray, odds: FloatArray) -> Grid:
-        """Every strength with every ω, and with every ω of the smooth functions where there are any; strengths last. ``odds``
-        are those of the ω; all else is equally likely."""
+    def of(cls, directions: Directions, constant: float, scales: Scales) -> Grid:
+        """Every strength with every pair of scales, and with every ω of the smooth functions where there are any; strengths
+        last. All is equally likely but for the odds of the scales."""
         effects, smooth = directions.effects, directions.smooth
         arms = directions.basis.shape[2] - 1 - effects - smooth
-        scales = [
-            [constant, *[omega] * arms, *[EFFECTS] * effects, *[along] * smooth]
-            for omega in omegas
-            for along in (SMOOTH if smooth else SMOOTH[:1])
-        ]
-        before = np.repeat(odds, len(scales) // len(omegas) * len(STRENGTHS))
-        strength = np.tile(STRENGTHS, len(scales))
-        return cls(strength, np.repeat(np.array(scales), len(STRENGTHS), axis=0), before / before.sum())
+        odds: dict[tuple[float, ...], float] = {}
+        for (of_arms, of_effects), weight in scales.items():
+            for along in SMOOTH if smooth else SMOOTH[:1]:
+                # where the cell has one column, pairs that differ in its effects alone are one point
+                scale = (constant, *[of_arms] * arms, *[of_effects] * effects, *[along] * smooth)
+                odds[scale] = odds.get(scale, 0.0) + weight
+        S = len(STRENGTHS)
+        before = np.repeat(list(odds.values()), S)
+        return cls(np.tile(STRENGTHS, len(odds)), np.repeat(np.array([*odds]), S, axis=0), before / before.sum())
 
     def weights(self, log_evidence: FloatArray) -> FloatArray:
         """Posterior weights of the points, (N, H)."""
