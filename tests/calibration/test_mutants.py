@@ -293,7 +293,7 @@ def a_success_too_many(patch: Patch) -> None:
 
 def prior_not_learned(patch: Patch) -> None:
     """All points of the prior's grid keep the same weight, whatever the rows."""
-    patch.setattr(states, "grid_weights", lambda log_evidence: np.full(log_evidence.shape, 1 / log_evidence.shape[1]))
+    patch.setattr(prior.Grid, "weights", lambda self, evidence: np.full(evidence.shape, 1 / evidence.shape[1]))
 
 
 def prior_mean_plugged_in(patch: Patch) -> None:

@@ -13,7 +13,8 @@ PAGES = {
     "C": "certified.md",
     "L": "certified.md",
     "R": "logs.md",
-    "B": "certified-logs.md",
+    "B": "beliefs.md",
+    "W": "certified-logs.md",
     "F": "limits.md",
 }
 LETTERS = "".join(PAGES)

@@ -69,7 +69,7 @@ def predictions(problem: Problem, rows: FloatArray, sums: FloatArray) -> tuple[I
     apart = bool(below) or problem.outcome.node in problem.relevant_children
     at = space.number(codes) + space.count * apart * np.arange(len(rows))[:, None]
     rows, sums = (sum_by_group(part.ravel(), at.ravel(), int(at.max()) + 1)[at] for part in (rows, sums))
-    return CellSpace.of(before, problem.variables).number(codes), (sums + 0.5) / (rows + 1.0)  # (B2)
+    return CellSpace.of(before, problem.variables).number(codes), (sums + 0.5) / (rows + 1.0)  # (W2)
 
 
 def _lines(counts: IntArray, values: FloatArray) -> CountedLines:

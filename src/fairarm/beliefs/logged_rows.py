@@ -223,7 +223,7 @@ class _Weighing:
         possible = q > 0
         self.impossible += int(count[~possible].sum())
         count = np.where(possible, count, 0)
-        # (B1): against the mixture of the arms that made the group's rows, or the logged propensity
+        # (W1): against the mixture of the arms that made the group's rows, or the logged propensity
         w = own / np.where(possible, q, 1.0)
         direct, at_row = self.model.predicted(t, columns, law, halves, len(outcome))
         c = np.minimum(w, self.model.own_level[:, t, None])

@@ -167,7 +167,7 @@ class RowBets:
         own = np.einsum("kis,is->ki", taken, surface)
         at = surface[np.arange(len(rows.outcome)), rows.columns[self.problem.decision]]
         moved = c * (rows.outcome - at)
-        return np.stack([moved + own, taken.sum(axis=2) - own - moved])  # (B3)
+        return np.stack([moved + own, taken.sum(axis=2) - own - moved])  # (W3)
 
     def _shares(self, t: int) -> FloatArray:
         return np.asarray(self.pilot.made[:, t] / self.pilot.rows[t])
@@ -182,7 +182,7 @@ def _weights(pilot: RowPilot, t: int, rows: Decided) -> FloatArray:
     q = rows.propensity
     if q is None:
         q = pilot.made[:, t] / pilot.rows[t] @ rows.own
-    return np.asarray(np.where(q > 0, rows.own / np.where(q > 0, q, 1.0), 0.0))  # (B1)
+    return np.asarray(np.where(q > 0, rows.own / np.where(q > 0, q, 1.0), 0.0))  # (W1)
 
 
 def _halves(ticket: NDArray[np.uint64]) -> FloatArray:

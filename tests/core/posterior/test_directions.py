@@ -79,8 +79,9 @@ def test_the_span_has_the_prior_covariance_of_the_columns(J: int, C: int) -> Non
     rest = found.basis[:, :, 1:]
     expected = columns.transpose(0, 2, 1) @ columns + effects.T @ effects
     np.testing.assert_allclose(rest @ rest.transpose(0, 2, 1), expected, atol=1e-5 * expected.max())
-    assert rest.shape[2] <= min(J + 2, C)
-    assert (np.abs(rest[1]).sum(axis=0) > 1e-9).sum() <= min(3, C)
+    assert rest.shape[2] <= min(J, C) + min(2, C)
+    assert (np.abs(rest[1]).sum(axis=0) > 1e-9).sum() <= 3
+    assert found.effects == min(2, C)
 
 
 @pytest.mark.parametrize(("J", "C"), [(90, 80), (80, 90)])

@@ -10,18 +10,23 @@ from fairarm.core.posterior.prior import (
     STRENGTHS,
     Grid,
     choose,
-    grid_weights,
     kept,
     log_determinant,
     prior_rows,
 )
 
+SCALES = {(0.3, 0.3): 2.0, (0.3, 1.5): 3.0, (1.5, 1.5): 1.0}
+
 
 def test_the_grid_has_every_strength_with_every_scale() -> None:
-    plain = Grid.of(Directions(np.ones((1, 4, 3))), 3.0, np.array([0.3, 1.5]))
+    plain = Grid.of(Directions(np.ones((1, 4, 3))), 3.0, SCALES)
     assert [*zip(plain.strength, plain.scale[:, 1], strict=True)] == [(s, w) for w in (0.3, 1.5) for s in STRENGTHS]
     assert set(plain.scale[:, 0]) == {3.0}
-    smooth = Grid.of(Directions(np.ones((1, 4, 4)), smooth=2), 3.0, np.array([0.3, 1.5]))
+    np.testing.assert_allclose(plain.before.reshape(2, -1).sum(axis=1), [5 / 6, 1 / 6])
+    effects = Grid.of(Directions(np.ones((1, 4, 4)), effects=2), 3.0, SCALES)
+    assert {tuple(row) for row in effects.scale} == {(3.0, a, e, e) for a, e in SCALES}
+    np.testing.assert_allclose(effects.before.reshape(3, -1).sum(axis=1), np.array([2, 3, 1]) / 6)
+    smooth = Grid.of(Directions(np.ones((1, 4, 4)), smooth=2), 3.0, SCALES)
     assert len(smooth.strength) == 2 * len(plain.strength)
     assert {tuple(row) for row in smooth.scale} == {(3.0, w, a, a) for w in (0.3, 1.5) for a in (0.0, 1.5)}
     weights = np.full((1, 28), 1 / 28)
@@ -30,9 +35,12 @@ def test_the_grid_has_every_strength_with_every_scale() -> None:
 
 
 def test_weights_are_shares_of_the_evidence_and_none_is_tiny() -> None:
-    weights = grid_weights(np.log(np.array([[0.2, 0.3, 0.5, 1e-9], [1e-300, 1.0, 0.0 + 1e-200, 1.0]])))
+    grid = Grid(np.ones(4), np.ones((4, 1)), np.full(4, 0.25))
+    weights = grid.weights(np.log(np.array([[0.2, 0.3, 0.5, 1e-9], [1e-300, 1.0, 0.0 + 1e-200, 1.0]])))
     np.testing.assert_allclose(weights, [[0.2, 0.3, 0.5, 0], [0, 0.5, 0, 0.5]], atol=1e-8)
     assert np.all((weights == 0) | (weights >= NEGLIGIBLE))
+    odds = Grid(np.ones(2), np.ones((2, 1)), np.array([0.75, 0.25]))
+    np.testing.assert_allclose(odds.weights(np.log([[0.1, 0.3]])), [[0.5, 0.5]])
 
 
 def test_points_are_chosen_by_their_weights_and_never_without_any() -> None:

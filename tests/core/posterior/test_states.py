@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 from fairarm.core.posterior import states
 from fairarm.core.posterior.directions import Directions
 from fairarm.core.posterior.prior import NOISE_FLOOR, SMOOTH, STRENGTHS, Grid
-from fairarm.core.posterior.states import OMEGAS, StatesPosterior
+from fairarm.core.posterior.states import SCALES, StatesPosterior
 
 BINARY = np.array([0.0, 1.0])
 Z_LIMIT = 5.0
@@ -36,7 +36,7 @@ def random_counts(rng: np.random.Generator, cells: int, outcomes: int, most: int
 
 def random_directions(rng: np.random.Generator, cells: int, count: int, smooth: int = 0) -> Directions:
     basis = np.concatenate([np.ones((cells, 1)), rng.normal(size=(cells, count))], axis=1)
-    return Directions(basis[None], smooth)
+    return Directions(basis[None], smooth=smooth)
 
 
 def own_tilt(counts: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -55,7 +55,7 @@ def own_grid(directions: Directions) -> list[tuple[float, np.ndarray]]:
     others, smooth = directions.basis.shape[2] - 1 - directions.smooth, directions.smooth
     return [
         (s, np.array([3.0] + [omega] * others + [along] * smooth))
-        for omega in OMEGAS
+        for omega in ((0.3, 1.5) if others else (0.3,))  # with the constant alone they are one point
         for along in (SMOOTH if smooth else [0.0])
         for s in STRENGTHS
     ]
@@ -163,7 +163,9 @@ def test_evidence_and_moments_against_integration(ones: list[int], rows: list[in
     along = Directions(np.array([[[1.0, -1.0], [1.0, 0.5], [1.0, 1.0], [1.0, -0.5]]])[:, :, :directions])
     found = StatesPosterior.of(counts, BINARY, along)
     parts = [integrated(counts[0], BINARY, along.basis[0], s, scale) for s, scale in own_grid(along)]
-    exact = np.array([evidence for evidence, _, _ in parts])
+    exact = np.array([evidence for evidence, _, _ in parts]) + np.log(
+        np.repeat([5.0, 1.0], len(STRENGTHS))[: len(parts)]
+    )
     weights = np.exp(exact - logsumexp(exact))
     shown = np.log(np.maximum(found.weights[0], 1e-12)) - np.log(np.maximum(weights, 1e-12))
     counted = weights > 0.02
@@ -186,7 +188,9 @@ def test_three_states_against_integration() -> None:
     along = Directions(np.ones((1, 4, 1)))
     found = StatesPosterior.of(counts, values, along)
     parts = [integrated(counts[0], values, along.basis[0], s, scale) for s, scale in own_grid(along)]
-    exact = np.array([evidence for evidence, _, _ in parts])
+    exact = np.array([evidence for evidence, _, _ in parts]) + np.log(
+        np.repeat([5.0, 1.0], len(STRENGTHS))[: len(parts)]
+    )
     weights = np.exp(exact - logsumexp(exact))
     np.testing.assert_allclose(found.weights[0], weights, atol=0.05)
     mean = sum(w * m for w, (_, m, _) in zip(weights, parts, strict=True))
@@ -304,7 +308,8 @@ def test_no_rows_at_all() -> None:
     """Every point of the grid is as likely as before; two states are as likely as each other, and draws are wide."""
     directions = Directions(np.concatenate([random_directions(np.random.default_rng(0), 3, 2).basis] * 2))
     found = StatesPosterior.of(np.zeros((2, 3, 2), dtype=np.int64), BINARY, directions)
-    np.testing.assert_allclose(found.weights, 1 / (len(OMEGAS) * len(STRENGTHS)))
+    before = np.repeat([5 / 6, 1 / 6], len(STRENGTHS)) / len(STRENGTHS)
+    np.testing.assert_allclose(found.weights, np.tile(before, (2, 1)))
     np.testing.assert_allclose(found.mean, 0.5)
     assert found.draw(np.random.default_rng(0), 4000).std(axis=1).min() > 0.35
     three = StatesPosterior.of(
@@ -355,7 +360,7 @@ def test_strength_is_learned_from_the_cells() -> None:
     pure = binary_counts([6 * (c % 2) for c in range(20)] + [1, 0], [6] * 20 + [1, 0])
     constant = Directions.constant(1, 22)
     found = StatesPosterior.of(pure, BINARY, constant)
-    strength = Grid.of(constant, 3.0, OMEGAS).strength
+    strength = Grid.of(constant, 3.0, SCALES).strength
     assert found.weights[0, strength < 0.5].sum() > 0.95
     assert found.mean[0, 20] > 0.95
     assert 0.3 < found.mean[0, 21] < 0.7

@@ -38,9 +38,11 @@ LEAST_LEVELS = 5
 
 @dataclass(frozen=True)
 class Directions:
-    """Φ, (N, C, R): the constant, then what arms and columns span, then ``smooth`` functions along ordered columns."""
+    """Φ, (N, C, R): the constant, then what the arms span, then ``effects`` of the cell's columns, and last ``smooth``
+    functions along those that are ordered."""
 
     basis: FloatArray
+    effects: int = 0
     smooth: int = 0
 
     @classmethod
@@ -52,10 +54,9 @@ class Directions:
     def of(cls, arms: FloatArray, effects: FloatArray, smooth: FloatArray) -> Directions:
         """From the arms' columns (N, J, C), the effects of the cell's columns (M, C) and smooth functions (N, F, C)."""
         N, _, C = arms.shape
-        columns = np.concatenate([arms, np.broadcast_to(effects, (N, *effects.shape))], axis=1)
-        spanned = _spanned(columns)
-        parts = [np.ones((N, C, 1)), spanned, smooth.transpose(0, 2, 1)]
-        return cls(np.concatenate(parts, axis=2), smooth.shape[1])
+        along = np.repeat(_spanned(effects[None]), N, axis=0)
+        parts = [np.ones((N, C, 1)), _spanned(arms), along, smooth.transpose(0, 2, 1)]
+        return cls(np.concatenate(parts, axis=2), along.shape[2], smooth.shape[1])
 
 
 def law_of_rows(law: FloatArray, made: IntArray) -> FloatArray:
@@ -65,7 +66,7 @@ def law_of_rows(law: FloatArray, made: IntArray) -> FloatArray:
     share = made.reshape(len(made), -1) / np.maximum(total, 1)
     pulled = (share[:, None] @ law.reshape(len(law), -1, law.shape[-1]))[:, 0]
     weight = np.where(total > 0, PULLED, 0.0)
-    return np.asarray(weight * pulled + (1.0 - weight) * even)  # (P2)
+    return np.asarray(weight * pulled + (1.0 - weight) * even)  # (B1)
 
 
 def arm_columns(coefficients: FloatArray, q: FloatArray, noise: FloatArray | None = None) -> FloatArray:
@@ -79,7 +80,7 @@ def arm_columns(coefficients: FloatArray, q: FloatArray, noise: FloatArray | Non
     size = np.sqrt(((q[:, None] * column) * column).sum(axis=2))
     told = size > SAME * size.max(axis=1, keepdims=True)
     scale = np.divide(1.0, size * np.sqrt(size.shape[1]), out=np.zeros_like(size), where=told)
-    return np.asarray(column * scale[:, :, None])  # (P3)
+    return np.asarray(column * scale[:, :, None])  # (B2)
 
 
 def main_effects(codes: Sequence[IntArray], cells: int) -> FloatArray:
@@ -156,7 +157,7 @@ def _functions(mass: FloatArray) -> FloatArray:
     count = min(MOST_FUNCTIONS, levels - 2)
     x = np.arange(levels) / (levels - 1)
     knots = _knots(mass, count + 1) / (levels - 1)
-    # Hastie, Tibshirani and Friedman: (P4)
+    # Hastie, Tibshirani and Friedman: (B3)
     cubes = np.maximum(x[:, None] - knots, 0.0) ** 3
     steps = (cubes[:, :-1] - cubes[:, -1:]) / (knots[-1] - knots[:-1])
     functions = np.vstack([x, (steps[:, :-1] - steps[:, -1:]).T])

@@ -8,7 +8,7 @@ of the grid, R directions. Work goes over the *pairs* of a replicate and a point
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,6 +19,9 @@ from fairarm.core.types import FloatArray, IntArray
 
 STRENGTHS = np.array([0.03, 0.15, 0.7, 3.0, 15.0, 100.0, 1000.0])
 """s, prior rows a cell: below 1 cells are nearly all-or-nothing, above 10 they nearly follow the prior mean."""
+
+Scales = Mapping[tuple[float, float], float]
+"""Pairs of ω, of the arms' directions and of the effects of the cell's columns, with their odds before any row."""
 
 SMOOTH = np.array([0.0, 1.5])
 """ω of the smooth functions along ordered columns: they play no part, or they do."""
@@ -63,21 +66,34 @@ class Posterior(Protocol):
 
 @dataclass(frozen=True)
 class Grid:
-    """The points: strengths s (H,), and sds of the directions' coefficients (H, R). All are as likely before the first row."""
+    """The points: strengths s (H,), sds of the directions' coefficients (H, R), and how likely before the first row (H,)."""
 
     strength: FloatArray
     scale: FloatArray
+    before: FloatArray
 
     @classmethod
-    def of(cls, directions: Directions, constant: float, omegas: FloatArray) -> Grid:
-        """Every strength with every ω, and with every ω of the smooth functions where there are any; strengths last."""
-        R, smooth = directions.basis.shape[2], directions.smooth
-        scales = []
-        for omega in omegas:
+    def of(cls, directions: Directions, constant: float, scales: Scales) -> Grid:
+        """Every strength with every pair of scales, and with every ω of the smooth functions where there are any; strengths
+        last. All is equally likely but for the odds of the scales."""
+        effects, smooth = directions.effects, directions.smooth
+        arms = directions.basis.shape[2] - 1 - effects - smooth
+        odds: dict[tuple[float, ...], float] = {}
+        for (of_arms, of_effects), weight in scales.items():
             for along in SMOOTH if smooth else SMOOTH[:1]:
-                scales.append([constant, *[omega] * (R - 1 - smooth), *[along] * smooth])
-        strength = np.tile(STRENGTHS, len(scales))
-        return cls(strength, np.repeat(np.array(scales), len(STRENGTHS), axis=0))
+                # where the cell has one column, pairs that differ in its effects alone are one point
+                scale = (constant, *[of_arms] * arms, *[of_effects] * effects, *[along] * smooth)
+                odds[scale] = odds.get(scale, 0.0) + weight
+        S = len(STRENGTHS)
+        before = np.repeat(list(odds.values()), S)
+        return cls(np.tile(STRENGTHS, len(odds)), np.repeat(np.array([*odds]), S, axis=0), before / before.sum())
+
+    def weights(self, log_evidence: FloatArray) -> FloatArray:
+        """Posterior weights of the points, (N, H)."""
+        weights = self.before * np.exp(log_evidence - log_evidence.max(axis=1, keepdims=True))
+        weights /= weights.sum(axis=1, keepdims=True)
+        weights[weights < NEGLIGIBLE] = 0.0
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
     def smooth(self, directions: Directions, weights: FloatArray) -> FloatArray | None:
         """The weight, of (N, H), at which smooth functions play a part, (N,)."""
@@ -88,14 +104,6 @@ def blocks(pairs: int, size: int) -> Iterator[slice]:
     """Parts of the pairs, each of which takes ``size`` numbers."""
     step = max(1, BLOCK // max(size, 1))
     return (slice(start, start + step) for start in range(0, pairs, step))
-
-
-def grid_weights(log_evidence: FloatArray) -> FloatArray:
-    """Posterior weights of the grid's points, (N, H), each as likely as any other before the first row."""
-    weights = np.exp(log_evidence - log_evidence.max(axis=1, keepdims=True))
-    weights /= weights.sum(axis=1, keepdims=True)
-    weights[weights < NEGLIGIBLE] = 0.0
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
 def choose(weights: FloatArray, rng: np.random.Generator, draws: int) -> IntArray:

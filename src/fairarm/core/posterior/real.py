@@ -17,7 +17,6 @@ from fairarm.core.posterior.prior import (
     Kept,
     blocks,
     choose,
-    grid_weights,
     kept,
     log_determinant,
     prior_rows,
@@ -27,8 +26,8 @@ from fairarm.core.types import FloatArray, IntArray
 CONSTANT, CENTRE = 1.0, 0.5
 """Prior sd and mean of the constant: one row at ½."""
 
-OMEGAS = np.array([1.0, 4.0])
-"""ω, in units of √v: how far the arms' means may be from where the other directions put them."""
+SCALES = {(1.0, 1.0): 1.0, (4.0, 4.0): 1.0}
+"""ω, in units of √v, of the arms' directions and of the effects of columns, with their odds."""
 
 VARIANCE_ROWS = 4.0
 """How many rows the variance common to all cells counts in a cell's own."""
@@ -84,7 +83,7 @@ class RealPosterior:
     @classmethod
     def of(cls, cells: CellRows, directions: Directions) -> RealPosterior:
         """From the rows of each cell, and directions whose arms' columns have the factor v_c."""
-        basis, grid = directions.basis.copy(), Grid.of(directions, CONSTANT, OMEGAS)
+        basis, grid = directions.basis.copy(), Grid.of(directions, CONSTANT, SCALES)
         basis[:, :, 1:] *= np.sqrt(cells.common)[:, None, None]
         weights, points = _fitted(cells, basis, grid)
         mean, variance = _moments(cells, basis, grid, points)
@@ -119,15 +118,15 @@ def _fitted(cells: CellRows, basis: FloatArray, grid: Grid) -> tuple[FloatArray,
         # 1 / (v_c/n_c + v/s), written so that n_c = 0 gives 0: a cell without rows says nothing
         marginal = precision / (1.0 + precision * (cells.common[n] / grid.strength[h])[:, None])
         weighted = marginal[:, :, None] * X
-        curvature = X.transpose(0, 2, 1) @ weighted + np.eye(R)  # (P10)
+        curvature = X.transpose(0, 2, 1) @ weighted + np.eye(R)  # (B8)
         target = cells.averages[n] - CENTRE
         gain = (target[:, None] @ weighted)[:, 0]
         modes[part] = np.linalg.solve(curvature, gain[:, :, None])[..., 0]
         factors[part] = np.linalg.cholesky(curvature)
         misfit = (marginal * target**2).sum(axis=1) - (gain * modes[part]).sum(axis=1)
         log_marginal = np.log(np.where(cells.rows[n] > 0, marginal, 1.0)).sum(axis=1)
-        evidence[part] = 0.5 * (log_marginal - log_determinant(factors[part]) - misfit)  # (P11)
-    weights = grid_weights(evidence.reshape(N, H))
+        evidence[part] = 0.5 * (log_marginal - log_determinant(factors[part]) - misfit)  # (P3)
+    weights = grid.weights(evidence.reshape(N, H))
     return weights, kept(weights, modes.reshape(N, H, R), factors.reshape(N, H, R, R))
 
 

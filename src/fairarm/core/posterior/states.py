@@ -18,7 +18,6 @@ from fairarm.core.posterior.prior import (
     Kept,
     blocks,
     choose,
-    grid_weights,
     kept,
     log_determinant,
     prior_rows,
@@ -29,8 +28,11 @@ from fairarm.core.types import FloatArray, IntArray
 CONSTANT = 3.0
 """Prior sd of the constant, in logits."""
 
-OMEGAS = np.array([0.3, 1.5])
-"""ω: how far the arms' means may be from where the other directions put them."""
+SCALES = {(0.3, 0.3): 2.5, (0.3, 1.5): 2.5, (1.5, 1.5): 1.0}
+"""How far the arms' means may be from where the effects of columns put them, and how large those may be, with the odds.
+
+Few rows do not tell which it is, and there nearer arms save pulls; with many rows the odds are overruled.
+"""
 
 START = 3
 """The strength, by its place in the grid, at which Newton's steps start; the others go on from there."""
@@ -114,7 +116,7 @@ class _Rows:
         """e_c = n_c (1 + s)/(n_c + s), (P, C): what rows of a cell are worth for its prior mean."""
         rows = self.counts.sum(axis=2)[replicate]
         s = strength[:, None]
-        return np.asarray(rows * (1.0 + s) / (rows + s))  # (P5)
+        return np.asarray(rows * (1.0 + s) / (rows + s))  # (B4)
 
     def problem(self, grid: Grid, replicate: IntArray, point: IntArray) -> _Newton:
         """What is to be solved at these pairs, (P,) each."""
@@ -142,7 +144,7 @@ class _Rows:
             factors[part] = np.linalg.cholesky(problem.curvature(b)[1])
             counts = self.counts[replicate[part]].transpose(2, 0, 1)
             evidence[part] = problem.log_evidence(b, counts, grid.strength[point[part]])
-        evidence -= 0.5 * log_determinant(factors)  # (P8)
+        evidence -= 0.5 * log_determinant(factors)  # (B6)
         return modes.reshape(N, H, R), factors.reshape(N, H, R, R), evidence.reshape(N, H)
 
     def corrected(self, grid: Grid, points: Kept) -> Kept:
@@ -178,7 +180,7 @@ class _Newton:
         b, going, part = b.copy(), np.arange(len(b)), self
         for _ in range(STEPS):
             gradient, H = part.curvature(b[going])
-            step = np.linalg.solve(H, gradient[:, :, None])[..., 0]  # (P6)
+            step = np.linalg.solve(H, gradient[:, :, None])[..., 0]  # (B5)
             moved = np.abs(part.X @ step[:, :, None]).max(axis=(1, 2), initial=0.0)
             b[going] += step * np.minimum(1.0, LONGEST / np.maximum(moved, LONGEST))[:, None]
             unsettled = moved > CLOSE
@@ -196,7 +198,7 @@ class _Newton:
         third = (share * apart**3).sum(axis=0)
         spread = ((self.X @ root.transpose(0, 2, 1)) ** 2).sum(axis=2)  # variance of η_c
         pull = ((self.effective * third * np.minimum(spread, WIDEST))[:, None] @ self.X)[:, 0]
-        return np.asarray(0.5 * (root.transpose(0, 2, 1) @ (root @ pull[:, :, None]))[..., 0])  # (P9)
+        return np.asarray(0.5 * (root.transpose(0, 2, 1) @ (root @ pull[:, :, None]))[..., 0])  # (B7)
 
     def log_evidence(self, b: FloatArray, counts: IntArray, strength: FloatArray) -> FloatArray:
         """Log-probability of the rows (O, P, C) under Dirichlet(s π) at b, and of b itself, (P,)."""
@@ -207,7 +209,7 @@ class _Newton:
             + log_gamma(s)
             - log_gamma(counts.sum(axis=0) + s)
         )
-        return np.asarray(each.sum(axis=1) - 0.5 * (b**2).sum(axis=1))  # (P7); a cell without rows adds 0
+        return np.asarray(each.sum(axis=1) - 0.5 * (b**2).sum(axis=1))  # (P2); a cell without rows adds 0
 
 
 @dataclass(frozen=True)
@@ -233,14 +235,14 @@ class StatesPosterior:
     @classmethod
     def of(cls, counts: IntArray, values: FloatArray, directions: Directions) -> StatesPosterior:
         """From the counts of each state in each cell, (N, C, O), and the states' values, (O,)."""
-        basis, tilt, grid = directions.basis, Tilt.of(counts, values), Grid.of(directions, CONSTANT, OMEGAS)
+        basis, tilt, grid = directions.basis, Tilt.of(counts, values), Grid.of(directions, CONSTANT, SCALES)
         rows = _Rows.of(counts, basis, tilt)
         W, S = len(grid.strength) // len(STRENGTHS), len(STRENGTHS)
         start = np.zeros((len(counts), W, basis.shape[2]))
         start[:, :, 0] = _overall(counts)[:, None] / CONSTANT
         start = rows.started(grid, START + S * np.arange(W), start)
         modes, factors, evidence = rows.fitted(grid, np.repeat(start, S, axis=1))
-        weights = grid_weights(evidence)
+        weights = grid.weights(evidence)
         points = rows.corrected(grid, kept(weights, modes, factors))
         mean, noise, strength = _moments(counts, values, basis, tilt, grid, points)
         smooth = grid.smooth(directions, weights)

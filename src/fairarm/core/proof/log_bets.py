@@ -44,7 +44,7 @@ BLOCK = 1 << 20
 
 def cut_at(rows: FloatArray, delta: float) -> FloatArray:
     """τ by the rows of each group and the error of one bound, (G,)."""
-    # (B4); a level that looked at these rows would not be independent of them
+    # (W4); a level that looked at these rows would not be independent of them
     return np.asarray(np.maximum(np.sqrt(rows / math.log(1 / delta)) / CLIP, 1.0))
 
 
@@ -60,7 +60,7 @@ class Scoring:
     def of(self, group: IntArray, place: IntArray, outcome: FloatArray) -> FloatArray:
         """Of lines (I,) each: (2, K, I)."""
         moved = self.weight[:, group, place] * (outcome - self.predicted[group, place])
-        return np.asarray(np.stack([moved, -moved]) + self.added[:, :, group, place])  # (B3)
+        return np.asarray(np.stack([moved, -moved]) + self.added[:, :, group, place])  # (W3)
 
 
 def scoring(law: FloatArray, made: IntArray, predicted: FloatArray, context: IntArray, level: FloatArray) -> Scoring:
@@ -71,13 +71,13 @@ def scoring(law: FloatArray, made: IntArray, predicted: FloatArray, context: Int
     """
     share = made / np.maximum(made.sum(axis=0), 1)
     q = np.einsum("jt,jtx->tx", share, law)
-    weight = np.minimum(np.where(q > 0, law / np.where(q > 0, q, 1.0), 0.0), level[:, None])  # (B1)
+    weight = np.minimum(np.where(q > 0, law / np.where(q > 0, q, 1.0), 0.0), level[:, None])  # (W1)
     # a decision stands at as many places as there are values of what follows from it
     total = sum_by_group(q[None], context, int(context.max()) + 1)[0][:, context]
     chance = np.divide(q, total, out=np.zeros_like(q), where=total > 0)
     both = np.stack([predicted, 1.0 - predicted])
     taken = weight * both[:, None]
-    added = sum_by_group(chance * taken, context, int(context.max()) + 1)[..., context]  # (B3)
+    added = sum_by_group(chance * taken, context, int(context.max()) + 1)[..., context]  # (W3)
     least = np.where(q > 0, added - taken, np.inf).min(axis=-1)
     return Scoring(weight, predicted, added, np.minimum(least, 0.0))
 
@@ -127,7 +127,7 @@ class Staked:
     def log_wealth(self, mean: FloatArray) -> FloatArray:
         """Σ log(1 + λ (x − M)) of bets that the mean is above M, (K,); it falls in M."""
         best = np.sqrt(2 * self.log_odds / (self.count.sum() * self.variance))
-        # (B6)
+        # (W6)
         stake = np.minimum(best, MOST_STAKED / np.maximum(mean - self.least, 1e-300))
         return np.asarray(np.log1p(stake[:, None] * (self.x - mean[:, None])) @ self.count)
 
@@ -137,7 +137,7 @@ class Staked:
         high = np.maximum(self.x @ self.count / self.count.sum(), 0.0)
         for _ in range(HALVINGS):
             mean = (low + high) / 2
-            # (B5); the refuted end is kept: a bound that is not halved to the end is low, not wrong
+            # (W5); the refuted end is kept: a bound that is not halved to the end is low, not wrong
             refuted = self.log_wealth(mean) >= self.log_odds
             low, high = np.where(refuted, mean, low), np.where(refuted, high, mean)
         return low
@@ -151,7 +151,7 @@ def lower_by_sums(rows: FloatArray, total: FloatArray, square: FloatArray, side:
     loss = stake[:, None] * reach
     price = (-np.log1p(-loss) - loss) / reach**2
     around = np.maximum(square - 2 * side.mean * total + rows * side.mean**2, 0.0)
-    # (B10)
+    # (W10)
     bound = total.sum(axis=1) - (log_odds + (price * around).sum(axis=1)) / stake
     return np.asarray(np.maximum(bound / rows.sum(), 0.0))
 
@@ -224,7 +224,7 @@ class LineBets:
         """The lines as that bound's bets see them."""
         side, group = self.pilot.side(scores, factor, self.rows), self.lines.group
         x = np.where(np.array(scores)[group] == 0, *self.scores) * factor[group]
-        # (B9): a constant per group that is 0 over all rows; the bet then need not pay for how far the groups are apart
+        # (W9): a constant per group that is 0 over all rows; the bet then need not pay for how far the groups are apart
         shift = (side.mean @ self.rows / self.rows.sum())[:, None] - side.mean
         least = (side.least + shift).min(axis=1)
         return Staked(x + shift[:, group], self.lines.count, least, side.variance, self.log_odds)
@@ -286,14 +286,14 @@ def bet_intervals(bets: LineBets | SumBets, shares: FloatArray | None, natural: 
     if not bets.rows.all():
         return Intervals(np.tile([0.0, 1.0], (1, arms, 1)), np.tile([-1.0, 1.0], (1, arms, 1)))
     spread = bets.rows.sum() / bets.rows
-    # (B7): the mean of X in one group and of X¹ in the other is at most 1 + ζ
+    # (W7): the mean of X in one group and of X¹ in the other is at most 1 + ζ
     gaps = np.stack([bets.lower((0, 1), spread) - 1.0, 1.0 - bets.lower((1, 0), spread)], axis=-1)
     if shares is None:
         first = share_interval(*two_groups(natural[None]), SHARE_OF_DELTA * delta)[0]
     else:
         first = np.array([shares[0]])
     ends = [spread * np.array([share, 1.0 - share]) for share in first]
-    # (B8): μ is linear in P(S), so that it is no lower than at one of the two ends
+    # (W8): μ is linear in P(S), so that it is no lower than at one of the two ends
     low = np.min([bets.lower((0, 0), end) for end in ends], axis=0)
     high = 1.0 - np.min([bets.lower((1, 1), end) for end in ends], axis=0)
     return Intervals(np.stack([low, high], axis=-1)[None], gaps[None])

@@ -49,7 +49,7 @@ def bound_delta(delta: float, arms: int, shares_known: bool) -> float:
 
 def cut_level(rows: FloatArray, delta: float) -> FloatArray:
     """τ, by the number of rows and the error of one bound."""
-    # (B12); a level that looked at the weights of the rows would not be independent of them, and the bound would fail
+    # (W12); a level that looked at the weights of the rows would not be independent of them, and the bound would fail
     return np.asarray(np.maximum(np.sqrt(rows / math.log(2 / delta)) / CLIP, 1.0))
 
 
@@ -62,7 +62,7 @@ def cut_sums(law: FloatArray, seen: GroupCells, delta: float) -> CutSums:
     q = np.einsum("jt,jtx->tx", seen.made / np.maximum(rows, 1.0), law)
     w = np.where(q > 0, law / np.where(q > 0, q, 1.0), 0.0)
     level = cut_level(rows, delta)
-    c = np.minimum(w, level[None, :, None])  # (B1)
+    c = np.minimum(w, level[None, :, None])  # (W1)
     parts = [(c, seen.rows), (c, seen.sums), (c**2, seen.rows), (c**2, seen.sums), (c**2, seen.squares)]
     sums = np.stack([np.einsum("ktx,tx->kt", weight, of) for weight, of in parts])
     return CutSums(rows, sums, np.minimum(w.max(axis=2), level))
@@ -78,7 +78,7 @@ def lower_mean(
     n = np.maximum(rows, 2.0)
     log_term = math.log(2 / delta)
     variance = np.maximum(square - total**2 / n, 0.0) / (n - 1)
-    # (B11)
+    # (W11)
     bound = total / n - np.sqrt(2 * variance * log_term / n) - 7 * largest * log_term / (3 * (n - 1))
     return np.where(rows >= 2, np.maximum(bound, 0.0), 0.0)
 
