@@ -32,6 +32,7 @@ from fairarm.reports.words.runs import (
     mixture_text,
     not_most_probable,
     posterior,
+    run_note,
     started_from,
     sureness,
 )
@@ -107,6 +108,7 @@ __all__ = [
     "posterior",
     "pulls_text",
     "question",
+    "run_note",
     "sentence",
     "smooth_text",
     "started_from",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from fairarm.algorithms import ArmReason, ArmReport, BestMixture, Verdict
+from fairarm.algorithms.notes import Note, RunNote
 from fairarm.problem.outcome import Outcome
 from fairarm.reports.words.numbers import Marked, between, count, interval_digits, names, value
 
@@ -50,6 +51,23 @@ def _proved_so_far(verdict: Verdict, confidence: float) -> str:
     )
 
 
+def run_note(note: Note) -> str:
+    """What else happened to a run."""
+    return NOTES[note.code].format(rows=count(note.rows, "row"), state=note.state)
+
+
+NOTES = {
+    RunNote.NEW_BELIEFS: "The run was saved by an earlier version and went on with the beliefs of this one.",
+    RunNote.NEW_ACCOUNTS: (
+        "It was saved by an earlier version, which proved answers in another way: the proof of the answer started anew, what was "
+        "proved of single arms stays."
+    ),
+    RunNote.LOST_WORST: "{rows} never came; each counts as it would hurt the answer most, so that it holds however they got lost.",
+    RunNote.LOST_AT_RANDOM: "{rows} never came. What is certified holds if they were lost at random, whatever their outcome.",
+    RunNote.LOST_AS_STATE: "{rows} never came, which was said to mean the outcome '{state}'.",
+}
+
+
 def proved(confidence: float, log_rows: int = 0) -> str:
     """What a certified run promises; with the rows of a log, on what condition."""
     condition = f", if it holds of the log's {count(log_rows, 'row')} too" if log_rows else ""
@@ -58,7 +76,7 @@ def proved(confidence: float, log_rows: int = 0) -> str:
 
 def law_text(verdict: Verdict) -> str | None:
     """How far the rows have tested the declared law that a proof rests on; None where nothing is proved."""
-    if verdict.guarantee != "certified" or verdict.findings or verdict.probability is None:
+    if verdict.guarantee != "certified" or verdict.probability is None or any(f.voids for f in verdict.findings):
         return None
     errors = {arm.name: arm.law_error for arm in verdict.arms}
     shown = {name: error for name, error in errors.items() if error is not None}
@@ -189,6 +207,8 @@ def closing(found: Identification) -> Iterator[Remark]:
     for finding in verdict.findings:
         where = f" Most of it is in: {'; '.join(finding.examples)}." if finding.examples else ""
         yield Remark(f"{finding.name}: {finding.message}{where}", "bad")
+    for note in verdict.notes:
+        yield Remark(run_note(note), "warn")
     if verdict.status == "UNDECIDED":
         more = "Not sure enough" if verdict.confidence is not None else "There is no usable estimate"
         yield from () if verdict.findings else (Remark(f"{more}. Give more pulls."),)
