@@ -112,7 +112,6 @@ THROUGH = {
     "problem/space.py": ("problem/test_shared_cells.py", "problem/test_fitting.py"),
     "problem/summing.py": ("test_enumeration.py",),
     "problem/tables.py": ("test_enumeration.py", "core/paper/test_divergence.py"),
-    "problem/variables.py": ("problem/test_problem.py",),
     "readers/networks.py": ("readers/test_pyagrum_formats.py",),
     "readers/problem_writer.py": ("readers/test_problem_file.py",),
     "readers/text.py": ("readers/test_bif.py", "readers/test_problem_file.py"),

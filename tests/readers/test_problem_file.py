@@ -323,3 +323,34 @@ def test_what_a_file_leaves_out_can_come_from_its_world(tmp_path: Path) -> None:
     assert short.shares == full.shares and short.observed and set(short.observed) == set(full.observed)
     assert np.allclose(short.compiled.tables.D, full.compiled.tables.D, rtol=1e-12)
     assert np.allclose(short.compiled.tables.M, full.compiled.tables.M, rtol=1e-12)
+
+
+# ---- the order of states ----
+
+
+def with_ordered(line: str) -> str:
+    return BASE.replace('deployed = "one"\n', f'deployed = "one"\n{line}\n')
+
+
+def test_ordered_states_are_read_and_written() -> None:
+    problem = parse_problem(with_ordered('ordered = ["Z"]'), "base", Path()).problem
+    assert problem.variables["Z"].levels == (0, 1, 2)
+    assert problem.variables["X"].levels is None
+    again = parse_problem(problem_text(problem), "base", Path()).problem
+    assert again.variables == problem.variables
+    assert "ordered" not in problem_text(parse_problem(BASE, "base", Path()).problem)
+
+
+def test_numbers_are_ordered_unless_that_is_denied() -> None:
+    numbers = BASE.replace('"z0"', '"10"').replace('"z1"', '"9"').replace('"z2"', '"8"')
+    assert parse_problem(numbers, "base", Path()).problem.variables["Z"].levels == (2, 1, 0)
+    denied = numbers.replace('deployed = "one"\n', 'deployed = "one"\nordered = []\n')
+    problem = parse_problem(denied, "base", Path()).problem
+    assert problem.variables["Z"].levels is None
+    assert parse_problem(problem_text(problem), "base", Path()).problem.variables == problem.variables
+
+
+@pytest.mark.parametrize("name", ["Q", "H"])
+def test_only_nodes_with_states_are_ordered(name: str) -> None:
+    with pytest.raises(ReadError, match=f"problem.ordered: '{name}' is not a node with states"):
+        parse_problem(with_ordered(f'ordered = ["{name}"]'), "base", Path())
