@@ -17,7 +17,7 @@ from fairarm.core.types import FloatArray, IntArray
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, check_batch
 
-FIRST_PART, GROWTH = 32.0, 1.5
+FIRST_PART, GROWTH = 32.0, 1.2
 """Rows of a log that are bet on first, and the factor by which the rows bet on so far grow with each further part."""
 
 

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from fairarm.algorithms import Answer, ArmReason, Status
+from fairarm.algorithms.notes import Note, RunNote
 from fairarm.catalog import load_problem
 from fairarm.experiments import Identification, identify
 from fairarm.experiments.identify import PhaseStory
-from fairarm.reports.words import after_phase, arm_reason, closing
+from fairarm.reports.words import after_phase, arm_reason, closing, run_note
 
 
 @pytest.fixture(scope="module")
@@ -99,3 +100,20 @@ def test_what_was_known_after_a_phase() -> None:
     assert after_phase(tested, 3) == "2 of 3 arms left, 1 shown fair, leader a; rejected c"
     assert after_phase(replace(tested, leader=None, rejected=()), 3) == "2 of 3 arms left, 1 shown fair"
     assert after_phase(replace(tested, probability=0.456), 3) == "most likely: a, probability 0.46"
+
+
+NOTES = {
+    RunNote.NEW_BELIEFS: "earlier version",
+    RunNote.NEW_ACCOUNTS: "started anew",
+    RunNote.LOST_WORST: "3 rows never came; each counts",
+    RunNote.LOST_AT_RANDOM: "3 rows never came. What is certified holds if they were lost at random",
+    RunNote.LOST_AS_STATE: "to mean the outcome 'no'",
+}
+
+
+@pytest.mark.parametrize("code", RunNote)
+def test_every_note_is_said(code: RunNote, run: Identification) -> None:
+    note = Note(code, 3, "no")
+    assert NOTES[code] in run_note(note)
+    noted = replace(run, verdict=replace(run.verdict, notes=(note,)))
+    assert run_note(note) in [remark.text for remark in closing(noted)]

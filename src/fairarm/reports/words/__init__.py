@@ -40,6 +40,7 @@ from fairarm.reports.words.runs import (
     mixture_text,
     not_most_probable,
     posterior,
+    run_note,
     started_from,
     sureness,
 )
@@ -79,6 +80,7 @@ __all__ = [
     "posterior",
     "pulls_text",
     "question",
+    "run_note",
     "sentence",
     "started_from",
     "sureness",

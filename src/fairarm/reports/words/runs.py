@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fairarm.algorithms import ArmReason, ArmReport, BestMixture, Verdict
+from fairarm.algorithms.notes import Note, RunNote
 from fairarm.experiments import Identification
 from fairarm.experiments.identify import PhaseStory
 from fairarm.problem.outcome import Outcome
@@ -45,6 +46,23 @@ def _proved_so_far(verdict: Verdict, confidence: float) -> str:
         f"The best arm is not certified at confidence {confidence:g}; certified fair: {names(fair)}; certified unfair: "
         f"{names(unfair)}" + (f"; certified not to be the best fair arm: {names(out)}." if out else ".")
     )
+
+
+def run_note(note: Note) -> str:
+    """What else happened to a run."""
+    return NOTES[note.code].format(rows=count(note.rows, "row"), state=note.state)
+
+
+NOTES = {
+    RunNote.NEW_BELIEFS: "The run was saved by an earlier version and went on with the beliefs of this one.",
+    RunNote.NEW_ACCOUNTS: (
+        "It was saved by an earlier version, which proved answers in another way: the proof of the answer started anew, what was "
+        "proved of single arms stays."
+    ),
+    RunNote.LOST_WORST: "{rows} never came; each counts as it would hurt the answer most, so that it holds however they got lost.",
+    RunNote.LOST_AT_RANDOM: "{rows} never came. What is certified holds if they were lost at random, whatever their outcome.",
+    RunNote.LOST_AS_STATE: "{rows} never came, which was said to mean the outcome '{state}'.",
+}
 
 
 def proved(confidence: float, log_rows: int = 0) -> str:
@@ -150,6 +168,8 @@ def closing(found: Identification) -> Iterator[Remark]:
     verdict = found.verdict
     if not verdict.fairness_tested:
         yield Remark("This algorithm does not test fairness: the arm may be unfair.", "warn")
+    for note in verdict.notes:
+        yield Remark(run_note(note), "warn")
     if verdict.status == "UNDECIDED":
         more = "Not sure enough" if verdict.confidence is not None else "There is no usable estimate"
         yield Remark(f"{more}. Give more pulls.")
