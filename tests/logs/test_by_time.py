@@ -70,7 +70,7 @@ def test_batches_end_where_loops_end_them(within: float | None) -> None:
             columns["t"] = [40 * (t // 40) for t in columns["t"]]  # many rows of one time
         shuffled = np.random.default_rng(seed).permutation(700)
         mixed = {name: [values[i] for i in shuffled] for name, values in columns.items()}
-        found = batch_ends(reader_of(mixed, outcome_within=within), "t")
+        found = batch_ends(open_log(mixed), "t", within)
         assert found == expected_ends(columns["t"], within) and len(found) > 3
 
 
@@ -138,7 +138,7 @@ def test_times_of_every_kind_cut_alike() -> None:
         assert counted(read({**columns, "t": text})) == by_loop(columns)
         late = columns["t"][-1] - 60
         within = 60.0 if text[0].isdigit() else 3600.0
-        due = batch_ends(reader_of({**columns, "t": text}, outcome_within=within), "t")
+        due = batch_ends(open_log({**columns, "t": text}), "t", within)
         assert len(due) == sum(end <= late for end in expected_ends(columns["t"]))
     mixed = [f"{m:%Y-%m-%dT%H:%M}{'Z' if i % 2 else '+01:00'}" for i, m in enumerate(moments)]
     assert rows_by_time(reader_of({**columns, "t": mixed}), 20) is None  # their order is not that of the text

@@ -27,6 +27,7 @@ import pytest
 from fairarm.errors import DataError, OptionError, ReadError
 from fairarm.logs import files
 from fairarm.logs import table as tables
+from fairarm.logs.by_time import batch_ends
 from fairarm.logs.coding import read_numbers
 from fairarm.logs.sources import open_log
 from fairarm.logs.table import DUE, Counts, Due, LogTable, RealColumn
@@ -344,6 +345,23 @@ def test_ids_are_chosen_whatever_pattern_they_follow() -> None:
     missing = open_log({"id": ["1", None, "x", "7"]}).counts([], ids="id").pilot
     assert missing is not None and (missing < 0).any()
     assert open_log({"id": [0.5, 1.5]}).counts([], ids="id").pilot is None
+
+
+@pytest.mark.parametrize("column", ["t", "z", "d", "n", "unique"])
+def test_rows_are_counted_by_time_on_every_engine(engine: str, table: LogTable, column: str) -> None:
+    """Batches end with the times of rows 32, 38, 46 … in order, and rows without a time are apart."""
+    known = sorted(row[column] for row in ROWS if row[column] is not None)
+    numbers = [int(32 * 1.2**i) for i in range(20) if int(32 * 1.2**i) <= len(known)]
+    ends = sorted({known[number - 1] for number in numbers} - {known[-1]})
+    made = batch_ends(table, column, None)
+    if (engine, column) == ("spark", "z"):
+        assert made == []  # Spark hands out no times with a zone
+        return
+    assert len(made) == len(ends)
+    found = table.counts([], parts=(column, made))
+    assert found.part is not None
+    want = Counter(-1 if row[column] is None else sum(row[column] > end for end in ends) for row in ROWS)
+    assert dict(zip(found.part.tolist(), found.rows.tolist(), strict=True)) == dict(want)
 
 
 def test_values_keep_their_types(engine: str, table: LogTable) -> None:

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairarm.core.types import BoolArray, FloatArray, IntArray
+from fairarm.errors import DataError
 from fairarm.logs.coding import ABSENT, read_numbers
 from fairarm.logs.reading import LogReader
-from fairarm.logs.table import MAX_GROUPS, Counts, RealColumn
+from fairarm.logs.table import MAX_GROUPS, Counts, LogTable, RealColumn
 from fairarm.logs.values import object_array
 from fairarm.problem.pulls import Batch
 
@@ -56,7 +57,7 @@ def rows_by_time(reader: LogReader, lines: int) -> TimedRows | None:
     ``lines``: different rows that the log has.
     """
     column = reader.map.time or ""
-    ends = batch_ends(reader, column)
+    ends = batch_ends(reader.table, column, reader.map.outcome_within)
     if not ends or lines * (len(ends) + 1) > MAX_GROUPS:
         return None
     outcome, real = reader.problem.outcome, None
@@ -102,17 +103,23 @@ def _stand_in(reader: LogReader, raw: dict[str, NDArray[Any]], found: Counts, re
     return np.asarray(missing)
 
 
-def batch_ends(reader: LogReader, column: str) -> list[Any]:
+def batch_ends(table: LogTable, column: str, within: float | None) -> list[Any]:
     """The times with which whole batches end, as the log's engine compares them; none where they cannot be put in order."""
-    if reader.table.rows() > MOST_TIMES:
+    if table.rows() > MOST_TIMES:
         return []
-    newest = reader.table.newest(column)
-    times = np.concatenate([part[column] for part in reader.table.batches([column], 1 << 20)])
+    newest = table.newest(column)
+    try:
+        parts = [part[column] for part in table.batches([column], 1 << 20)]
+    except (
+        DataError
+    ):  # Spark hands out no times with a zone: such a log has no answer by time, and is evaluated all the same
+        return []
+    times = np.concatenate(parts) if parts else np.zeros(0)
     times = _known(_from_text(times) if newest is None else times)
     if times.dtype.kind not in "ifMU" or not len(times):
         return []
     ends, last = _order_statistics(times)
-    return [_as(newest, end) for end in ends[_whole(ends, last, reader.map.outcome_within)]]
+    return [_as(newest, end) for end in ends[_whole(ends, last, within)]]
 
 
 def _from_text(times: NDArray[Any]) -> NDArray[Any]:
