@@ -475,8 +475,8 @@ def test_certified_no_fair_arm() -> None:
     assert {report.reason for report in said.arms} == {ArmReason.UNFAIR_PROVED}
     # that none is fair is proved before the sides are
     surer = run_pool(problem, 20_000, theta=EASY, confidence=1 - 1e-12).verdict()
-    for verdict in (said, surer):
-        assert all(r.unfair_toward in (None, side) for r, side in zip(verdict.arms, ("b", "a"), strict=True))
+    for each in (said, surer):
+        assert all(r.unfair_toward in (None, side) for r, side in zip(each.arms, ("b", "a"), strict=True))
     assert any(report.unfair_toward for report in surer.arms)
 
 
