@@ -474,10 +474,11 @@ def test_certified_no_fair_arm() -> None:
     said = run_pool(problem, 20_000, theta=EASY, confidence=0.9).verdict()
     assert said.status == Status.NO_FAIR_ARM
     assert {report.reason for report in said.arms} == {ArmReason.UNFAIR_PROVED}
-    for report, side in zip(said.arms, ("b", "a"), strict=True):
-        assert report.unfair_toward in (None, side)  # that none is fair is proved before the sides are
-    sides = run_pool(problem, 20_000, theta=EASY, confidence=1 - 1e-12).verdict()
-    assert [report.unfair_toward for report in sides.arms] == ["b", "a"]
+    # that none is fair is proved before the sides are
+    surer = run_pool(problem, 20_000, theta=EASY, confidence=1 - 1e-12).verdict()
+    for each in (said, surer):
+        assert all(r.unfair_toward in (None, side) for r, side in zip(each.arms, ("b", "a"), strict=True))
+    assert any(report.unfair_toward for report in surer.arms)
 
 
 def test_certified_at_the_cap_is_undecided_however_sure_the_posterior() -> None:

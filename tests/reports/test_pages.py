@@ -110,7 +110,7 @@ def test_every_arm_of_a_run_with_its_reason() -> None:
 
 
 def test_labels_are_proved_before_the_best_arm_is() -> None:
-    found, _ = run_of("ad-marketplace", pulls=1000, confidence=0.95)
+    found, _ = run_of("ad-marketplace", pulls=100, confidence=0.95)
     arms = tuple(
         replace(arm, certified=label)
         for arm, label in zip(found.verdict.arms, ["fair", "unfair", "worse", None, "fair", None], strict=True)
