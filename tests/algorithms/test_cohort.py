@@ -128,7 +128,7 @@ def test_the_worst_is_no_better_than_any_state() -> None:
         run.close_phase(lost=lost)
         paid[lost] = run.state.memory.labels
     assert np.all(paid["worst"] <= np.minimum(paid["0"], paid["1"]) + 1e-12)
-    assert np.any(paid["worst"] < paid["1"] - 0.1) and np.any(paid["worst"] < paid["0"] - 0.1)
+    assert np.any(paid["worst"] < paid["1"] - 0.01) and np.any(paid["worst"] < paid["0"] - 0.01)
 
 
 def test_natural_rows_cannot_be_charged_where_their_group_is_not_known() -> None:
