@@ -23,7 +23,7 @@ from fairarm.problem.mechanism import Arm
 from fairarm.problem.outcome import Outcome
 from fairarm.reports.page.inspection import reasons
 from fairarm.reports.page.write import page_text
-from fairarm.reports.words import arm_reason, guarantee_of
+from fairarm.reports.words import arm_reason, guarantee_of, smooth_text
 from page_tree import Element, read_page, table_rows
 
 
@@ -102,7 +102,7 @@ def test_every_arm_of_a_run_with_its_reason() -> None:
     assert {row["arm"].removeprefix("★ "): row["why"] for row in outcomes} == {
         r.name: arm_reason(found.verdict, r) for r in found.verdict.arms
     }
-    assert outcomes[0]["arm"] == "★ by-query" and gaps[0]["gap female - male, in revenue (from 0 to 10)"] == "+0.051"
+    assert outcomes[0]["arm"] == "★ by-query" and gaps[0]["gap female - male, in revenue (from 0 to 10)"] == "-0.033"
     assert "Nothing is certified: the probability goes by the posterior." in page.text
     assert "Best mixture that is fair with probability 0.95" in page.text
 
@@ -291,7 +291,23 @@ EVALUATIONS = {
     "settled and voided": made_evaluation(probability=0.9999),
     "gated": made_evaluation((ARMS[0], LIKELIER), arm="current", probability=0.31, runner_up="by-need", runner_up_probability=0.69, gated=True),
     "with an interval": made_evaluation(plain_gap_interval=(0.0381, 0.0739)),
+    "smooth along an order": made_evaluation(smooth=0.97),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("weight", "said"),
+    [
+        (None, None),
+        (0.97, "Outcomes are taken as smooth along 'dose' (weight 0.97). The rows speak for it."),
+        (0.5, "Outcomes are partly taken as smooth along 'dose' (weight 0.50). The rows leave it open."),
+        (0.03, "Outcomes are hardly taken as smooth along 'dose' (weight 0.03). The rows speak against it, so every level stands for itself."),
+    ],
+)  # fmt: skip
+def test_whether_outcomes_follow_an_order_is_said(weight: float | None, said: str | None) -> None:
+    found = made_evaluation(smooth=weight)
+    assert smooth_text(found) == said
+    assert said is None or said in page_of(found).text
 
 
 @pytest.mark.parametrize("kind", EVALUATIONS)
