@@ -368,7 +368,7 @@ def test_a_log_that_leaves_it_open_says_of_what_its_probabilities_are(terminal: 
 
 def test_a_run_says_that_the_gate_passed_an_arm_over(terminal: io.StringIO) -> None:
     """By-sex is twice as likely as by-query to be the best fair arm, and too unlikely to be fair to be named."""
-    found, problem = run_of("ad-marketplace", pulls=200, seed=1)
+    found, problem = run_of("ad-marketplace", pulls=200, seed=8)
     verdict = found.verdict
     likeliest = max(verdict.arms, key=lambda arm: arm.best_probability or 0.0)
     assert verdict.gated and verdict.min_fair_probability == 0.8 > (likeliest.fair_probability or 1.0)
@@ -380,7 +380,7 @@ def test_a_run_says_that_the_gate_passed_an_arm_over(terminal: io.StringIO) -> N
     assert "fair only with probability" in shown and "named only from 0.8 on (--min-fair-probability)" in shown
     assert shown.index("Not the most probable answer: by-sex") < shown.index("by-query is the best fair arm found")
     assert identification(found)["gated"] is True
-    plain, _ = run_of("ad-marketplace", pulls=200, seed=1, min_fair_probability=0.0)
+    plain, _ = run_of("ad-marketplace", pulls=200, seed=8, min_fair_probability=0.0)
     assert plain.verdict.arm == "by-sex" and not plain.verdict.gated
 
 
