@@ -25,7 +25,13 @@ def log_of(seed: int) -> tuple[Problem, dict[str, Any], np.ndarray, np.ndarray]:
     return made.problem, {**made.columns, "id": np.arange(1000)}, made.outcomes, made.gaps
 
 
-@pytest.mark.parametrize("where", [{"propensity": "p"}, {"made_by": "arm-0"}])
+def coded(seed: int) -> tuple[Problem, dict[str, Any]]:
+    """The same with outcomes as numbers."""
+    problem, columns, _, _ = log_of(seed)
+    return problem, {**columns, "Y": (columns["Y"] == "y1").astype(np.int64)}
+
+
+@pytest.mark.parametrize("where", [{"propensity": "p"}, {"made_by": "logging"}])
 def test_intervals_hold_and_are_narrower_with_ids(where: dict[str, str]) -> None:
     """30 logs, all arms at once at 95 %: more than 6 failures have probability below 1e-3; in fact there is none."""
     wrong, ratios = 0, []
@@ -64,7 +70,7 @@ def chunks(problem: Problem, columns: dict[str, Any], order: np.ndarray, propens
 
 def test_sums_are_those_of_plain_loops() -> None:
     """With logged propensities a score is min(w, τ) Y: rows outside the pilot are summed, those of the pilot are not."""
-    problem, columns, _, _ = log_of(3)
+    problem, columns = coded(3)
     found = believe_rows(problem, lambda: chunks(problem, columns, np.arange(1000), True), 0.05).bets
     assert found is not None
     ticket = tickets(columns["id"])
@@ -94,7 +100,7 @@ def test_sums_are_those_of_plain_loops() -> None:
 
 def test_what_is_added_is_zero_over_decisions() -> None:
     """Where decisions are summed out, a score less what is added has the mean of min(w, τ) Y: by summing over them at every row."""
-    problem, columns, _, _ = log_of(4)
+    problem, columns = coded(4)
     kept: dict[str, Any] = {}
 
     class Kept(row_bets.RowBets):
@@ -129,7 +135,7 @@ def test_what_is_added_is_zero_over_decisions() -> None:
 
 
 def test_the_order_of_rows_plays_no_part_and_the_pilot_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem, columns, _, _ = log_of(5)
+    problem, columns = coded(5)
     monkeypatch.setattr(row_bets, "MOST_KEPT", 60)
     found = []
     for seed in (1, 2):
@@ -146,7 +152,7 @@ def test_the_order_of_rows_plays_no_part_and_the_pilot_kept_is_bounded(monkeypat
 
 
 def test_without_an_id_for_every_row_there_is_no_pilot() -> None:
-    problem, columns, _, _ = log_of(6)
+    problem, columns = coded(6)
     missing = {**columns, "id": [None, *range(999)]}
     for where, held in ((LogMap(propensity="p", row_id="id"), missing), (LogMap(propensity="p"), columns)):
         assert evaluate(problem, held, columns=where).certified_by == (Bound.BERNSTEIN,)

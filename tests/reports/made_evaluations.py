@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fairarm.beliefs.beliefs import Smoothness
 from fairarm.beliefs.certified import Bound, Certificate
 from fairarm.beliefs.findings import Finding
 from fairarm.experiments.assumptions import Assumption, Statement
@@ -100,10 +101,14 @@ def uncertified(arm: ArmEvaluation) -> ArmEvaluation:
     return replace(arm, outcome=outcome, gap=gap, certified_fair=None)
 
 
-def evaluation(arms: tuple[ArmEvaluation, ...] | None = None, **changes: Any) -> Evaluation:
-    """Five arms: the second is the answer, the third is better and unfair, the fourth hardly seen. Nothing is certified."""
+def evaluation(
+    arms: tuple[ArmEvaluation, ...] | None = None, smooth: float | None = None, **changes: Any
+) -> Evaluation:
+    """Five arms: the second is the answer, the third is better and unfair, the fourth hardly seen. Nothing is certified.
+    ``smooth``: the weight of outcomes that are smooth along 'dose', an ordered column; None where none is."""
     arms = arms or tuple(uncertified(arm) for arm in ARMS)
-    beliefs: Any = SimpleNamespace(method="cell means")
+    along = None if smooth is None else Smoothness(("dose",), np.array([smooth]))
+    beliefs: Any = SimpleNamespace(method="cell means", diagnostics=lambda: SimpleNamespace(smooth=along))
     evidence = LogEvidence(
         problem=problem_of(tuple(arm.name for arm in arms)),
         source=LogSource("ward-2024.parquet", "duckdb", 12000, 11929),

@@ -2,7 +2,7 @@
 
 One mean common to all cells would be a claim about every arm: an arm's mean is an average over many cells, and the prior
 would know it far better than it knows any cell. So the prior mean may move along the weights that make up each arm's
-outcome and gap (Ray and van der Vaart 2020), along the columns of the cell one by one, and, where a column is ordered,
+outcome and gap (after Ray and van der Vaart), along the columns of the cell one by one, and, where a column is ordered,
 smoothly along it. Arrays
 have a leading axis of N replicates; C cells, J columns, R directions.
 """
