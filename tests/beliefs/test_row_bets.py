@@ -152,7 +152,7 @@ def test_the_order_of_rows_plays_no_part_and_the_pilot_kept_is_bounded(monkeypat
 
 
 def test_without_an_id_for_every_row_there_is_no_pilot() -> None:
-    problem, columns = coded(6)
+    problem, columns, _, _ = log_of(6)
     missing = {**columns, "id": [None, *range(999)]}
     for where, held in ((LogMap(propensity="p", row_id="id"), missing), (LogMap(propensity="p"), columns)):
         assert evaluate(problem, held, columns=where).certified_by == (Bound.BERNSTEIN,)
