@@ -69,7 +69,6 @@ THROUGH = {
     "algorithms/verdict.py": ("algorithms/test_pool.py", "reports/test_pages.py"),
     "beliefs/beliefs.py": ("beliefs/test_cells.py", "beliefs/test_robust.py"),
     "beliefs/certified.py": ("experiments/test_evaluate.py",),
-    "beliefs/findings.py": ("beliefs/test_declared_law.py", "logs/test_reading.py"),
     "beliefs/lines.py": ("beliefs/test_evidence.py",),
     "beliefs/planning.py": ("beliefs/test_from_log.py",),
     "beliefs/row_model.py": ("beliefs/test_logged_rows.py",),
