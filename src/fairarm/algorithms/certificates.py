@@ -18,7 +18,7 @@ from fairarm.core.proof.bets import Brought, Ledger, certificate, open_ledger, s
 from fairarm.core.proof.claims import Rule
 from fairarm.core.proof.estimate import Seen
 from fairarm.core.proof.losses import Lost
-from fairarm.core.proof.plan import plan_proof
+from fairarm.core.proof.proving_plan import plan_proof
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import OptionError
 from fairarm.problem.problem import Problem

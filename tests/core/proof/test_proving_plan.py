@@ -8,12 +8,12 @@ from scipy.optimize import minimize
 from scipy.special import xlogy
 
 from fairarm.core.answer import Code
-from fairarm.core.proof import plan
+from fairarm.core.proof import proving_plan as plan
 from fairarm.core.proof.accounts import Accounts
 from fairarm.core.proof.bets import Ledger, open_ledger
 from fairarm.core.proof.claims import Rule
 from fairarm.core.proof.estimate import Seen, estimate
-from fairarm.core.proof.plan import goals, plan_proof
+from fairarm.core.proof.proving_plan import goals, plan_proof
 
 HALF = np.array([0.5, 0.5])
 LAW = np.array(
