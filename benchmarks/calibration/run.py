@@ -1,6 +1,6 @@
 """The calibration gate: ``python benchmarks/calibration/run.py`` writes results.md, results.csv and calibration.svg here.
 
-2 000 runs of every stratum, about a quarter of an hour on one free core. ``--quick`` makes 200 runs with a lower cap in about a minute and
+2 000 runs of every stratum, about 40 minutes on one free core. ``--quick`` makes 200 runs with a lower cap in about a minute and
 writes to out/calibration; ``--jobs 2`` uses two processes and gives the same numbers.
 """
 
