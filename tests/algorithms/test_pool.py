@@ -7,6 +7,7 @@ import itertools
 import json
 import math
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from fairarm.algorithms.verdict import ArmReason, Verdict, verdict
 from fairarm.beliefs.cells import CellBeliefs
 from fairarm.beliefs.evidence import CellEvidence
 from fairarm.beliefs.standing import Standing
+from fairarm.catalog import load_problem
 from fairarm.catalog.synthetic import synthetic
 from fairarm.core.answer import Code
 from fairarm.core.proof.bets import Brought, open_ledger, settle
@@ -679,3 +681,21 @@ def test_unwatched_runs_err_as_often() -> None:
     share = sum(errors) / 2
     assert 0.02 < share < 0.9
     assert abs(errors[0] - errors[1]) < 3.9 * math.sqrt(share * (1 - share) * 2 / 600)
+
+
+def test_a_run_whose_estimates_differ_from_its_rows_names_no_arm(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A posterior whose means are 0.3 too high says so of every arm; the right one has nothing to say."""
+    scenario = load_problem("coin")
+
+    def verdict_of() -> Verdict:
+        run = algorithm("pool", scenario.problem, pulls=400)
+        while not run.finished:
+            run.tell(scenario.world.pull(run.ask(), np.random.default_rng(run.phase)), id=str(run.phase))
+        return run.verdict()
+
+    right = verdict_of()
+    assert right.status == "FOUND" and right.findings == ()
+    shifted = property(lambda self: replace(self.posterior_of_states, mean=self.posterior_of_states.mean + 0.3))
+    monkeypatch.setattr(CellBeliefs, "posterior", shifted)
+    wrong = verdict_of()
+    assert wrong.status == "UNDECIDED" and [f.name for f in wrong.findings] == ["model-disagrees"]

@@ -179,9 +179,8 @@ def choose_method(problem: Problem, evidence: Evidence) -> Method:
     """How to estimate: doubly robust where a column of the cell is real-valued, or where there are more than 100 cells
     and most of the arms' mass lies in cells in which fewer than 5 rows are expected.
 
-    The prior of the cell means takes cells as exchangeable. With many cells and few rows in each that is all they say,
-    and where outcomes follow the order of the states they are sure and wrong (gaps off by 10 to 30 of their own sds at
-    2 000 cells). Depends on the rows by their number only, so that replicates of one run choose alike.
+    With many cells and few rows in each, cell means rest mostly on their prior, a regression on what rows share.
+    Depends on the rows by their number only, so that replicates of one run choose alike.
     """
     if any(not problem.variables[name].finite for name in problem.cell_columns):
         return "doubly robust"
