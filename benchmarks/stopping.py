@@ -35,7 +35,7 @@ SETTINGS = (
 BARS = {**dict.fromkeys(SETTINGS[:5], 2.7), "loose-noisy": 3.5, "tight-noisy": 3.5, "ad-marketplace": 4.2}
 """Median of pulls over the limit that a certified run without a cost budget is held to."""
 
-INSTANCES, RUNS, MOST_PULLS, CONFIDENCE, FIRST_SEED = 10, 20, 50_000, 0.95, 2000
+INSTANCES, RUNS, MOST_PULLS, CONFIDENCE, FIRST_SEED = 10, 10, 50_000, 0.95, 3000
 
 
 @dataclass(frozen=True)

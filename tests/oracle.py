@@ -27,7 +27,7 @@ MAX_COLUMN_CELLS = 400
 
 @dataclass(frozen=True)
 class Case:
-    """A network, arms and named nodes; ``groups`` are the codes of (s, s'); ``nodes`` is the declared order."""
+    """A network, arms and named nodes; ``groups`` are the codes of the groups, (s, s') where there are two; ``nodes`` is the declared order."""
 
     nodes: tuple[str, ...]
     sizes: dict[str, int]
@@ -36,7 +36,7 @@ class Case:
     sensitive: str
     decision: str
     outcome: str
-    groups: tuple[int, int]
+    groups: tuple[int, ...]
     values: tuple[float, ...]
     low: float
     high: float

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import xlogy
 from scipy.stats import binom
 
-from benchmarks.calibration.strata import Stratum, strata
+from benchmarks.calibration.strata import SLACK, Stratum, row_values, strata, strata_with_rows, truth_of
 from fairarm.algorithms.certificates import Books, Certified
 from fairarm.algorithms.pool import Pool, PoolOptions
 from fairarm.core.answer import Code
@@ -55,7 +55,7 @@ def seed_of(*parts: object) -> list[int]:
 
 @cache
 def stratum_named(name: str) -> Stratum:
-    return next(stratum for stratum in strata() if stratum.name == name)
+    return next(stratum for stratum in (*strata(), *strata_with_rows()) if stratum.name == name)
 
 
 # ---- runs that stop when sure ----
@@ -71,7 +71,7 @@ class Runs:
     claimed: FloatArray
     """The posterior probability of the answer, (n,); nan where undecided."""
     refuted: IntArray
-    """How often each true claim about a gap was refuted, (3K,); 0 for false ones."""
+    """How often each true claim about one arm was refuted, ((J₁ + 1) K,); 0 for false ones."""
     truths: IntArray
     """How often each true answer was refuted, (1 + K,); 0 for false ones."""
     mislabelled: int
@@ -128,7 +128,8 @@ def claimed_probability(ran: Replicates) -> FloatArray:
 
 @dataclass(frozen=True)
 class TrueClaims:
-    """What of docs/certified.md is true: claims about ``gaps`` (3, K), ``answers`` (1 + K,), and which arms are fair (K,)."""
+    """What of docs/certified.md is true: claims about one arm, ``gaps`` (J₁ + 1, K), of one gap (3, K), ``answers`` (1 + K,), and which
+    arms are fair (K,)."""
 
     gaps: BoolArray
     answers: BoolArray
@@ -144,13 +145,21 @@ def true_claims(outcomes: FloatArray, gaps: FloatArray, tolerance: float) -> Tru
     return TrueClaims(about_gaps, np.append(~fair.any(), best), fair)
 
 
+def claims_of(stratum: Stratum) -> TrueClaims:
+    """The same of any rows, one after the other, as they are declared: of each row first its upper end, then its lower one."""
+    ends = [(j, sign, sign * end) for j, row in enumerate(stratum.problem.rows) for sign, end in ((1, row.below), (-1, row.above)) if end is not None]  # fmt: skip
+    beyond = np.array([[sign * values[j] - end for values in row_values(stratum)] for j, sign, end in ends])
+    outcomes, fair = truth_of(stratum)
+    best = fair & (outcomes >= np.where(fair, outcomes, -np.inf).max() - SLACK)
+    met = np.all(beyond <= SLACK, axis=0, keepdims=True)
+    about_arms = np.concatenate([beyond >= -SLACK, met])
+    return TrueClaims(about_arms, np.append(~fair.any(), best), fair)
+
+
 def refuted_truths(stratum: Stratum, books: Books) -> tuple[IntArray, IntArray, int]:
-    """Runs in which each true claim about a gap, and each true answer, was refuted, and runs with a wrong label."""
+    """Runs in which each true claim about an arm, and each true answer, was refuted, and runs with a wrong label."""
     rule = Certified.of(stratum.problem, DELTA, estimated=False).rule
-    truth, problem = stratum.world.truth(), stratum.problem
-    width = problem.outcome.width
-    claims = true_claims(truth.outcomes / width, truth.gaps / width, problem.compiled.scaled_tolerance)
-    return against(rule, books.ledger, claims)
+    return against(rule, books.ledger, claims_of(stratum))
 
 
 def against(rule: Rule, ledger: Ledger, claims: TrueClaims) -> tuple[IntArray, IntArray, int]:

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from fairarm import Arm, Outcome, Problem, Variable, table
+from fairarm import Arm, Constraint, Outcome, Problem, Variable, table
 from fairarm.core.answer import Code
+from fairarm.core.types import BoolArray, FloatArray
 from fairarm.problem.network import Network
 from fairarm.worlds.network import NetworkWorld
 
@@ -22,7 +23,7 @@ CAP = 20_000
 """Pulls after which a run counts as undecided."""
 
 NONE = int(Code.NONE)
-SIDES = ("a", "b")
+GROUPS = ("a", "b", "c", "d")
 Law = Sequence[Sequence[float]]
 Cut = tuple[str, list[str], Any]
 """A node, its parents, and P(node | parents) as nested lists."""
@@ -55,9 +56,9 @@ def make_world(
     cuts: Sequence[Cut],
     parents: list[str],
     arms: Sequence[Any],
-    tolerance: float,
+    asked: float | Sequence[Constraint],
     *,
-    shares: tuple[float, float] = (0.5, 0.5),
+    shares: tuple[float, ...] = (0.5, 0.5),
     shares_declared: bool = True,
     declared: Sequence[str] = (),
     values: Sequence[float] = (0.0, 1.0),
@@ -65,9 +66,10 @@ def make_world(
 ) -> NetworkWorld:
     """A network of S, V (given ``parents``) and the nodes of ``cuts``; the problem declares the mechanisms ``declared``.
 
-    Without costs every pull costs 1; with them the budget is 1/√pulls, as in the paper.
+    ``asked``: constraints, or the tolerance of two groups. Without costs every pull costs 1; with them the budget is 1/√pulls, as
+    in the paper.
     """
-    variables = [Variable("S", SIDES), *(Variable(node, tuple(f"{node}{i}" for i in range(n))) for node, n in sizes.items())]  # fmt: skip
+    variables = [Variable("S", GROUPS[: len(shares)]), *(Variable(node, tuple(f"{node}{i}" for i in range(n))) for node, n in sizes.items())]  # fmt: skip
     tables = {node: table(node, given, law) for node, given, law in cuts}
     candidates = [Arm(f"arm-{k}", table("V", parents, law)) for k, law in enumerate(arms)]
     edges = [(above, node) for node, given, _ in cuts for above in given] + [(above, "V") for above in parents]
@@ -78,12 +80,12 @@ def make_world(
         sensitive="S",
         decision="V",
         outcome=Outcome("Y", values=tuple(values)),
-        tolerance=tolerance,
         arms=candidates,
         mechanisms=[tables[node] for node in declared],
         shares=shares if shares_declared else None,
         costs=costs,
         budget="1/sqrt(pulls)" if costs else None,
+        **({"tolerance": asked} if isinstance(asked, int | float) else {"constraints": asked}),
     )
     all_tables = [table("S", [], list(shares)), table("V", parents, arms[0]), *tables.values()]
     return NetworkWorld(problem, Network.of(variables, all_tables))
@@ -93,11 +95,11 @@ def chain(
     name: str,
     arms: Sequence[Law],
     theta: Sequence[float],
-    tolerance: float,
+    asked: float | Sequence[Constraint],
     *,
     laws: Law | None = None,
     values: Sequence[float] = (0.0, 1.0),
-    shares: tuple[float, float] = (0.5, 0.5),
+    shares: tuple[float, ...] = (0.5, 0.5),
     shares_declared: bool = True,
     costs: Sequence[Sequence[float]] = (),
 ) -> NetworkWorld:
@@ -109,7 +111,7 @@ def chain(
         [("Y", ["V"], outcome)],
         ["S"],
         arms,
-        tolerance,
+        asked,
         shares=shares,
         shares_declared=shares_declared,
         values=values,
@@ -117,9 +119,9 @@ def chain(
     )
 
 
-def same(row: Sequence[float]) -> Law:
+def same(row: Sequence[float], groups: int = 2) -> Law:
     """P(v | s) that does not depend on s."""
-    return [row, row]
+    return [row] * groups
 
 
 CLEAR: Sequence[Law] = (
@@ -283,6 +285,33 @@ def unknown_strata() -> list[Stratum]:
     ]  # fmt: skip
 
 
+def row_strata() -> list[Stratum]:
+    """Three or four groups and several rows; in all but the last the best arm lies exactly on one end of one row."""
+    theta = (0.875, 0.375, 0.125)
+    shifted = [[0.5, 0.5, 0.0], [0.375, 0.625, 0.0], [0.25, 0.75, 0.0]]  # μ = 0.625, 0.5625, 0.5
+    rest = [same([0.25, 0.0, 0.75], 3), same([0.0, 0.25, 0.75], 3)]
+    ratio = [[0.5, 0.5, 0.0], [0.4375, 0.5625, 0.0], [0.25, 0.75, 0.0], [0.375, 0.625, 0.0]]  # 10 + 10 μ = 16.25 … 15
+    low = [*same([0.25, 0.0, 0.75], 3), [0.5, 0.25, 0.25]]
+    above_floor = [Constraint(compare="pairs", ratio=15 / 16.25), Constraint(compare="floor", at_least=11.0)]
+    beside = [[0.75, 0.25, 0.0], [0.5, 0.5, 0.0], [0.375, 0.625, 0.0]]  # μ = 0.75, 0.625, 0.5625; of everybody 0.625
+    none: list[Law] = [
+        [*shifted, shifted[1]],  # a − c on its upper end
+        [shifted[2], shifted[0], shifted[1], shifted[1]],  # a − b on its lower end
+        [*same([0.25, 0.0, 0.75], 3), [0.1633, 0.0, 0.8367]],  # d below its floor by 1 %
+        [*same([0.5, 0.5, 0.0], 3), [0.2, 0.8, 0.0]],  # d too far from all others
+    ]
+
+    def one(name: str, what: str, asked: Sequence[Constraint], arms: Sequence[Law], right: int, **more: Any) -> Stratum:
+        return Stratum(name, what, chain(name, arms, theta, asked, **more), frozenset({right}), border=True)
+
+    return [
+        one("pairs-on", "three groups, all pairs; of the best arm one of three gaps is exactly E", [Constraint(tolerance=0.125)], [shifted, *rest], 1, shares=(0.5, 0.3, 0.2)),
+        one("ratio-on", "four groups, a ratio both ways and a floor, outcomes 10 and 20; of the best arm one ratio is exactly ρ", above_floor, [ratio, same([0.25, 0.0, 0.75], 4), low], 1, shares=(0.4, 0.3, 0.2, 0.1), values=(10.0, 20.0)),
+        one("mean-on", "three groups beside the mean of everybody, and a floor; of the best arm one group is exactly E above", [Constraint(compare="mean", tolerance=0.125), Constraint(compare="floor", at_least=0.1)], [beside, *rest], 1, shares=(0.25, 0.25, 0.5)),
+        one("rows-none-fair", "four groups, all pairs and a floor: each arm breaks another row, two of them by nothing, one by 1 %", [Constraint(tolerance=0.125), Constraint(compare="floor", at_least=0.25)], none, NONE, shares=(0.4, 0.3, 0.2, 0.1)),
+    ]  # fmt: skip
+
+
 @cache
 def strata() -> tuple[Stratum, ...]:
     """All of them; the last one looks at its bets after every single pull."""
@@ -297,13 +326,48 @@ def strata() -> tuple[Stratum, ...]:
     return (*made, peek)
 
 
+@cache
+def strata_with_rows() -> tuple[Stratum, ...]:
+    """Those of `row_strata`, checked."""
+    made = tuple(row_strata())
+    for stratum in made:
+        check(stratum)
+    return made
+
+
 def check(stratum: Stratum) -> None:
     """An error where the declared answers are not those of the world."""
-    truth = stratum.world.truth()
-    if not truth.fair.any():
+    outcomes, fair = truth_of(stratum)
+    if not fair.any():
         right = {NONE}
     else:
-        top = truth.outcomes[truth.fair].max()
-        right = {int(k) for k in np.flatnonzero(truth.fair & (truth.outcomes > top - 1e-9))}
+        top = outcomes[fair].max()
+        right = {int(k) for k in np.flatnonzero(fair & (outcomes > top - 1e-9))}
     if right != stratum.right:
-        raise ValueError(f"{stratum.name}: {sorted(stratum.right)} declared, {sorted(right)} true. {truth}")
+        raise ValueError(f"{stratum.name}: {sorted(stratum.right)} declared, {sorted(right)} true: {outcomes}, {fair}")
+
+
+SLACK = 1e-12
+"""A value this near to an end is on it."""
+
+
+def truth_of(stratum: Stratum) -> tuple[FloatArray, BoolArray]:
+    """Every arm's outcome, and whether it is fair, (K,) each: by plain sums over the world's law."""
+    values = row_values(stratum)
+    ends = [(row.above, row.below) for row in stratum.problem.rows]
+    fair = [all((low is None or v > low + SLACK) and (high is None or v < high - SLACK) for v, (low, high) in zip(arm, ends, strict=True)) for arm in values]  # fmt: skip
+    return group_means(stratum) @ np.array(stratum.world.shares), np.array(fair)
+
+
+def group_means(stratum: Stratum) -> FloatArray:
+    """μ_k(t), (K, G), in the outcome's units."""
+    return np.asarray(stratum.world.law @ stratum.world.outcome_values)
+
+
+def row_values(stratum: Stratum) -> list[list[float]]:
+    """The value of every row, of every arm, in the outcome's units."""
+    found = []
+    for means in group_means(stratum).tolist():
+        everyone = sum(p * m for p, m in zip(stratum.world.shares, means, strict=True))
+        found.append([sum(a * m for a, m in zip(row.weights, means, strict=True)) + row.everyone * everyone for row in stratum.problem.rows])  # fmt: skip
+    return found

@@ -58,7 +58,8 @@ def pools_error(problem: Problem, world: World, means: tuple[float, ...], pulls:
     cells, rng = known_cells(problem, world), np.random.default_rng([pulls, 1])
     theta = rng.choice(means, (TRUTHS, cells.law.shape[2]))
     worlds = CellWorlds(problem, cells.law, _outcome_law(problem, theta, cells.law.shape[1]), cells.shares)
-    right = best_fair_arm(*worlds.outcomes(), problem.compiled.scaled_tolerance)
+    drawn = worlds.outcomes()
+    right = best_fair_arm(drawn.outcomes, drawn.rows(problem.compiled.rows), problem.compiled.rows)
     procedure = unwatched(make_procedure("pool", problem, pulls))
     answers = replicate(procedure, worlds, TRUTHS, rng, int(rng.integers(1 << 62))).state.answer
     assert np.all(answers >= Code.UNDECIDED)

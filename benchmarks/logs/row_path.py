@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.logs.judge import gap_of
 from benchmarks.logs.row_worlds import ROW_KINDS
 from benchmarks.logs.tables import GROUPS, Logged
 from fairarm import evaluate
@@ -42,7 +43,7 @@ def others(log: Logged) -> tuple[FloatArray, FloatArray]:
     """Estimates and standard errors of the other methods, (methods, 2, K): of outcomes and of gaps."""
     s = (log.columns["S"] == GROUPS[1]).astype(np.int64)
     x, v, p = (np.asarray(log.columns[name]) for name in ("X", "V", "p"))
-    y = np.asarray(log.columns["Y"], dtype=np.float64)
+    y = _values(log)
     law = np.stack([arm.mechanism.distribution({"S": s, "X": x}, int(v.max()) + 1, len(x)) for arm in log.problem.arms])
     fitted = _fitted(s, x, v, y, law.shape[2])
     means, errors = np.zeros((2, len(OTHERS), len(law), 2))
@@ -55,6 +56,15 @@ def others(log: Logged) -> tuple[FloatArray, FloatArray]:
     share = np.array([0.5, 0.5]) if log.problem.shares is None else np.array(log.problem.shares)
     both = np.stack([share, [1.0, -1.0]])
     return np.einsum("mkt,rt->mrk", means, both), np.sqrt(np.einsum("mkt,rt->mrk", errors**2, both**2))
+
+
+def _values(log: Logged) -> FloatArray:
+    """Outcomes as numbers."""
+    outcome, y = log.problem.outcome, log.columns["Y"]
+    if outcome.values is None:
+        return np.asarray(y, dtype=np.float64)
+    number = dict(zip(log.problem.variables["Y"].states or (), outcome.values, strict=True))
+    return np.array([number[state] for state in y], dtype=np.float64)
 
 
 def _terms(w: FloatArray, y: FloatArray, at_row: FloatArray, direct: FloatArray) -> FloatArray:
@@ -85,7 +95,7 @@ def judge(kind: str, index: int, seed: int) -> Judged:
     rng = np.random.default_rng([seed, list(ROW_KINDS).index(kind), index])
     log = ROW_KINDS[kind](rng)
     found = evaluate(log.problem, log.columns, columns=log.where, seed=index)
-    ends = np.array([[[e.low, e.high] for e in (arm.outcome, arm.gap)] for arm in found.arms]).transpose(2, 1, 0)
+    ends = np.array([[[e.low, e.high] for e in (arm.outcome, gap_of(arm))] for arm in found.arms]).transpose(2, 1, 0)
     value, error = others(log)
     low, high = (
         np.concatenate([ours[None], value + sign * NORMAL * error]) for ours, sign in zip(ends, (-1, 1), strict=True)

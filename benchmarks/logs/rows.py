@@ -12,9 +12,10 @@ import numpy as np
 
 from benchmarks.logs.tables import GROUPS, Logged, Money, OutcomeLaw, States, logistic
 from fairarm import Arm, Code, LogMap, Problem, Variable
+from fairarm.core.types import FloatArray
 
-Rule = Callable[[Any, Any], Any]
-"""P(V = 1 | s, x)."""
+Surface = Callable[[Any, Any], FloatArray]
+"""A number for every decision, (n, decisions), at groups s and inputs x, (n,) each."""
 
 END, SHIFT = 4.0, 0.4
 """X is normal with mean SHIFT · s and sd 1, cut at ± END."""
@@ -25,74 +26,106 @@ VARIABLES = (Variable("S", GROUPS), Variable("X", low=-END, high=END), Variable(
 
 @dataclass(frozen=True)
 class RowWorld:
-    """Two equal groups, one real input, two decisions; E[Y | s, x, v] is a function."""
+    """Two groups, one real input, some decisions; the laws of the decision and E[Y | s, x, v] are functions of s and x."""
 
-    logging: Rule
-    arms: dict[str, tuple[Arm, Rule]]
-    mean: Callable[[Any, Any, Any], Any]
+    logging: Surface
+    """The law of the decisions that are logged."""
+    arms: dict[str, tuple[Arm, Surface]]
+    mean: Surface
     law: OutcomeLaw
     tolerance: float
+    share: float | None = None
+    """Of the second group, declared; None: they are equal, which the problem does not say."""
 
-    def truth(self) -> tuple[np.ndarray, np.ndarray]:
+    def truth(self) -> tuple[FloatArray, FloatArray]:
         means = np.array([[self._mean(rule, t) for t in (0, 1)] for _, rule in self.arms.values()])
-        return means.mean(axis=1), means[:, 0] - means[:, 1]
+        share = 0.5 if self.share is None else self.share
+        return means @ np.array([1 - share, share]), means[:, 0] - means[:, 1]
 
-    def _mean(self, rule: Rule, t: int) -> float:
+    def _mean(self, rule: Surface, t: int) -> float:
         """E[Y | arm, S = t] by the trapezium rule; the cut tails are point masses."""
         x = np.linspace(-END, END, 4001)
+        s = np.full(len(x), t)
         density = np.exp(-0.5 * (x - SHIFT * t) ** 2) / math.sqrt(2 * math.pi)
-        p = rule(np.full(len(x), t), x)
-        value = p * self.mean(t, x, 1) + (1 - p) * self.mean(t, x, 0)
+        value = (rule(s, x) * self.mean(s, x)).sum(axis=1)
         below, above = (0.5 * math.erfc((END + side * SHIFT * t) / math.sqrt(2)) for side in (1, -1))
         return float(np.trapezoid(density * value, x) + below * value[0] + above * value[-1])
 
-    def problem(self) -> Problem:
+    def problem(self, decisions: int) -> Problem:
         return Problem(
             name="drawn",
-            variables=[*VARIABLES, self.law.variable()],
+            variables=[*VARIABLES[:2], Variable("V", tuple(map(str, range(decisions)))), self.law.variable()],
             graph=[("S", "X"), ("S", "V"), ("X", "V"), ("X", "Y"), ("V", "Y"), ("S", "Y")],
             sensitive="S",
             decision="V",
             outcome=self.law.outcome(),
             tolerance=self.tolerance,
             arms=[arm for arm, _ in self.arms.values()],
+            shares=None if self.share is None else (1 - self.share, self.share),
         )
 
     def log(self, n: int, rng: np.random.Generator) -> Logged:
-        s = rng.integers(0, 2, n)
+        """Natural rows with their propensities."""
+        s = rng.integers(0, 2, n) if self.share is None else (rng.random(n) < self.share).astype(np.int64)
         x = np.clip(rng.normal(SHIFT * s, 1.0), -END, END)
-        p = self.logging(s, x)
-        v = (rng.random(n) < p).astype(np.int64)
-        y = self.law.draw(self.mean(s, x, v), v, np.ones(n, dtype=np.int64), rng).logged
-        columns = {"S": np.array(GROUPS, dtype=object)[s], "X": x, "V": v, "Y": y, "p": np.where(v == 1, p, 1 - p)}
-        return Logged(self.problem(), columns, *self.truth(), where=LogMap(propensity="p"))
+        law = self.logging(s, x)
+        # the last decision has the lowest part of [0, 1]
+        from_last = np.cumsum(law[:, :0:-1], axis=1)
+        v = law.shape[1] - 1 - (rng.random(n)[:, None] >= from_last).sum(axis=1)
+        at = np.arange(n), v
+        y = self.law.draw(self.mean(s, x)[at], v, np.ones(n, dtype=np.int64), rng).logged
+        columns = {"S": np.array(GROUPS, dtype=object)[s], "X": x, "V": v, "Y": y, "p": law[at]}
+        return Logged(self.problem(law.shape[1]), columns, *self.truth(), where=LogMap(propensity="p"))
 
 
-def coded(rules: dict[str, Rule]) -> dict[str, tuple[Arm, Rule]]:
+def coded(rules: dict[str, Surface]) -> dict[str, tuple[Arm, Surface]]:
     """Arms made of code."""
 
-    def arm(name: str, rule: Rule) -> Arm:
+    def arm(name: str, rule: Surface) -> Arm:
         def log_prob(columns: Any) -> Any:
-            p = rule(columns["S"], columns["X"])
-            return np.log(np.where(columns["V"] == 1, p, 1 - p))
+            law = rule(np.asarray(columns["S"]), np.asarray(columns["X"]))
+            with np.errstate(divide="ignore"):
+                return np.log(law[np.arange(len(law)), columns["V"]])
 
         return Arm(name, Code("V", ("S", "X"), log_prob))
 
     return {name: (arm(name, rule), rule) for name, rule in rules.items()}
 
 
-def _within(rule: Rule, least: float) -> Rule:
-    return lambda s, x: np.clip(rule(s, x), least, 1 - least)
+# ---- two decisions ----
+
+Chance = Callable[[Any, Any], Any]
+"""P(V = 1 | s, x)."""
 
 
-def _rules(slope: float, least: float) -> dict[str, Rule]:
+def of_chance(chance: Chance) -> Surface:
+    """The law of two decisions."""
+
+    def law(s: Any, x: Any) -> FloatArray:
+        p = chance(s, x)
+        return np.stack([1 - p, p], axis=-1)
+
+    return law
+
+
+def of_each(value: Callable[[Any, Any, Any], Any]) -> Surface:
+    """A function of s, x and the decision, at both decisions."""
+    return lambda s, x: np.stack([value(s, x, v) for v in (0, 1)], axis=-1)
+
+
+def _within(chance: Chance, least: float) -> Chance:
+    return lambda s, x: np.clip(chance(s, x), least, 1 - least)
+
+
+def _rules(slope: float, least: float) -> dict[str, Surface]:
     """The one that logs, its opposite, a coin, and one that prefers a group."""
-    return {
+    chances: dict[str, Chance] = {
         "logging": _within(lambda s, x: logistic(slope * x), least),
         "opposite": _within(lambda s, x: logistic(-slope * x), least),
         "coin": lambda s, x: 0.5 + 0.0 * x,
         "by group": _within(lambda s, x: logistic(2 * s - 1 + x), 0.05),
     }
+    return {name: of_chance(chance) for name, chance in chances.items()}
 
 
 def _bent(rng: np.random.Generator, scale: float = 1.0) -> Callable[[Any, Any, Any], Any]:
@@ -106,8 +139,8 @@ def _bent(rng: np.random.Generator, scale: float = 1.0) -> Callable[[Any, Any, A
 def heavy_weights(rng: np.random.Generator, rows: int = 1000) -> Logged:
     """Logged propensities down to 0.01 and candidates that like what was rare."""
     score, rules = _bent(rng), _rules(rng.normal(0, 2), 0.01)
-    world = RowWorld(rules["logging"], coded(rules), lambda s, x, v: logistic(score(s, x, v)), States(), 0.1)
-    return world.log(rows, rng)
+    mean = of_each(lambda s, x, v: logistic(score(s, x, v)))
+    return RowWorld(rules["logging"], coded(rules), mean, States(), 0.1).log(rows, rng)
 
 
 def row_clicks(rng: np.random.Generator, rows: int, least: float = 0.1) -> Logged:
@@ -117,14 +150,15 @@ def row_clicks(rng: np.random.Generator, rows: int, least: float = 0.1) -> Logge
     def rate(s: Any, x: Any, v: Any) -> Any:
         return 0.005 * np.exp(np.clip(score(s, x, v) - 0.2, -3, 3))
 
-    return RowWorld(rules["logging"], coded(rules), rate, States(), 0.002).log(rows, rng)
+    return RowWorld(rules["logging"], coded(rules), of_each(rate), States(), 0.002).log(rows, rng)
 
 
 def row_money(rng: np.random.Generator, rows: int, skewed: bool = False) -> Logged:
     """Money: one decision has noise of sd 10, the other of 160."""
     score, rules = _bent(rng), _rules(rng.normal(0, 1), 0.1)
     law = Money(-1000.0, 5000.0 if skewed else 1000.0, (10.0, 160.0), skewed)
-    return RowWorld(rules["logging"], coded(rules), lambda s, x, v: 10 * score(s, x, v), law, 8.0).log(rows, rng)
+    mean = of_each(lambda s, x, v: 10 * score(s, x, v))
+    return RowWorld(rules["logging"], coded(rules), mean, law, 8.0).log(rows, rng)
 
 
 def _predicted(model: Any, s: Any, x: Any) -> Any:
@@ -136,8 +170,8 @@ def classifiers(rng: np.random.Generator, rows: int) -> Logged:
     from sklearn.linear_model import LogisticRegression
     from sklearn.naive_bayes import GaussianNB
 
-    score, logging = _bent(rng), _within(lambda s, x: logistic(0.8 * x), 0.1)
-    arms: dict[str, tuple[Arm, Rule]] = {}
+    score, logging = _bent(rng), of_chance(_within(lambda s, x: logistic(0.8 * x), 0.1))
+    arms: dict[str, tuple[Arm, Surface]] = {}
     for name, model in (
         ("logistic", LogisticRegression()),
         ("naive bayes", GaussianNB()),
@@ -150,5 +184,6 @@ def classifiers(rng: np.random.Generator, rows: int) -> Logged:
         wanted[:2] = (False, True)  # both decisions are seen
         model.fit(inputs, wanted.astype(int))
         made = Arm.from_classifier(name, model, decision="V", inputs=("S", "X"), variables=VARIABLES)
-        arms[name] = made, partial(_predicted, model)
-    return RowWorld(logging, arms, lambda s, x, v: logistic(score(s, x, v)), States(), 0.08).log(rows, rng)
+        arms[name] = made, of_chance(partial(_predicted, model))
+    mean = of_each(lambda s, x, v: logistic(score(s, x, v)))
+    return RowWorld(logging, arms, mean, States(), 0.08).log(rows, rng)

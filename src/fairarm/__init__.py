@@ -38,13 +38,14 @@ if TYPE_CHECKING:
     from fairarm.experiments.start_from_log import LoggedPulls, algorithm, read_log
     from fairarm.logs.draft import draft_problem
     from fairarm.logs.sources import open_log
+    from fairarm.problem.constraint import Constraint
     from fairarm.problem.context import ContextLaw, ContextSample
     from fairarm.problem.fitting import FittedNote, fit_mechanisms
     from fairarm.problem.inference import context_law
     from fairarm.problem.log_map import LogMap
     from fairarm.problem.mechanism import Arm, Code, Mechanism, Table, Unknown, table
     from fairarm.problem.network import Network
-    from fairarm.problem.outcome import Constraint, Outcome
+    from fairarm.problem.outcome import Outcome
     from fairarm.problem.problem import Problem
     from fairarm.problem.pulls import Batch, Request, batch
     from fairarm.problem.variables import Variable
@@ -80,6 +81,7 @@ _HOME = {
     "fairarm.experiments.start_from_log": ("LoggedPulls", "algorithm", "read_log"),
     "fairarm.logs.draft": ("draft_problem",),
     "fairarm.logs.sources": ("open_log",),
+    "fairarm.problem.constraint": ("Constraint",),
     "fairarm.problem.context": ("ContextLaw", "ContextSample"),
     "fairarm.problem.fitting": ("FittedNote", "fit_mechanisms"),
     "fairarm.problem.inference": ("context_law",),
@@ -87,7 +89,7 @@ _HOME = {
     "fairarm.problem.mechanism": ("Arm", "Code", "Mechanism", "Table", "Unknown", "table"),
     "fairarm.problem.problem": ("Problem",),
     "fairarm.problem.network": ("Network",),
-    "fairarm.problem.outcome": ("Constraint", "Outcome"),
+    "fairarm.problem.outcome": ("Outcome",),
     "fairarm.problem.pulls": ("Batch", "Request", "batch"),
     "fairarm.problem.variables": ("Variable",),
     "fairarm.readers.networks": ("read_network",),

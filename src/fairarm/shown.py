@@ -51,6 +51,19 @@ class Shown(ABC):
         return "".join(parts)
 
 
+class ShownWithRows(Shown):
+    """Of results that say of every arm how each row of fairness stands."""
+
+    @abstractmethod
+    def _fairness_columns(self) -> dict[str, Column]:
+        """One line for each arm and row of fairness."""
+
+    def to_frame(self, library: Literal["pandas", "polars", "pyarrow"] | None = None, *, fairness: bool = False) -> Any:
+        """The table as a data frame, its numbers in full: of pandas, polars or pyarrow, the first that is installed. With
+        ``fairness`` it has one line for each arm and row of fairness, in place of one for each arm."""
+        return frame_of(self._fairness_columns() if fairness else self._columns(), library)
+
+
 def _text(fact: Any, name: Any = str) -> str:
     """Numbers to four digits, names cut to a length that fits."""
     if isinstance(fact, float):

@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+import fairarm
 import oracle
 from fairarm.algorithms import Algorithm, Status, algorithm, make_procedure, resume
 from fairarm.algorithms.certificates import Books, Certified
@@ -33,7 +34,7 @@ from fairarm.core.proof.bets import Brought, open_ledger, settle
 from fairarm.core.types import IntArray
 from fairarm.errors import BudgetError, OptionError
 from fairarm.experiments.simulate import Replicates, replicate
-from fairarm.problem.mechanism import Arm
+from fairarm.problem.mechanism import Arm, table
 from fairarm.problem.outcome import Outcome
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch
@@ -213,6 +214,34 @@ def test_one_arm_is_answered_by_its_fairness() -> None:
         said = run_pool(chain({name: ARMS[name]}), 300).verdict()
         assert said.status == expected
         assert said.probability > 0.95
+
+
+@pytest.mark.parametrize("levels", [4, 5])
+def test_a_run_tells_whether_outcomes_follow_an_order(levels: int) -> None:
+    """Ten rows at each level, none good below the middle and all above it; four levels are too few to be smooth along."""
+    names, low = [str(level) for level in range(levels)], levels // 2
+    problem = Problem(
+        name="doses",
+        variables=[Variable("S", ("a", "b")), Variable("V", tuple(names)), Variable("Y", ("0", "1"))],
+        graph=[("S", "V"), ("V", "Y")],
+        sensitive="S",
+        decision="V",
+        outcome=Outcome("Y", values=(0, 1)),
+        tolerance=0.1,
+        arms=[
+            Arm("even", table("V", [], np.full(levels, 1 / levels))),
+            Arm("last", table("V", [], np.eye(levels)[-1])),
+        ],
+        shares=(0.5, 0.5),
+    )
+    v = np.repeat(np.arange(levels), 10)
+    nothing = np.zeros(len(v), dtype=np.int64)
+    log = Batch(nothing, nothing, {"S": np.arange(len(v)) % 2, "V": v, "Y": (v >= low).astype(int)}, nothing + 1)
+    found = fairarm.algorithm("pool", problem, pulls=10, log=log).smoothness()
+    if levels < 5:
+        assert found is None
+    else:
+        assert found is not None and found.columns == ("V",) and found.weight[0] > 0.5
 
 
 def test_no_rows_is_undecided() -> None:

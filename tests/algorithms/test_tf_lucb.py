@@ -10,6 +10,7 @@ import pytest
 from dirichlet_worlds import drawn, random_world
 from fairarm import load_problem
 from fairarm.algorithms.tf_lucb import Bounds, TopFeasible, leader_and_challenger, own_bounds, radius
+from fairarm.core.fairness import Rows
 from fairarm.experiments.simulate import replicate
 
 
@@ -104,3 +105,33 @@ def test_tf_lucb_finds_the_even_coin() -> None:
     coin = load_problem("coin")
     state = replicate(TopFeasible(coin.problem, 6_000), coin.world, 30, np.random.default_rng(0), 0).state
     assert np.mean(state.answer == 0) > 0.8
+
+
+def test_bounds_of_rows_by_hand() -> None:
+    """Three groups, P = (.5, .3, .2): b less c, a less everybody, and a floor of c, which the second arm has no row of."""
+    rows, sums = np.array([[[4, 16, 4], [4, 4, 0]]]), np.array([[[2.0, 4.0, 1.0], [1.0, 3.0, 0.0]]])
+    asked = Rows(np.array([[0.0, 1, -1], [1, 0, 0], [0, 0, 1]]), np.array([0.0, -1, 0]), np.array([-0.1, -0.1, 0.4]), np.array([0.1, 0.1, np.inf]))  # fmt: skip
+    bounds = own_bounds(rows, sums, np.array([[0.5, 0.3, 0.2]]), asked)
+    U4, U16 = (math.sqrt(math.log(math.pi**2 * 6 * n**2 / 0.3) / (2 * n)) for n in (4, 16))
+    np.testing.assert_allclose(bounds.gap[0], [[0.0, 0.5 - 0.375, 0.25], [np.nan, np.nan, np.nan]], atol=1e-12)
+    np.testing.assert_allclose(bounds.gap_radius[0, 0], [U4 + U16, 0.5 * U4 + 0.3 * U16 + 0.2 * U4, U4])
+    assert np.isinf(bounds.gap_radius[0, 1]).all() and bounds.possible(asked).all()
+    assert bounds.looks_fair(asked).tolist() == [[False, False]]
+    np.testing.assert_allclose(bounds.misses(asked)[0], [0.15, np.inf])  # the floor is missed by more than the mean
+    two = own_bounds(np.array([[[4, 4, 0]]]), np.array([[[2.0, 1.0, 0.0]]]), np.array([[0.5, 0.3, 0.2]]), Rows(np.array([[1.0, -1, 0]]), np.zeros(1), -np.ones(1), np.ones(1)))  # fmt: skip
+    np.testing.assert_allclose(two.gap[0], [[0.25]])  # a group that the row leaves out does not matter
+    np.testing.assert_allclose(two.gap_radius[0], [[2 * U4_of_three()]])
+
+
+def U4_of_three() -> float:
+    return math.sqrt(math.log(math.pi**2 * 3 * 16 / 0.3) / 8)
+
+
+def test_an_arm_is_out_where_one_of_its_rows_surely_fails() -> None:
+    """A floor: 40 of 1 000 rows won in one group, where 0.4 is asked for; however good the others are."""
+    asked = Rows(np.eye(3), np.zeros(3), np.full(3, 0.4), np.full(3, np.inf))
+    rows, sums = np.full((1, 2, 3), 1000), np.array([[[900.0, 900.0, 40.0], [500.0, 500.0, 500.0]]])
+    bounds = own_bounds(rows, sums, np.full((1, 3), 1 / 3), asked)
+    assert bounds.possible(asked).tolist() == [[False, True]]
+    leader, challenger = leader_and_challenger(bounds, rows.sum(axis=2), asked)
+    assert (leader[0], challenger[0]) == (1, 1)

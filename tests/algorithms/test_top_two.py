@@ -12,6 +12,7 @@ from fairarm import load_problem
 from fairarm.algorithms import make_procedure
 from fairarm.algorithms.top_two import TRIES, top_two
 from fairarm.beliefs.evidence import CellEvidence
+from fairarm.core.fairness import Rows
 from fairarm.errors import OptionError
 from fairarm.experiments.simulate import replicate
 
@@ -165,3 +166,17 @@ def test_top_two_reports_its_posterior_and_keeps_the_gate() -> None:
         np.testing.assert_array_equal(state.answer, np.argmax(votes, axis=1) - 1)
     with pytest.raises(OptionError, match="min_fair_probability"):
         make_procedure("top-two", world.problem, 80, min_fair_probability=1.5)
+
+
+def test_groups_are_forced_at_random_and_no_fair_arm_is_the_one_that_misses_least() -> None:
+    """Three groups, floors of 0.4 and one of 0.5: no arm is fair in any draw, and the second misses its worst row by 0.1."""
+    asked = Rows(np.eye(3), np.zeros(3), np.array([0.4, 0.4, 0.5]), np.full(3, np.inf))
+    values = np.array([[0.9, 0.9, 0.2], [0.35, 0.35, 0.4], [0.0, 0.9, 0.9]])
+    drawn = np.broadcast_to(values, (1, 20, 3, 3))
+    wanted = top_two(drawn.mean(axis=3), drawn, asked, 10, np.random.default_rng(0))
+    assert (wanted.arms == 1).all() and (wanted.regimes == 0).all()
+    doubtful = np.array(drawn)
+    doubtful[:, 300 % 20 :: 2, 1] = 0.6  # fair in every other draw
+    doubtful = np.tile(doubtful, (1, 20, 1, 1))
+    wanted = top_two(doubtful.mean(axis=3), doubtful, asked, 300, np.random.default_rng(0))
+    assert set(wanted.regimes.ravel()) == {1, 2, 3} and (wanted.arms == 1).all()

@@ -11,7 +11,7 @@ import pytest
 
 from fairarm import Arm, Code, Outcome, Problem, Variable, table
 from fairarm.beliefs import row_sample
-from fairarm.beliefs.logged_rows import LoggedBeliefs, believe_rows
+from fairarm.beliefs.logged_rows import LoggedBeliefs, _apart, believe_rows
 from fairarm.beliefs.row_model import RowModel
 from fairarm.errors import DataError
 from fairarm.problem.pulls import Batch, LoggedRows
@@ -336,3 +336,55 @@ def test_rows_of_several_arms_are_weighted_by_their_mixture() -> None:
         total, square = total + w, square + w**2
     assert found.seen.effective[0] == pytest.approx(total**2 / square, rel=1e-10)
     assert found.made.sum() == 600 and found.made[1].sum() == 0
+
+
+# ---- several groups ----
+
+
+def three_groups(**more: object) -> Problem:
+    """The decision is right in each group with another chance; arms that differ by group."""
+    two = ("0", "1")
+    rules = {"logger": [0.5, 0.4, 0.6], "tilted": [0.2, 0.5, 0.8]}
+    return Problem(
+        name="three groups",
+        variables=[Variable("S", ("a", "b", "c")), Variable("V", two), Variable("Y", two)],
+        graph=[("S", "V"), ("V", "Y"), ("S", "Y")],
+        sensitive="S",
+        decision="V",
+        outcome=Outcome("Y", values=(0, 1)),
+        arms=[Arm(name, table("V", ["S"], [[1 - p, p] for p in ps])) for name, ps in rules.items()],
+        tolerance=0.2,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_limits_of_three_groups_hold_the_truth(known: bool) -> None:
+    """100 logs of 400 rows: outcomes and all pairs, each in 0.9 or more of 200 intervals."""
+    shares, chance = np.array([0.5, 0.3, 0.2]), np.array([[0.2, 0.5], [0.3, 0.4], [0.1, 0.7]])
+    problem = three_groups(**({"shares": shares} if known else {}))
+    rules = np.array([[[1 - p, p] for p in ps] for ps in ([0.5, 0.4, 0.6], [0.2, 0.5, 0.8])])
+    means = (rules * chance).sum(axis=2)
+    true = np.stack(
+        [means @ shares, means[:, 0] - means[:, 1], means[:, 0] - means[:, 2], means[:, 1] - means[:, 2]], axis=1
+    )
+    rng, held = np.random.default_rng(5), np.zeros(4)
+    for _ in range(100):
+        s = rng.choice(3, 400, p=shares)
+        v = (rng.random(400) < rules[0, s, 1]).astype(np.int64)
+        y = (rng.random(400) < chance[s, v]).astype(np.int64)
+        found = believe_rows(problem, logged({"S": s, "V": v, "Y": y}, None), 0.05)
+        drawn = found.draw(rng, 500)
+        every = np.concatenate([drawn.outcomes[0][..., None], drawn.rows(problem.compiled.rows)[0]], axis=2)
+        low, high = np.quantile(every, [0.025, 0.975], axis=0)
+        held += ((low <= true) & (true <= high)).mean(axis=0) / 100
+        assert found.self_check().size.shape == (4, 1, 2)
+    assert held.min() > 0.9
+
+
+@pytest.mark.parametrize("groups", [2, 3, 5])
+def test_groups_move_apart_and_not_together(groups: int) -> None:
+    """I − 11'/G: two of them differ by as much as if each moved by itself, and their mean does not move."""
+    moves = np.array([_apart(t, [np.array(float(m == i)) for i in range(groups - 1)]) for t in range(groups) for m in range(groups - 1)])  # fmt: skip
+    root = moves.reshape(groups, groups - 1)
+    np.testing.assert_allclose(root @ root.T, np.eye(groups) - 1 / groups, atol=1e-12)

@@ -21,9 +21,10 @@ from fairarm.beliefs.evidence import CellEvidence, RowEvidence
 from fairarm.beliefs.robust import Layout, RobustBeliefs, choose_method
 from fairarm.catalog.bundled import load_problem
 from fairarm.core.design.events import alternatives, plan_pulls
+from fairarm.problem.constraint import Constraint
 from fairarm.problem.context import ContextLaw
 from fairarm.problem.mechanism import Arm, Code, table
-from fairarm.problem.outcome import Constraint, Outcome
+from fairarm.problem.outcome import Outcome
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, Request, check_batch
 from fairarm.problem.variables import Variable

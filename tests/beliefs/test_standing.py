@@ -45,6 +45,15 @@ def test_the_choice_is_the_likeliest_of_none_and_the_arms_that_pass_the_gate(
         assert (again.code[0], again.gated[0]) == (code, gated)
 
 
+def test_none_is_an_answer_only_from_its_least_probability_on() -> None:
+    of = standing([[0.1, 0.5], [0.1, 0.4], [0.5, 0.1], [0.1, 0.05]], [[0.9, 0.7]] * 4)
+    found = of.choice(0.8, least_none=0.5)
+    assert found.code.tolist() == [Code.UNDECIDED, Code.NONE, 0, Code.NONE]
+    np.testing.assert_allclose(found.probability, [0.4, 0.5, 0.5, 0.85])
+    assert found.gated.tolist() == [True, False, False, False]
+    assert of.choice(0.8).code.tolist() == [Code.NONE, Code.NONE, 0, Code.NONE]  # runs keep to the likeliest
+
+
 def test_replicates_are_chosen_for_one_by_one() -> None:
     together = standing([case[0] for case in CASES], [case[1] for case in CASES])
     heard = np.array([case[2] for case in CASES], dtype=bool)

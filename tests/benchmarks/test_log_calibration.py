@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from benchmarks.logs import calibration
-from benchmarks.logs.calibration import HERE, held, missed, page, results_of, run
+from benchmarks.logs.calibration import HERE, held, just_missed, missed, page, results_of, run
 from benchmarks.logs.judge import ALL, Tally, answers, certified, judge, plain, read_tallies, usual, write_tallies
 from benchmarks.logs.tables import Plain
 from benchmarks.logs.worlds import KINDS
@@ -125,9 +125,15 @@ def test_the_worst_arm_and_the_bars() -> None:
     assert missed(tally((93, 93), (98, 88))) == []
     over = tally((95,), (95,))
     over.sums[ALL, "fair said"], over.sums[ALL, "fair true"] = (90, 100), (80, 100)
-    assert missed(over) == ["P(fair) 0.900 said, 0.800 true"]  # 0.1 > 0.03 + 2 · 0.03
-    over.sums[ALL, "fair true"] = (82, 100)
+    # of 100 with 0.9 − 0.03, 80 or fewer are true with a chance of 0.032, 79 with 0.017
     assert missed(over) == []
+    over.sums[ALL, "fair true"] = (79, 100)
+    assert missed(over) == ["P(fair) 0.900 said, 0.790 true, of 100"]
+    over.sums[ALL, "fair true"] = (80, 100)
+    for right, of, expected in ((0, 1, []), (0, 2, []), (0, 3, ["P(answer) ≥ 0.8 0.850 said, 0.000 true, of 3"])):
+        over.sums[ALL, "sure answer said"], over.sums[ALL, "sure answer true"] = (0.85 * of, of), (right, of)
+        assert missed(over) == expected  # 0.18, 0.032, 0.006
+    over.sums[ALL, "sure answer true"] = (3, 3)
     over.sums[ALL, "plain gap held"] = (98, 100)
     assert missed(over) == ["gap of Σ p ȳ held 0.980"]
     over.sums[ALL, "plain gap held"] = (40, 49)  # in fewer than half of the logs
@@ -157,6 +163,25 @@ def test_kinds_that_are_there_are_not_run_again(tmp_path: Path, monkeypatch: pyt
     run(kinds[:1], 2, 1, 1, tmp_path / "f.csv")
     run(kinds, 2, 1, 1, tmp_path / "f.csv")
     assert ran == [(kind, i) for kind in kinds for i in (0, 1)]
+
+
+def test_more_logs_are_judged_where_a_bar_is_just_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The standard error of 0.93 in 200 logs is 0.018, that of 0.88 is 0.023."""
+    ran: list[int] = []
+
+    def once(kind: str, index: int, seed: int) -> list[Any]:
+        ran.append(index)
+        return [("arm", "outcome held", index % 200 < 200 * share), ("arm", "gap held", True)]
+
+    monkeypatch.setattr(calibration, "judge", once)
+    kind = next(iter(KINDS))
+    for share, logs in ((0.93, 200), (0.9, 600), (0.85, 200)):
+        for _ in range(2):  # the second time all is there
+            found = run([kind], 200, 1, 1, tmp_path / f"{share}.csv")
+            assert found[kind].logs == logs == len(ran) and ran == list(range(logs))
+            assert held(found[kind])[0] == pytest.approx(share)
+        ran.clear()
+    assert just_missed(tally((99, 85), (100, 100))) and not just_missed(tally((99, 80), (100, 100)))
 
 
 def test_a_log_is_judged_alike_whatever_else_is_run() -> None:

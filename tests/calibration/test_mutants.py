@@ -22,6 +22,7 @@ from fairarm.core.proof import accounts, region
 from fairarm.core.proof import bets as certified
 from fairarm.core.proof.claims import Rule
 from fairarm.problem.compiled import Compiled
+from fairarm.problem.fairness import unscaled_rows
 
 Patch = pytest.MonkeyPatch
 
@@ -320,6 +321,7 @@ def no_noise_floor(patch: Patch) -> None:
 def tolerance_not_scaled(patch: Patch) -> None:
     """E used on the scale [0, 1] in the outcome's own units."""
     patch.setattr(Compiled, "scaled_tolerance", property(lambda self: self.problem.gap_tolerance))
+    patch.setattr(Compiled, "rows", property(lambda self: unscaled_rows(self.problem)))
 
 
 @dataclass(frozen=True)

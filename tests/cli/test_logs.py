@@ -72,13 +72,14 @@ def strict(text: str) -> Any:
 
 
 def keys(document: Any) -> Iterator[str]:
-    """The names of all keys of a document, at any depth."""
+    """The names of all keys of a document, at any depth, but for those of pairs of groups."""
     if isinstance(document, list):
         for item in document:
             yield from keys(item)
     elif isinstance(document, dict):
         for name, item in document.items():
-            yield name
+            if "|" not in name:
+                yield name
             yield from keys(item)
 
 

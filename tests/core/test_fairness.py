@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import beta
 
 from fairarm.core.answer import Code
 from fairarm.core.fairness import (
+    Rows,
     best_fair,
     best_fair_arm,
     both_directions,
@@ -60,6 +62,86 @@ def test_shares_have_half_a_row_of_each_group() -> None:
     assert expected_shares(np.array([[0, 0], [2, 0]])).tolist() == [[0.5, 0.5], [2.5 / 3, 0.5 / 3]]
 
 
+def test_drawn_shares_of_several_groups_are_dirichlet() -> None:
+    """Mean, variance and covariance in closed form, of 20 000 draws; and beside the Beta of two groups merged."""
+    a = np.array([3.5, 0.5, 1.5, 8.5])
+    drawn = draw_shares(np.array([[3, 0, 1, 8], [0, 0, 0, 0]]), 20_000, np.random.default_rng(0))
+    assert drawn.shape == (2, 20_000, 4) and np.allclose(drawn.sum(axis=2), 1.0)
+    mean = a / a.sum()
+    np.testing.assert_allclose(drawn[0].mean(axis=0), mean, atol=0.005)
+    np.testing.assert_allclose(np.cov(drawn[0].T), (np.diag(mean) - np.outer(mean, mean)) / (a.sum() + 1), atol=0.001)
+    merged = np.quantile(drawn[0, :, :2].sum(axis=1), [0.05, 0.5, 0.95])
+    np.testing.assert_allclose(merged, beta.ppf([0.05, 0.5, 0.95], a[:2].sum(), a[2:].sum()), atol=0.01)
+    np.testing.assert_allclose(drawn[1].mean(axis=0), 0.25, atol=0.01)
+
+
+# ---- rows ----
+
+
+def some_rows(rng: np.random.Generator, groups: int, count: int) -> Rows:
+    """Weights with zeros, parts of everybody, and ends of all kinds."""
+    a = np.where(rng.random((count, groups)) < 0.4, 0.0, rng.uniform(-1, 1, (count, groups)))
+    e = np.where(rng.random(count) < 0.5, 0.0, rng.uniform(-1, 1, count))
+    low, high = -rng.uniform(0, 0.4, count), rng.uniform(0, 0.4, count)
+    kind = np.arange(count) % 3
+    return Rows(a, e, np.where(kind == 1, -np.inf, low), np.where(kind == 2, np.inf, high))
+
+
+def test_rows_by_loops() -> None:
+    rng = np.random.default_rng(0)
+    rows, means, shares = some_rows(rng, 4, 7), rng.random((5, 3, 4)), np.array([0.1, 0.2, 0.3, 0.4])
+    outcomes = means @ shares
+    values = rows.values(means, outcomes)
+    law, theta = rng.dirichlet(np.ones(6), (3, 4)), rng.random(6)
+    alpha = rows.coefficients(law, np.einsum("ktc,t->kc", law, shares))
+    for k in range(3):
+        for j in range(7):
+            a, e, low, high = rows.by_group[j], rows.everyone[j], rows.low[j], rows.high[j]
+            for n in range(5):
+                value = sum(a[t] * means[n, k, t] for t in range(4)) + e * outcomes[n, k]
+                assert values[n, k, j] == pytest.approx(value, abs=1e-12)
+                assert rows.hold(values)[n, k, j] == (low < value < high)
+                inside = [end for end in (value - low, high - value) if np.isfinite(end)]
+                assert rows.beyond(values)[n, k, j] == pytest.approx(-min(inside), abs=1e-12)
+                assert rows.is_above(values)[n, k, j] == (high - value <= value - low)
+            mean = sum(a[t] * law[k, t] @ theta for t in range(4)) + e * sum(
+                shares[t] * law[k, t] @ theta for t in range(4)
+            )
+            assert alpha[k, j] @ theta == pytest.approx(mean, abs=1e-12)
+            assert rows.weights(shares)[j] @ (law[k] @ theta) == pytest.approx(mean, abs=1e-12)
+    np.testing.assert_array_equal(
+        rows.fair(values), [[all(rows.hold(values)[n, k]) for k in range(3)] for n in range(5)]
+    )
+
+
+def test_a_row_on_its_end_does_not_hold() -> None:
+    rows = Rows(np.array([[1.0, 0.0], [1.0, -0.8]]), np.zeros(2), np.array([0.25, 0.0]), np.array([np.inf, np.inf]))
+    means = np.array([[0.25, 0.0], [0.5, 0.625], [0.5, 0.5], [np.nan, 0.5]])
+    assert rows.hold(rows.values(means, means[:, 0])).tolist() == [
+        [False, True],
+        [True, False],
+        [True, True],
+        [False, False],
+    ]
+
+
+def test_one_gap_is_first_less_second_to_the_last_bit() -> None:
+    rng = np.random.default_rng(1)
+    means = rng.random((50, 40, 2)) * 10.0 ** rng.integers(-12, 3, (50, 40, 2))
+    rows = Rows.gap(0.25)
+    assert np.array_equal(rows.values(means, means[..., 0])[..., 0], gap_of(means))
+    law = rng.random((3, 4, 2, 50))
+    assert np.array_equal(rows.coefficients(law, law[:, :, 0])[:, :, 0], gap_of(law, axis=2))
+    assert np.array_equal(rows.fair(rows.values(means, means[..., 0])), is_fair(gap_of(means), 0.25))
+
+
+def test_a_group_without_a_mean_matters_where_a_row_has_it() -> None:
+    rows = Rows(np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [1.0, 0.0, 0.0]]), np.array([0.0, 0.0, -1.0]), *np.array([[-1.0] * 3, [1.0] * 3]))  # fmt: skip
+    values = rows.values(np.array([[0.5, 0.25, np.nan], [0.5, 0.25, 0.5]]), np.array([0.375, np.nan]))
+    np.testing.assert_array_equal(values, [[0.25, np.nan, 0.125], [0.25, -0.25, np.nan]])
+    assert rows.fair(values).tolist() == [False, False]
+
+
 def test_drawn_shares_are_beta() -> None:
     drawn = draw_shares(np.array([[3, 1], [0, 0]]), 20_000, np.random.default_rng(0))
     assert drawn.shape == (2, 20_000, 2) and np.allclose(drawn.sum(axis=2), 1.0)
@@ -71,6 +153,6 @@ def test_drawn_shares_are_beta() -> None:
 @pytest.mark.parametrize("groups", [1, 3])
 def test_other_than_two_groups_are_refused(groups: int) -> None:
     means = np.zeros((4, groups))
-    for compare in (two_groups, gap_of, lambda given: draw_shares(given, 1, np.random.default_rng(0))):
+    for compare in (two_groups, gap_of, lambda given: Rows.gap(0.1).values(given, given[:, 0])):
         with pytest.raises(ProblemError, match=f"got {groups}.*merge states, or run one pair at a time"):
             compare(means)

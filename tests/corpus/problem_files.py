@@ -251,7 +251,7 @@ def _sizes() -> Iterator[Case]:
         ANY,
     )  # fmt: skip
     yield looked_at("size: a file of 17 MB", COIN + "# " + "x" * 17_000_000, "the largest file read")
-    yield looked_at("size: 300 constraints", swapped("tolerance = 0.1", "constraints = [" + "{ weights = { a = 1, b = -1 }, tolerance = 0.1 }," * 300 + "]"), "Only one constraint")  # fmt: skip
+    yield looked_at("size: 300 constraints", swapped("tolerance = 0.1", "constraints = [" + "{ weights = { a = 1, b = -1 }, tolerance = 0.1 }," * 300 + "]"), "Two constraints are called")  # fmt: skip
     yield looked_at(
         "size: groups named 5 000 times",
         swapped('groups = ["a", "b"]', "groups = [" + '"a",' * 5000 + "]"),

@@ -141,3 +141,41 @@ def test_an_adaptive_log_has_no_weighted_bounds() -> None:
     columns = {**columns, "X": columns["S"], "arm": np.array(["old"] * 3000)}
     found = evaluate(free, columns, columns=LogMap(arm="arm", adaptive=True))
     assert found.certified_by is None and "log.adaptive" in certified_text(found)
+
+
+def three_groups(n: int, seed: int) -> tuple[Problem, dict[str, Any]]:
+    """Pairs within 0.2 of three groups, and rows of the first two arms: "unfair" ruins group 2 alone, the best is "new"."""
+    law = {
+        "old": [[0.5, 0.5]] * 3,
+        "new": [[0.15, 0.85], [0.25, 0.75], [0.2, 0.8]],
+        "unfair": [[0.05, 0.95]] * 2 + [[0.9, 0.1]],
+    }
+    shares, rng = (0.5, 0.3, 0.2), np.random.default_rng(seed)
+    asked = problem(
+        variables=[Variable("S", ("0", "1", "2")), Variable("V", ("0", "1")), Variable("Y", ("0", "1"))],
+        arms=[Arm(name, table("V", ["S"], rows)) for name, rows in law.items()], shares=shares,
+    )  # fmt: skip
+    arm, s = rng.integers(0, 2, n), rng.choice(3, n, p=shares)
+    v = (rng.random(n) > np.array([law["old"], law["new"]])[arm, s, 0]).astype(int)
+    y = (rng.random(n) < RATE[v]).astype(int)
+    return asked, {"arm": np.array(["old", "new"])[arm], "S": s, "V": v, "Y": y, "t": np.arange(n)}
+
+
+def test_three_groups_are_answered_and_each_group_is_counted() -> None:
+    asked, columns = three_groups(3000, 4)
+    found = by_time(asked, columns)
+    assert (found.answer.status, found.answer.arm) == ("FOUND", "new") and not found.void
+    assert found.batches.natural.sum(axis=0) == pytest.approx(
+        [np.sum(columns["S"][: found.rows] == t) for t in range(3)]
+    )
+    wider, _ = three_groups(1, 4)
+    assert by_time(wider, columns).rule == found.rule
+    other = Problem(**{**_parts(asked), "tolerance": 0.25})
+    assert by_time(other, columns).rule != found.rule  # judged by something else: looks start anew
+
+
+def _parts(of: Problem) -> dict[str, Any]:
+    return {
+        name: getattr(of, name)
+        for name in ("name", "variables", "graph", "sensitive", "decision", "outcome", "arms", "shares")
+    }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,18 @@ from scipy.optimize import minimize_scalar
 
 import oracle
 from fairarm.algorithms import make_procedure
+from fairarm.cli import documents
 from fairarm.core.fairness import best_fair_arm
 from fairarm.errors import OptionError, ProblemError
 from fairarm.experiments.limit import find_limit, known_cells, least_error
 from fairarm.experiments.simulate import replicate
+from fairarm.problem.constraint import Constraint
 from fairarm.problem.mechanism import Arm, table
 from fairarm.problem.network import Network
 from fairarm.problem.outcome import Outcome
 from fairarm.problem.problem import Problem
 from fairarm.problem.variables import Variable
+from fairarm.reports.words.problems import limit_text
 from fairarm.worlds import FunctionWorld, NetworkWorld, context_law
 from fairarm.worlds.cells import CellWorlds
 from four_arms import chain, world
@@ -232,3 +236,119 @@ def test_the_least_error_needs_means_inside_and_an_outcome_of_two_states() -> No
     )
     with pytest.raises(ProblemError, match="two states"):
         least_error(three, None, pulls=5, means=MEANS)
+
+
+# ---- three groups, and other questions than one gap ----
+
+W1_ARMS = {"first": (0.5, 0.6, 0.8), "second": (0.4, 0.4, 0.5)}
+SPREAD = (0.4 + math.sqrt(0.21)) ** 2
+"""min over q of σ_0²/q_0 + σ_1²/q_1 of cells with the means 0.2 and 0.7, in the best shares."""
+
+
+def three_groups(
+    *constraints: Constraint, values: tuple[float, float] = (0, 1), **more: Any
+) -> tuple[Problem, NetworkWorld]:
+    """S in {a, b, c} -> V -> Y, E[Y | V] = 0.2 and 0.7 of the range, P(V = 1 | S) by arm."""
+    tables = {name: [[1 - p, p] for p in rule] for name, rule in W1_ARMS.items()}
+    given: dict[str, Any] = {"shares": [0.5, 0.3, 0.2], "outcome": Outcome("Y", values=values)}
+    problem = Problem(
+        name="three", variables=[Variable("S", ("a", "b", "c")), Variable("V", ("0", "1")), Variable("Y", ("0", "1"))],
+        graph=[("S", "V"), ("V", "Y")], sensitive="S", decision="V", constraints=constraints,
+        arms=[Arm(name, table("V", ["S"], rows)) for name, rows in tables.items()], **{**given, **more},
+    )  # fmt: skip
+    laws = [
+        table("S", [], [0.5, 0.3, 0.2]),
+        table("V", ["S"], tables["first"]),
+        table("Y", ["V"], [[0.8, 0.2], [0.3, 0.7]]),
+    ]
+    return problem, NetworkWorld(problem, Network.of(problem.variables.values(), laws))
+
+
+def test_three_groups_by_hand() -> None:
+    """Pairs within 0.12: a - c of the first arm is -0.3 (θ_1 − θ_0) = −0.15, and 0.1 less of θ_1 − θ_0 would make it fair and best."""
+    problem, world = three_groups(Constraint(compare="pairs", tolerance=0.12))
+    found = find_limit(problem, world)
+    assert found.form == "normal approximation" and found.best == 1 and found.shares.shape == (4, 2)
+    assert found.pulls == pytest.approx(2 * SPREAD / 0.1**2, rel=1e-3)
+    assert [
+        (problem.arm_names[a.arm], a.kind, problem.rows[a.row].name) for a in found.binding if a.row is not None
+    ] == [("first", "becomes fair", "a - c")]
+    shown = documents._limit(problem, found)
+    assert shown is not None and shown["binding"] == [
+        {"arm": "first", "kind": "becomes fair", "row": "a - c", "weight": 1.0}
+    ]
+    assert shown["shares"].keys() == {"natural", "a", "b", "c"}
+    assert "Hardest to exclude: first, becomes fair (a - c)." in limit_text(problem, found, "pulls")
+
+
+def test_units_of_the_outcome_do_not_matter_to_the_limit_but_to_a_ratio() -> None:
+    """Y = 10 + 10 Y': tolerances grow tenfold, and the ratio of 0.8 that the first arm breaks is met, 14.5 / 16."""
+    gap = Constraint(compare="pairs", tolerance=0.12), Constraint(compare="pairs", tolerance=1.2)
+    plain, moved = (find_limit(*three_groups(c, values=v)) for c, v in zip(gap, ((0, 1), (10, 20)), strict=True))
+    assert moved.pulls == pytest.approx(plain.pulls, rel=2e-4) and moved.best == plain.best
+    rule = Constraint(compare="pairs", ratio=0.8)
+    assert find_limit(*three_groups(rule)).best == 1 and find_limit(*three_groups(rule, values=(10, 20))).best == 0
+
+
+def test_several_questions_at_once() -> None:
+    """Any gap below 0.2 and every group above 0.42: a's mean of the first arm, 0.45, is the nearest; 0.03 less in 0.5 θ_0 + 0.5 θ_1."""
+    asked = Constraint(compare="pairs", tolerance=0.2), Constraint(compare="floor", at_least=0.42)
+    problem, world = three_groups(*asked)
+    found = find_limit(problem, world)
+    assert found.best == 0 and found.pulls == pytest.approx(0.5 * SPREAD / 0.03**2, rel=1e-3)
+    assert [problem.rows[a.row].name for a in found.binding if a.row is not None] == ["a"]
+
+
+def test_two_groups_with_another_question_than_one_gap() -> None:
+    """One-sided: b may not be below a by 0.1 or more. The gap is -0.15 of 0.3 (θ_1 − θ_0): unfair by 0.05, by hand as above."""
+    problem = Problem(
+        name="two", variables=[Variable("S", ("a", "b")), Variable("V", ("0", "1")), Variable("Y", ("0", "1"))],
+        graph=[("S", "V"), ("V", "Y")], sensitive="S", decision="V", outcome=Outcome("Y", values=(0, 1)),
+        constraints=[Constraint(compare="reference", reference="a", tolerance=0.1, direction="not_below")],
+        arms=[Arm("only", table("V", ["S"], [[0.3, 0.7], [0.6, 0.4]]))], shares=[0.5, 0.5],
+    )  # fmt: skip
+    laws = [
+        table("S", [], [0.5, 0.5]),
+        table("V", ["S"], [[0.3, 0.7], [0.6, 0.4]]),
+        table("Y", ["V"], [[0.8, 0.2], [0.3, 0.7]]),
+    ]
+    found = find_limit(problem, NetworkWorld(problem, Network.of(problem.variables.values(), laws)))
+    assert found.form == "normal approximation" and found.best is None
+    assert found.pulls == pytest.approx(2 * SPREAD / (0.05 / 0.3) ** 2, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "asked", [Constraint(compare="pairs", tolerance=0.12), Constraint(compare="floor", at_least=0.4)]
+)
+def test_without_a_pull_the_least_error_is_that_of_the_commonest_answer(asked: Constraint) -> None:
+    """Every θ of the law by hand: θ_0, θ_1 in {0.05, 0.5, 0.95}, nine truths alike. With equal cells both arms are as good and
+    rounding decides, so that there are two such numbers.
+    """
+    problem, world = three_groups(asked)
+    expected = []
+    for order in (list(W1_ARMS), list(W1_ARMS)[::-1]):
+        answers = []
+        for first, second in product(MEANS, MEANS):
+            by_arm = {name: [(1 - p) * first + p * second for p in rule] for name, rule in W1_ARMS.items()}
+            if asked.compare == "pairs":
+                fair = [name for name in order if max(by_arm[name]) - min(by_arm[name]) < 0.12]
+            else:
+                fair = [name for name in order if min(by_arm[name]) > 0.4]
+            outcome = {
+                name: round(sum(s * m for s, m in zip((0.5, 0.3, 0.2), by_arm[name], strict=True)), 9) for name in fair
+            }
+            answers.append(max(fair, key=lambda name: outcome[name], default=None))  # the first of equal ones
+        expected.append(1 - max(answers.count(answer) for answer in answers) / 9)
+    found = least_error(problem, world, pulls=0, means=MEANS, truths=40).error
+    assert min(expected) - 0.02 < found < max(expected) + 0.02  # a share of 40 · 400 draws, four standard errors
+    assert least_error(problem, world, pulls=2000, means=MEANS, truths=40).error < 0.02
+
+
+def test_a_row_left_out_would_change_the_least_error() -> None:
+    """The floor and the gaps together leave other arms than each alone."""
+    gaps, floor = Constraint(compare="pairs", tolerance=0.12), Constraint(compare="floor", at_least=0.4)
+    errors = {
+        tuple(c.compare for c in asked): least_error(*three_groups(*asked), pulls=3, means=MEANS, truths=60).error
+        for asked in ((gaps,), (floor,), (gaps, floor))
+    }
+    assert len({round(error, 3) for error in errors.values()}) == 3, errors

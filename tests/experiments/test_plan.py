@@ -10,10 +10,17 @@ import numpy as np
 import pytest
 
 from fairarm import load_problem, plan
+from fairarm.cli import documents
+from fairarm.core.answer import Code
+from fairarm.core.fairness import Rows
 from fairarm.errors import OptionError, ProblemError
+from fairarm.experiments import next_pulls
 from fairarm.experiments.margins import DrawnArms, Margins, good_enough
 from fairarm.experiments.plan import ExperimentPlan, PlanNote
+from fairarm.experiments.start_from_log import started
+from fairarm.experiments.truths_from_log import LogTruths, evidence_for_truths
 from fairarm.experiments.truths_from_prior import PriorTruths, known_law
+from fairarm.problem.constraint import Constraint
 from fairarm.problem.context import ContextSample
 from fairarm.problem.mechanism import Arm, table
 from fairarm.problem.outcome import Outcome
@@ -210,17 +217,18 @@ def test_a_log_that_cannot_tell_the_arms_apart_does_not_answer(kind: str, rows: 
 
 
 def test_margins_that_decide_in_some_truths_are_said_and_do_not_answer() -> None:
-    """The margin grows until every arm is right in a fifth to a half of the truths: the target is met by it, not by the log."""
+    """The margin grows until every arm is right in a fifth to a half of the truths, and beyond: the target is met by it, not by
+    the log."""
     problem, log = logged("money", 600, noise=800.0)
     met = []
-    for margin in (50.0, 150.0, 200.0):
+    for margin in (50.0, 150.0, 175.0, 200.0):
         found = plan(problem, log=log, truths=60, most_pulls=64, outcome_margin=margin)
         noted = f"In {found.every_arm_right:.0%} of the truths the margins are wider"
         assert any(sentence(note).startswith(noted) for note in found.notes) == (found.every_arm_right >= 0.2)
         if 0.2 <= found.every_arm_right <= 0.5 and found.options[0].pulls == 0:
             met.append(margin)
-            assert not says_it_answers(found)
-    assert met == [150.0]
+        assert not says_it_answers(found)
+    assert met == [150.0, 175.0] and found.every_arm_right > 0.5  # at the last one in most of them
 
 
 def test_a_log_that_answers_without_margins_answers_with_any() -> None:
@@ -268,3 +276,145 @@ def test_numbers_that_mean_nothing_are_refused(name: str, wrong: float) -> None:
 def test_counts_and_shares_are_checked_one_by_one(name: str, wrong: Any) -> None:
     with pytest.raises(OptionError, match=rf"{name.replace('_', '.')} is {wrong}\. It"):
         plan(load_problem("coin").problem, **{name: wrong})
+
+
+# ---- several rows ----
+
+INF = float("inf")
+TWO_ENDS_AND_ONE = Rows(
+    np.array([[1.0, -1.0, 0.0], [0.0, 0.0, 1.0]]), np.zeros(2), np.array([-0.1, 0.3]), np.array([0.1, INF])
+)
+"""|μ(a) − μ(b)| < 0.1 and μ(c) > 0.3."""
+
+
+def test_margins_of_several_rows_by_hand() -> None:
+    outcomes = np.array([[0.6, 0.5, 0.4]] * 2)
+    # rows of the three arms in two truths alike: gaps 0.105, 0.0, −0.02 and means of c 0.5, 0.299, 0.32
+    values = np.array([[[0.105, 0.5], [0.0, 0.299], [-0.02, 0.32]]] * 2)
+    drawn = DrawnArms(outcomes, values, TWO_ENDS_AND_ONE)
+    # inside the nearest end by −0.005, −0.001 and 0.02: a tenth of the distance is below a tenth of the tolerance
+    assert drawn.gap_spread == pytest.approx(0.025) and drawn.margins().gap == pytest.approx(0.0025)
+    apart = DrawnArms(outcomes, np.array([[[0.3, 0.5], [0.0, 0.49], [0.0, 0.48]]] * 2), TWO_ENDS_AND_ONE)
+    assert apart.gap_spread == pytest.approx(0.3) and apart.margins().gap == pytest.approx(0.01)
+    one_end = DrawnArms(
+        outcomes, apart.values[:, :, 1:], Rows(np.eye(3)[2:], np.zeros(1), np.array([0.3]), np.array([INF]))
+    )
+    assert one_end.gap_spread == pytest.approx(0.02) and one_end.margins().gap == pytest.approx(0.002)
+    alike = DrawnArms(
+        outcomes, np.full((2, 3, 1), 0.4), Rows(np.eye(3)[2:], np.zeros(1), np.array([0.3]), np.array([INF]))
+    )
+    assert alike.margins().gap == 0.02  # 2 % of the range: there is no tolerance, and no difference
+    # the first arm is outside by 0.005, the second by 0.001, the third inside by 0.02
+    for margin, right in (
+        (0.0, [False, False, True]),
+        (0.002, [False, True, True]),  # the second may be named; the third is the best that is clearly fair
+        (0.006, [True, True, True]),
+        (0.021, [True, True, True]),
+    ):
+        named, none = drawn.right(Margins(0.0, margin))
+        np.testing.assert_array_equal(named, [right] * 2)
+        np.testing.assert_array_equal(none, margin > 0.02)  # then no arm is clearly fair
+    better = DrawnArms(outcomes, np.array([[[0.05, 0.5], [0.0, 0.299], [-0.02, 0.32]]] * 2), TWO_ENDS_AND_ONE)
+    np.testing.assert_array_equal(
+        better.right(Margins(0.0, 0.002))[0], [[True, False, False]] * 2
+    )  # now the first is, and better
+    np.testing.assert_array_equal(better.right(Margins(0.11, 0.002))[0], [[True, True, False]] * 2)
+
+
+def test_one_row_is_the_gap() -> None:
+    rng = np.random.default_rng(5)
+    outcomes, gaps = rng.uniform(0.3, 0.7, (50, 6)), rng.normal(0, 0.1, (50, 6))
+    by_gap, by_row = DrawnArms(outcomes, gaps, 0.08), DrawnArms(outcomes, gaps[:, :, None], Rows.gap(0.08))
+    assert by_gap.margins() == by_row.margins() and by_gap.gap_spread == by_row.gap_spread
+    for margins in (Margins(0.0, 0.0), Margins(0.02, 0.01), Margins(0.02, 0.2)):
+        for one, other in zip(by_gap.right(margins), by_row.right(margins), strict=True):
+            np.testing.assert_array_equal(one, other)
+        fair = np.abs(gaps) < 0.08 - margins.gap
+        np.testing.assert_array_equal(by_gap.right(margins)[1], ~fair.any(axis=1))
+
+
+def three_groups(*constraints: Constraint) -> Problem:
+    return Problem(
+        name="three", variables=[Variable("S", ("a", "b", "c")), Variable("V", ("0", "1")), Variable("Y", ("0", "1"))],
+        graph=[("S", "V"), ("V", "Y")], sensitive="S", decision="V", outcome=Outcome("Y", values=(0, 1)),
+        constraints=constraints, shares=[0.5, 0.3, 0.2],
+        arms=[
+            Arm("first", table("V", ["S"], [[0.5, 0.5], [0.4, 0.6], [0.2, 0.8]])),
+            Arm("second", table("V", ["S"], [[0.6, 0.4], [0.6, 0.4], [0.5, 0.5]])),
+        ],
+    )  # fmt: skip
+
+
+def test_truths_of_three_groups_are_right_by_their_rows() -> None:
+    """Drawn from the prior; which answers are right is worked out truth by truth from the cells' means."""
+    problem = three_groups(Constraint(compare="pairs", tolerance=0.12), Constraint(compare="floor", at_least=0.2))
+    truths = PriorTruths.of(problem, 0.5, 2.0).draw(300, np.random.default_rng(2))
+    theta = truths.outcome_law[:, 0, :, 1]  # (N, V)
+    rules = ((0.5, 0.6, 0.8), (0.4, 0.4, 0.5))
+    margins, kinds = Margins(0.03, 0.02), set()
+    for answer in (0, 1, Code.NONE):
+        right = good_enough(truths, np.full(300, answer), margins)
+        for i, (low, high) in enumerate(theta):
+            means = [[(1 - p) * low + p * high for p in rule] for rule in rules]
+            outcome = [0.5 * m[0] + 0.3 * m[1] + 0.2 * m[2] for m in means]
+            room = [min(0.12 - (max(m) - min(m)), min(m) - 0.2) for m in means]
+            clear = [k for k in (0, 1) if room[k] > 0.02]
+            if answer == Code.NONE:
+                expected = not clear
+            else:
+                best = max((outcome[k] for k in clear), default=-INF)
+                expected = room[answer] > -0.02 and outcome[answer] >= best - 0.03
+            assert right[i] == expected, (i, answer)
+            kinds.add((answer, bool(expected)))
+    assert len(kinds) == 6
+
+
+def test_doubt_is_about_arms_whose_rows_may_all_hold() -> None:
+    """Where pulls cannot be planned: half of them to the likeliest answer. In the draws the first arm is fair in three of four, the second
+    always; by gaps of a and b alone the first would always be the answer."""
+    problem = three_groups(Constraint(compare="pairs", tolerance=0.12))
+    outcomes = np.tile([[0.6, 0.5]], (1, 4, 1))
+    values = np.zeros((1, 4, 2, 3))
+    values[0, 0, 0, 1] = 0.2
+    np.testing.assert_allclose(next_pulls._doubt(problem, outcomes, values), [[0.5, 0.5], [0, 0], [0, 0], [0, 0]])
+    values[0, :3, 0, 1] = -0.2
+    values[0, :2, 1, 2] = 0.13  # two draws without any fair arm
+    np.testing.assert_allclose(next_pulls._doubt(problem, outcomes, values)[0], [0.5, 0.5])
+
+
+def test_a_plan_for_three_groups() -> None:
+    """The error falls with the pulls, and the arm that breaks one row of three is not taken for fair: by the rows of a and b alone both
+    arms would be fair in every truth.
+    """
+    problem = three_groups(Constraint(compare="pairs", tolerance=0.12))
+    found = plan(problem, truths=60, most_pulls=256, target_error=0.01, seed=1)
+    (option,) = found.options
+    assert option.curve[0].pulls == 32 and option.curve[-1].error < 0.6 * option.curve[0].error
+    assert found.gap_margin > 0 and {unit.regime for unit in option.units} <= {"natural", "a", "b", "c"}
+    shown = documents.experiment_plan(found)
+    assert shown["gap_margin"] == found.gap_margin and len(shown["options"]) == 1
+
+
+def test_truths_of_three_groups_from_a_log() -> None:
+    """Worlds drawn from what a log says, P(S) among it: on average its own shares and means, by a prior of half a row per group."""
+    problem = replace(three_groups(Constraint(compare="pairs", tolerance=0.12)), shares=None, deployed="first")
+    rng = np.random.default_rng(4)
+    S = rng.choice(["a", "b", "c"], 4000, p=[0.5, 0.3, 0.2])
+    high = rng.random(4000) < np.array([0.5, 0.6, 0.8])[np.searchsorted(["a", "b", "c"], S)]
+    Y = rng.random(4000) < np.where(high, 0.7, 0.2)
+    rows = {"S": S, "V": high.astype(int).astype(str), "Y": Y.astype(int).astype(str)}
+    _, read = started(problem, rows, None, None)
+    assert read is not None
+    evidence = evidence_for_truths(problem, problem, read.batch)
+    assert evidence is not None
+    truths = LogTruths(problem, evidence).draw(2000, np.random.default_rng(5))
+    counts = np.array([np.sum(group == S) for group in ("a", "b", "c")])
+    assert truths.shares.shape == (2000, 3)
+    np.testing.assert_allclose(truths.shares.mean(axis=0), (counts + 0.5) / 4001.5, atol=0.001)
+    drawn = truths.outcomes()
+    theta = np.array([np.mean(Y[~high]), np.mean(Y[high])])
+    by_hand = [[(1 - p) * theta[0] + p * theta[1] for p in rule] for rule in ((0.5, 0.6, 0.8), (0.4, 0.4, 0.5))]
+    np.testing.assert_allclose(drawn.means.mean(axis=0), by_hand, atol=0.005)
+    np.testing.assert_allclose(drawn.outcomes, np.einsum("nkt,nt->nk", drawn.means, truths.shares))
+    found = plan(problem, log=rows, truths=20, most_pulls=64, seed=1)
+    assert found.log_rows == 4000 and found.prior_mean is None

@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest, chi2, chi2_contingency, chisquare
 
-from fairarm import Arm, ContextLaw, Outcome, Problem, Table, Variable, table
+from fairarm import Arm, Constraint, ContextLaw, Outcome, Problem, Table, Variable, table
+from fairarm.beliefs.certified import Bound, Certificate
+from fairarm.core.proof.region import Intervals
 from fairarm.logs.checks import (
     WeightCheck,
+    check_agreement,
     check_children,
     check_contexts,
     check_counts,
@@ -67,6 +70,47 @@ def test_groups_add_up_and_small_expectations_are_merged() -> None:
     found = mismatch(np.array([[4, 3, 93]]), np.array([[0.01, 0.01, 0.98]]))
     assert found == pytest.approx(3 * binomtest(7, 100, 0.02, "greater").pvalue)
     assert mismatch(np.array([[1, 99]]), np.array([[0.0, 1.0]])) == 0.0
+
+
+def test_groups_with_no_row_or_few_are_named() -> None:
+    """Each of them; a log that is small altogether is not said to have small groups."""
+    four = replace(
+        PROBLEM,
+        variables=[Variable("S", ("0", "1", "2", "3")), *(v for k, v in PROBLEM.variables.items() if k != "S")],
+        groups=(),
+        shares=None,
+    )
+    made = np.array([[900, 0, 12, 400], [300, 0, 10, 200]])
+    found = {
+        (finding.name, finding.voids): finding.message for finding in check_counts(four, {}, made, made.sum(axis=0))
+    }
+    assert "group '1': what is said of it rests on the declared mechanisms and the other groups' rows alone" in found["group-without-rows", True]  # fmt: skip
+    assert "Only 22 of 1822 rows are of the group '2'" in found["group-with-few-rows", False] and len(found) == 2
+    assert check_counts(four, {}, np.array([[5, 6, 7, 8], [0, 0, 0, 0]]), np.array([5, 6, 7, 8])) == []
+
+
+def test_usual_and_certified_intervals_must_meet_row_by_row() -> None:
+    """Three arms and two rows: the outcome of one arm and a row of another lie apart; of the third a certified one does not count."""
+    asked = replace(
+        PROBLEM,
+        arms=[*PROBLEM.arms, Arm("fitted", table("V", [], [0.3, 0.7]))],
+        constraints=[Constraint(compare="floor", at_least=0.1)],
+        costs=(),
+    )
+    outcomes = np.array([[[0.2, 0.4], [0.2, 0.4], [0.2, 0.4]]])
+    rows = np.broadcast_to(np.array([0.1, 0.5]), (1, 3, 2, 2))
+    proved = Certificate(Intervals(outcomes, rows), (Bound.REGION,), uncertified_arms=(2,))
+    usual, usual_rows = np.array([[0.3, 0.3, 0.9], [0.5, 0.5, 0.95]]), np.full((2, 3, 2), 0.3)
+    assert check_agreement(asked, proved, usual, usual_rows) == []
+    usual[:, 1], usual_rows[:, 0, 1], usual_rows[:, 2, 0] = (0.41, 0.5), (0.01, 0.09), (0.6, 0.7)
+    (found,) = check_agreement(asked, proved, usual, usual_rows)
+    assert found.name == "intervals-disagree" and found.voids and found.examples == ("outcome of new", "1 of old")
+    usual_rows[:, 0, 1] = (0.01, 0.1)  # they touch
+    assert check_agreement(asked, proved, usual, usual_rows)[0].examples == ("outcome of new",)
+    assert check_agreement(asked, replace(proved, by=()), usual, usual_rows) == []
+    gap = Certificate(Intervals(outcomes[:, :2], rows[:, :2, 0]), (Bound.REGION,))
+    (found,) = check_agreement(PROBLEM, gap, np.full((2, 2), 0.3), np.array([[[0.2], [0.6]], [[0.3], [0.7]]]))
+    assert found.examples == ("gap of new",)
 
 
 def test_sound_logs_seldom_raise_an_alarm() -> None:

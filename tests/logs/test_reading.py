@@ -92,6 +92,26 @@ def test_a_row_that_cannot_be_used_is_left_out_under_a_name(name: str, change: d
     assert finding.voids == LEFT_OUT[name][0]
 
 
+def test_a_log_of_three_groups() -> None:
+    """Labels, rows left out on purpose, regimes and counts go by each of them."""
+    problem = replace(
+        BASE,
+        variables=[Variable("S", ("a", "b", "c")), *(v for k, v in BASE.variables.items() if k != "S")],
+        groups=("c", "a", "b"),
+        arms=[Arm(arm.name, table("V", [], [0.5, 0.5])) for arm in BASE.arms],
+        shares=None,
+    )
+    columns = {"S": ["a", "x", "c", "U", "b"], "V": ["no", "yes", "no", "no", "yes"], "Y": [0, 1, 1, 0, 1]}
+    columns |= {"how": ["natural", "c", "c", "natural", "natural"], "n": [2, 3, 5, 7, 11]}
+    log = LogMap(labels={"S": {"x": "c"}}, drop={"S": ("U",)}, regime="how", count="n")
+    found = reader(columns, log, problem=problem)
+    batch = found.cells().batch
+    assert (found.rows, found.used) == (28, 21) and [finding.name for finding in found.findings()] == ["rows-left-out"]
+    group = np.array([problem.variables["S"].states[i] for i in batch.columns["S"]])  # type: ignore[index]
+    assert {g: int(batch.count[group == g].sum()) for g in "abc"} == {"a": 2, "b": 11, "c": 8}
+    assert {problem.regimes[r] for r in batch.regime[group == "c"]} == {"c"}
+
+
 def test_examples_name_the_value() -> None:
     found = reader({**good(), "S": ["a", "martian", "a", "b"]})
     found.cells()

@@ -63,6 +63,7 @@ CHANGES: dict[str, Any] = {
     "groups": ("b", "a"),
     "mechanisms": [table("X", ["S"], EVEN)],
     "costs": [(1, 1, 1), (2, 2, 2)],
+    "forced": ("b",),
     "budget": None,
     "deployed": "two",
     "hidden": (),
@@ -122,6 +123,37 @@ def test_shares_and_costs_follow_the_groups_by_name() -> None:
     assert turned.shares == (0.8, 0.2) and turned.costs == ((0, 2, 1), (3, 5, 4))
     assert turned.constraints == (Constraint.gap("b", "a", 0.25),) and turned.gap_tolerance == 0.25
     assert replace(turned, groups=()) == problem()
+
+
+def test_constraints_follow_the_groups_by_name() -> None:
+    """A question that names no group follows to any; one that does is asked for anew where its group is gone."""
+    three = [Variable("S", ("a", "b", "c")), *VARIABLES[1:]]
+    more = {"variables": three, "shares": None, "costs": (), "mechanisms": (), "context": None}
+    asked = [Constraint(ratio=0.8), Constraint(compare="reference", reference="a", tolerance=0.3)]
+    made = problem(tolerance=None, constraints=asked, groups=(), **more)
+    turned = replace(made, groups=("c", "b", "a"))
+    assert turned.constraints == made.constraints
+    assert turned == problem(tolerance=None, constraints=asked, **{**more, "groups": ("c", "b", "a")})
+    assert [row.name for row in turned.rows] == ["c / b", "b / c", "c / a", "a / c", "b / a", "a / b", "c - a", "b - a"]
+    with pytest.raises(ProblemError, match=r"'against a within 0.3' names 'a'; the groups are now"):
+        replace(made, variables=[Variable("S", ("x", "y")), *VARIABLES[1:]], groups=("x", "y"))
+    wider = replace(problem(context=None), groups=("c", "a", "b"), **more)
+    assert wider.constraints == (Constraint(compare="pairs", tolerance=0.25),) and len(wider.rows) == 3
+    assert wider == problem(groups=("c", "a", "b"), **more)
+    narrower = replace(wider, variables=VARIABLES, groups=("a", "b"))
+    assert narrower.constraints == (Constraint.gap("a", "b", 0.25),)
+
+
+def test_the_weights_of_a_gap_are_pairs_of_the_two_where_there_are_more_groups() -> None:
+    three = [Variable("S", ("a", "b", "c")), *VARIABLES[1:]]
+    more = {"variables": three, "groups": (), "shares": None, "costs": (), "mechanisms": (), "context": None, "tolerance": None}  # fmt: skip
+    made = problem(constraints=[Constraint.gap("c", "a", 0.1), Constraint.gap("a", "b", 0.1)], **more)
+    assert [asked.label for asked in made.constraints] == ["pairs within 0.1 of c, a", "pairs within 0.1 of a, b"]
+    assert [row.name for row in made.rows] == ["a - c", "a - b"]
+    with pytest.raises(ProblemError, match="constraints is a list of Constraint"):
+        problem(constraints=Constraint.gap("c", "a", 0.1), **more)
+    with pytest.raises(ProblemError, match="constraints is a list of Constraint"):
+        problem(constraints=[{"tolerance": 0.1}], **more)
 
 
 def test_costs_follow_the_arms_by_name() -> None:

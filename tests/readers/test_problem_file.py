@@ -96,6 +96,13 @@ def first_line(key: str) -> int:
 KNOWN = BASE.split("[world.states]")[0]
 """The problem without its world."""
 
+BARE = (
+    KNOWN.split("[[problem.mechanisms]]")[0]
+    .replace('groups = ["b", "a"]\n', "")
+    .replace("{ natural = 1, a = 2, b = 3 }", "1")
+)
+"""The same without what goes by groups, but for the shares."""
+
 HUGE_PARENTS = ", ".join(f'"P{i}"' for i in range(33))
 HUGE = KNOWN.replace('name = "two"\nparents = ["X"]', f'name = "two"\nparents = [{HUGE_PARENTS}]').replace(
     "[problem.states]", "[problem.states]\n" + "\n".join(f'P{i} = ["0", "1"]' for i in range(33))
@@ -135,12 +142,23 @@ MALFORMED: dict[str, tuple[str | bytes, str]] = {
         KNOWN.replace('groups = ["b", "a"]', 'groups = ["b", "c"]').replace("{ natural = 1, a = 2, b = 3 }", "1"),
         "not the states",
     ),
-    "three groups": (
+    "one group": (BARE.replace('S = ["a", "b"]', 'S = ["a"]'), "1 groups. It must have from 2 to 20: merge states"),
+    "21 groups": (
+        BARE.replace('S = ["a", "b"]', f"S = {[f'g{i}' for i in range(21)]}"),
+        "21 groups. It must have from 2 to 20: merge states",
+    ),
+    "shares of two of three groups": (
         KNOWN.replace('S = ["a", "b"]', 'S = ["a", "b", "c"]')
         .replace('groups = ["b", "a"]\n', "")
         .replace("{ natural = 1, a = 2, b = 3 }", "1")
         .replace("[[[0.1", "[[[0.1, 0.9], [0.2, 0.8], [0.3, 0.7]], [[0.1"),
-        "3 groups",
+        "Group shares name ['a', 'b']; the groups are ['a', 'b', 'c']",
+    ),
+    "two attributes": (swap('sensitive = "S"', 'sensitive = ["S", "Z"]'), "One is supported so far"),
+    "regime of nobody": (swap('decision = "V"', 'decision = "V"\nregimes = ["q"]'), "name 'q'"),
+    "cost of a regime that is not offered": (
+        swap('decision = "V"', 'decision = "V"\nregimes = ["a"]'),
+        "problem.arms[1].cost: There is a cost for the regime 'b', which is not offered",
     ),
     "state twice": (swap('X = ["x0", "x1"]', 'X = ["x0", "x0"]'), "'x0' twice"),
     "undeclared node": (swap('Z = ["z0", "z1", "z2"]\n', ""), "'Z'"),
@@ -237,21 +255,105 @@ def test_another_tolerance_is_put_into_the_constraint_of_the_file(tmp_path: Path
     assert parse_problem(turned, "base", tmp_path, 0.5)[0].constraints[0].weights == (("a", -1.0), ("b", 1.0))
 
 
-@pytest.mark.parametrize(
-    ("written", "message"),
-    [
-        ("constraints = [{ tolerance = 1.5, weights = { b = 1, a = -2 } }]", "Only one constraint is supported so far"),
-        ("constraints = [{ tolerance = 1.5, weights = { q = 1, a = -1 } }]", "Only one constraint is supported so far"),
-        (
-            "tolerance = 1.5\nconstraints = [{ tolerance = 1.5, weights = { b = 1, a = -1 } }]",
-            "not both and not neither",
-        ),
-    ],
-)
-def test_another_tolerance_hides_no_mistake_in_the_constraints(tmp_path: Path, written: str, message: str) -> None:
+ASKED = {
+    "{ tolerance = 1.5, weights = { q = 1, a = -1 } }": "Constraint 'pairs within 1.5' names the group 'q'. The groups are: b, a",
+    "{ tolerance = 1.5, weights = { b = 0 } }": "every weight is 0",
+    "{ tolerance = 1.5, weights = { b = 1, a = -1 }, compare = 'mean' }": r"problem.constraints\[0\]: compare = 'mean' with weights",
+    "{ tolerance = 1.5, weights = { b = 1, a = 1 }, groups = ['a'] }": r"constraints\[0\]: groups \['a'\] with weights",
+    "{ tolerance = 1.5, compare = 'twins' }": r"problem.constraints\[0\].compare: should be 'pairs'",
+    "{ tolerance = 1.5, ratio = 0.8 }": "needs tolerance, or ratio; got tolerance, ratio",
+    "{ compare = 'pairs' }": "needs tolerance, or ratio; got none of them",
+    "{ ratio = 1.0 }": "The ratio is 1.0. It must be above 0 and below 1",
+    "{ tolerance = -1.5 }": "The tolerance is -1.5. It must be a finite number above 0",
+    "{ tolerance = 1.5, reference = 'a' }": "A reference goes with compare = 'reference', which needs one",
+    "{ tolerance = 1.5, compare = 'reference' }": "A reference goes with compare = 'reference', which needs one",
+    "{ tolerance = 1.5, compare = 'reference', reference = 'q' }": "Constraint 'against q within 1.5' names the group 'q'",
+    "{ tolerance = 1.5, direction = 'not_below' }": "compare = 'pairs' has no direction",
+    "{ tolerance = 1.5, groups = ['a'] }": "Constraint 'pairs within 1.5 of a' compares a alone",
+    "{ tolerance = 1.5, groups = ['a', 'a'] }": "groups names 'a' twice",
+    "{ tolerance = 1.5, name = '' }, { tolerance = 2.5, name = 'pairs within 1.5' }": "Two constraints are called 'pairs within 1.5'",
+    "{ compare = 'floor', at_least = 10 }": "Constraint 'floor 10' asks for b above 10: no arm can meet that while 'Y' lies between 0 and 10",
+    "{ compare = 'floor', at_most = 3 }": "compare = 'floor' needs at_least; got at_most",
+    "{ weights = { a = 1 }, at_least = 3, at_most = 3 }": "nothing lies between them",
+    "{ tolerance = 1.5, keep = ['X'] }": r"problem.constraints\[0\].keep: there is no such key",
+}
+"""Constraints of a file, and the line that refuses them."""
+
+
+@pytest.mark.parametrize("written", ASKED)
+def test_a_constraint_that_cannot_be_meant_is_one_line_that_names_it(written: str, tmp_path: Path) -> None:
+    """Another tolerance hides no mistake in the constraints."""
     for tolerance in (None, 0.5):
-        with pytest.raises(ReadError, match=message):
-            parse_problem(BASE.replace("tolerance = 1.5", written), "base", tmp_path, tolerance)
+        with pytest.raises(ReadError, match=ASKED[written]) as caught:
+            parse_problem(BASE.replace("tolerance = 1.5", f"constraints = [{written}]"), "base", tmp_path, tolerance)
+        assert "\n" not in str(caught.value)
+
+
+def test_a_tolerance_and_constraints_are_not_given_together(tmp_path: Path) -> None:
+    both = "tolerance = 1.5\nconstraints = [{ tolerance = 1.5, weights = { b = 1, a = -1 } }]"
+    for tolerance in (None, 0.5):
+        with pytest.raises(ReadError, match="not both and not neither"):
+            parse_problem(BASE.replace("tolerance = 1.5", both), "base", tmp_path, tolerance)
+
+
+EVERY_KIND = """constraints = [
+    { compare = "pairs", tolerance = 1.5 },
+    { compare = "pairs", ratio = 0.8, groups = ["c", "a"], name = "the 80 % rule" },
+    { compare = "reference", reference = "a", tolerance = 2, direction = "not_below" },
+    { compare = "reference", reference = "b", ratio = 0.7, groups = ["b", "c"] },
+    { compare = "mean", tolerance = 1, direction = "not_above" },
+    { compare = "mean", ratio = 0.5 },
+    { compare = "floor", at_least = 2 },
+    { weights = { a = 1, b = -0.5, c = -0.5 }, tolerance = 1 },
+    { weights = { a = 1, c = 1 }, at_least = 1, at_most = 12 },
+    { weights = { c = 1, b = -1 }, tolerance = 3 },
+]"""
+THREE = (
+    KNOWN.replace('S = ["a", "b"]', 'S = ["a", "b", "c"]')
+    .replace('groups = ["b", "a"]\n', 'groups = ["b", "c", "a"]\n')
+    .replace("a = 0.25, b = 0.75", "a = 0.25, b = 0.5, c = 0.25")
+    .replace("{ natural = 1, a = 2, b = 3 }", "{ natural = 1, forced = 2, b = 3 }")
+    .replace("[[[0.1", "[[[0.1, 0.9], [0.2, 0.8], [0.3, 0.7]], [[0.1")
+)
+"""Three groups, without a world."""
+
+
+def test_every_kind_of_constraint_reads_again_equal(tmp_path: Path) -> None:
+    text = THREE.replace("tolerance = 1.5", EVERY_KIND)
+    assert not list(jsonschema.Draft202012Validator(problem_schema()).iter_errors(tomllib.loads(text)))
+    problem, *_ = parse_problem(text, "three", tmp_path)
+    labels = [
+        "pairs within 1.5", "the 80 % rule", "against a within 2, not below", "against b ratio 0.7 of b, c",
+        "against the mean within 1, not above", "against the mean ratio 0.5", "floor 2", "a - 0.5 b - 0.5 c within 1",
+        "a + c at least 1 at most 12", "pairs within 3 of c, b",
+    ]  # fmt: skip
+    assert [asked.label for asked in problem.constraints] == labels
+    again, *_ = parse_problem(problem_text(problem), "again", tmp_path)
+    assert again == problem and again.rows == problem.rows and again.constraints == problem.constraints
+    assert {row.constraint for row in problem.rows} == {*labels}
+
+
+def test_a_tolerance_for_one_of_several_constraints(tmp_path: Path) -> None:
+    """--tolerance goes to the one that has a tolerance; with none of them, or several, it says so."""
+    one = THREE.replace("tolerance = 1.5", "constraints = [{ ratio = 0.8 }, { tolerance = 2 }]")
+    assert parse_problem(one, "one", tmp_path, 0.5)[0].constraints[1].tolerance == 0.5
+    for text, having in (("{ ratio = 0.8 }", "none"), ("{ tolerance = 1 }, { compare = 'mean', tolerance = 2 }", "2")):
+        with pytest.raises(ReadError, match=rf"tolerance 0.5 is to replace .* but {having} of the constraints"):
+            parse_problem(THREE.replace("tolerance = 1.5", f"constraints = [{text}]"), "x", tmp_path, 0.5)
+
+
+def test_regimes_and_costs_by_name(tmp_path: Path) -> None:
+    problem, *_ = parse_problem(THREE, "three", tmp_path)
+    assert problem.groups == ("b", "c", "a") == problem.forced
+    assert problem.costs == ((0, 0, 0, 0), (1, 3, 2, 2))
+    fewer, *_ = parse_problem(THREE.replace('decision = "V"', 'decision = "V"\nregimes = ["b"]'), "three", tmp_path)
+    assert fewer.forced == ("b",) and fewer.costs == ((0, 0, np.inf, np.inf), (1, 3, np.inf, np.inf))
+    none = THREE.replace('decision = "V"', 'decision = "V"\nregimes = []').replace("forced = 2, b = 3", "forced = 2")
+    natural, *_ = parse_problem(none, "three", tmp_path)
+    assert natural.forced == () and natural.costs[1] == (1, np.inf, np.inf, np.inf)
+    for made in (problem, fewer, natural):
+        assert parse_problem(problem_text(made), "again", tmp_path)[0] == made
+    assert parse_problem(THREE.replace('sensitive = "S"', 'sensitive = ["S"]'), "listed", tmp_path)[0] == problem
 
 
 def test_byte_order_mark_and_windows_lines_are_accepted(tmp_path: Path) -> None:
@@ -279,6 +381,16 @@ def test_written_problem_reads_again_equal(name: str, tmp_path: Path) -> None:
     assert problem == scenario.problem
     assert network is not None and network.tables == scenario.world.network.tables  # type: ignore[union-attr]
     assert load_problem(path).world.truth().gaps.tolist() == scenario.world.truth().gaps.tolist()  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("name", ["lender", "synthetic-groups:G=3", "synthetic-groups-noisy:K=5,G=7"])
+def test_written_problem_of_many_groups_reads_again_equal(name: str, tmp_path: Path) -> None:
+    scenario = load_problem(name)
+    write_problem(scenario.problem, tmp_path / "again.toml", scenario.world.network)  # type: ignore[union-attr]
+    problem, network, _ = read_problem(tmp_path / "again.toml")
+    assert problem == scenario.problem and problem.rows == scenario.problem.rows
+    assert network is not None and network.tables == scenario.world.network.tables  # type: ignore[union-attr]
+    assert load_problem(tmp_path / "again.toml").world.law.tolist() == scenario.world.law.tolist()  # type: ignore[union-attr]
 
 
 def test_equality_sees_a_changed_entry() -> None:

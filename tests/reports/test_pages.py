@@ -14,6 +14,7 @@ from rich.console import Console
 
 from fairarm import Problem, Variable, identify, inspect, load_problem, simulate, table
 from fairarm.algorithms import Guarantee
+from fairarm.beliefs.beliefs import Smoothness
 from fairarm.beliefs.findings import Finding
 from fairarm.cli import show
 from fairarm.cli import terminal as terminal_of
@@ -308,8 +309,18 @@ EVALUATIONS = {
 )  # fmt: skip
 def test_whether_outcomes_follow_an_order_is_said(weight: float | None, said: str | None) -> None:
     found = made_evaluation(smooth=weight)
-    assert smooth_text(found) == said
+    assert smooth_text(found.evidence.smooth) == said
     assert said is None or said in page_of(found).text
+
+
+def test_a_run_says_whether_outcomes_follow_an_order(terminal: io.StringIO) -> None:
+    found, problem = run_of("coin")
+    assert found.smooth is None and identification(found)["smooth"] is None
+    ordered = replace(found, smooth=Smoothness(("dose",), np.array([0.97])))
+    said = "Outcomes are taken as smooth along 'dose' (weight 0.97). The rows speak for it."
+    show.Storyteller(problem).end(ordered)
+    assert said in terminal.getvalue() and said in page_of(ordered).text and said not in page_of(found).text
+    assert identification(ordered)["smooth"] == {"columns": ["dose"], "weight": 0.97}
 
 
 @pytest.mark.parametrize("kind", EVALUATIONS)
@@ -390,7 +401,10 @@ def test_a_certified_run_from_a_log_states_its_condition() -> None:
     verdict = run_of("coin", pulls=5000, confidence=0.9)[0].verdict
     start = "Certified: wrong with probability at most 0.1, whatever the truth, given the declared law"
     assert guarantee_of(verdict) == f"{start} (proved)."
-    assert guarantee_of(verdict, 400) == f"{start}, if it holds of the log's 400 rows too (proved)."
+    assert (
+        guarantee_of(verdict, 400)
+        == f"{start}, if it holds of the log's 400 rows too (proved). It holds for one look at this log."
+    )
 
 
 LAW = {

@@ -151,13 +151,14 @@ def test_other_certified_answers(status: Status, said: str) -> None:
     assert said in section(page, "Certified").text
 
 
-def test_no_fair_arm_and_an_arm_that_was_passed_over(capsys: pytest.CaptureFixture[str]) -> None:
+def test_undecided_with_an_arm_that_was_passed_over(capsys: pytest.CaptureFixture[str]) -> None:
     doubtful = replace(ARMS[1], best_probability=0.6, fair_probability=0.6)
-    found = evaluation((ARMS[0], doubtful), status=Status.NO_FAIR_ARM, arm=None, probability=0.4, runner_up="by-need", runner_up_probability=0.6)  # fmt: skip
+    found = evaluation((ARMS[0], doubtful), status=Status.UNDECIDED, arm=None, probability=0.4, runner_up="by-need", runner_up_probability=0.6)  # fmt: skip
     answer = section(page_of(found), ORDER[0]).text
     why = (
-        "By this log, no arm is likely enough to be fair: by-need is the likeliest answer (probability 0.600), but it is fair "
-        "only with probability 0.600, and an arm is named only from 0.8 on (--min-fair-probability)."
+        "This log does not say which arm is best: by-need is the likeliest answer (probability 0.600), but it is fair only "
+        "with probability 0.600, and an arm is named only from 0.8 on (--min-fair-probability). That no arm is fair has "
+        "probability 0.400."
     )
     assert why in answer and "Not the most probable answer" not in answer
     show_evaluation.evaluation(found)
@@ -168,6 +169,16 @@ def test_no_fair_arm_is_the_likeliest_answer() -> None:
     found = evaluation((ARMS[0],), status=Status.NO_FAIR_ARM, arm=None, probability=0.99, runner_up=ARMS[0].name, runner_up_probability=0.01)  # fmt: skip
     found = replace(found, arms=(replace(ARMS[0], best_probability=0.01),))
     said = f"By this log, no arm is likely enough to be fair (probability of no fair arm 0.990; next {ARMS[0].name}, 0.010)."
+    assert said in section(page_of(found), ORDER[0]).text
+
+
+def test_undecided_where_no_fair_arm_is_the_likeliest_answer_and_not_likely() -> None:
+    doubtful = replace(ARMS[1], best_probability=0.3, fair_probability=0.6)
+    found = evaluation((doubtful,), status=Status.UNDECIDED, arm=None, probability=0.4, runner_up="by-need", runner_up_probability=0.3)  # fmt: skip
+    said = (
+        "This log does not say which arm is best: no arm is likely enough to be fair, nor is it likely enough that none is "
+        "(probability of no fair arm 0.400; next by-need, 0.300)."
+    )
     assert said in section(page_of(found), ORDER[0]).text
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from fairarm.algorithms.cohort import Cohort
 from fairarm.algorithms.procedure import LawReport
+from fairarm.beliefs.certified import lacks_shares
 from fairarm.beliefs.declared_law import DeclaredLaw, LawRows
 from fairarm.beliefs.evidence import Evidence
 from fairarm.beliefs.findings import Finding
@@ -28,7 +29,7 @@ LOSSES_AT_FIRST, ROWS_AT_FIRST = 1, 100
 """What is added to the rows lost and to all rows, once one was lost, for the part that is expected to get lost."""
 
 MOST_CLAIMS = 16_000_000
-"""About pairs of arms, over all runs that are computed together. A phase takes some 50 bytes for each: 0.8 GB."""
+"""About pairs of arms and about the ends of each, over all runs that are computed together. A phase takes some 50 bytes for each: 0.8 GB."""
 
 
 @dataclass(frozen=True)
@@ -36,11 +37,11 @@ class Books:
     """The memory of a certified run: what its bets have won and lost. Empty in runs that place none."""
 
     labels: FloatArray
-    """Log wealth of the bets about each arm's gap, (n, 3, K)."""
+    """Log wealth of the bets about each arm alone, (n, J₁ + 1, K)."""
     broken: FloatArray
-    """The accounts V, (n, K, 2)."""
+    """The accounts V, (n, K, J₁)."""
     beats: FloatArray
-    """W, (n, K, K, P)."""
+    """X, (n, K, K, P)."""
     fair: FloatArray
     """F, (n, K)."""
     refuted: BoolArray
@@ -49,9 +50,9 @@ class Books:
     y: FloatArray
     """Rows and outcome sums by cell that bets may rest on, (n, C)."""
     rows: FloatArray
-    """The same by arm and group, (n, K, 2)."""
+    """The same by arm and group, (n, K, G)."""
     natural: FloatArray
-    """Groups of natural rows of settled batches, (n, 2)."""
+    """Groups of natural rows of settled batches, (n, G)."""
     settled: IntArray
     """(n,): batches settled."""
     lost: IntArray
@@ -105,7 +106,7 @@ class Books:
 
 
 def expected_loss(lost: IntArray | FloatArray, rows: FloatArray) -> FloatArray | None:
-    """ε (N,): the part of the rows that is expected to get lost, by those lost (N,) and all rows (N, K, 2) of earlier phases;
+    """ε (N,): the part of the rows that is expected to get lost, by those lost (N,) and all rows (N, K, G) of earlier phases;
     None where none ever was."""
     if not lost.any():
         return None
@@ -123,7 +124,7 @@ class Certified:
 
     @classmethod
     def of(cls, problem: Problem, delta: float, estimated: bool) -> Certified:
-        """An error where the rule is not available: it needs finite columns besides the outcome."""
+        """An error where the rule is not available: it needs finite columns besides the outcome, and mostly P(S)."""
         real = [name for name in problem.cell_columns if not problem.variables[name].finite]
         if real:
             raise OptionError(
@@ -135,6 +136,8 @@ class Certified:
                 f"A certified answer is not available: the mechanism of '{problem.fitted[0]}' was fitted from rows, and the "
                 f"proof needs it exactly. Use stop=bayes-stop, or declare its table."
             )
+        if lacks_shares(problem, estimated):
+            raise OptionError(_without_shares(problem))
         cells = problem.compiled.shared_cells.apart()
         shares = None if estimated or problem.shares is None else np.array(problem.shares)
         law, context = cells.likelihood, None
@@ -142,13 +145,13 @@ class Certified:
             context = cells.context
         else:
             law = cells.law_of_cells(cells.law[None])[0]
-        rule = Rule(law, problem.compiled.scaled_tolerance, delta, shares, context)
+        rule = Rule(law, problem.compiled.rows, delta, shares, context)
         return cls(cells, rule, DeclaredLaw(problem, estimated))
 
     def start(self, n: int) -> Books:
         """Before the first row."""
-        arms, ends = len(self.rule.law), self.rule.ends
-        if (claims := n * ends * arms**2) > MOST_CLAIMS:
+        arms, rule = len(self.rule.law), self.rule
+        if (claims := n * arms * (rule.mixes * arms + len(rule.ends))) > MOST_CLAIMS:
             raise OptionError(
                 f"Certified answers for {arms} arms in {n} runs at once would take some {50e-9 * claims:.1f} GB of memory, and at "
                 f"most {50e-9 * MOST_CLAIMS:.1f} are taken. Use fewer runs or fewer arms, or stop=bayes-stop."
@@ -180,7 +183,7 @@ class Certified:
         return Brought(rows, n, fresh.sums, natural, lost)
 
     def _of_unknown_group(self, missing: FloatArray, cohort: Cohort) -> FloatArray:
-        """What natural rows that never came, (K,), change in the rows by arm and group (K, 2): their group is not known.
+        """What natural rows that never came, (K,), change in the rows by arm and group (K, G): their group is not known.
 
         The blend must not depend on who came. So *all* natural rows of the phase count by the declared P(S), not by their own
         groups: given the plan alone, that is their law.
@@ -234,3 +237,10 @@ class Certified:
     ) -> FloatArray:
         """Shares of the units in the next batch, (N, R, K)."""
         return plan_proof(self.rule, books.ledger, before, costs, average, seed, replicate)
+
+
+def _without_shares(problem: Problem) -> str:
+    G = len(problem.groups)
+    what = f"With {G} groups" if G > 2 else "Where a group is compared with the mean of everybody"
+    why = "is not declared" if problem.shares is None else "is not used (law=estimated)"
+    return f"{what} a certified answer needs P(S), which {why}: declare the shares, or use bayes-stop."

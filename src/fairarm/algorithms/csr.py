@@ -3,6 +3,9 @@
 A stage estimates outcomes, gaps, or both, and divides its pulls accordingly:
 CSR is one stage with both, SRIS one with outcomes, two-stage a stage with gaps and then one with outcomes.
 V1 estimates from the phase's own pulls, V2 from all pulls of the stage so far.
+
+There is one gap ζ^{t,u} for every ordered pair of groups that is compared, learned from pulls forced to u: one block of the
+programme each. An arm is in F if all of them pass their test, and is rejected if any fails.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from fairarm.core.paper.schedule import PhaseReading, phase_count, phase_lengths
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import OptionError
 from fairarm.problem.problem import Problem
+from fairarm.problem.regimes import require_forced
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ class Rejections:
     outcomes: FloatArray
     """Last Ŷ of each arm, (n, K); nan where undefined."""
     gaps: FloatArray
-    """Last ζ̂^{s,s'} and ζ̂^{s',s}, (n, 2, K)."""
+    """Last ζ̂^{t,u} of every compared pair, (n, P, K): of two groups ζ̂^{s,s'} and ζ̂^{s',s}."""
     rejected: IntArray
     """(n, K): the phase in which the arm was rejected, 0 if it was not."""
     reason: IntArray
@@ -76,23 +80,27 @@ class Rejections:
     """C_u, the running sum of shares times phase lengths of this stage, (n, R, K)."""
 
     @classmethod
-    def none(cls, n: int, regimes: int, arms: int) -> Rejections:
+    def none(cls, n: int, regimes: int, arms: int, pairs: int) -> Rejections:
         """Before the first phase."""
         return cls(
             alive=np.ones((n, arms), dtype=np.bool_),
             fair=np.zeros((n, arms), dtype=np.bool_),
             outcomes=np.full((n, arms), np.nan),
-            gaps=np.full((n, 2, arms), np.nan),
+            gaps=np.full((n, pairs, arms), np.nan),
             rejected=np.zeros((n, arms), dtype=np.int64),
             reason=np.zeros((n, arms), dtype=np.int64),
             shares=np.zeros((n, regimes, arms)),
             target=np.zeros((n, regimes, arms)),
         )
 
-    def info(self, which: BoolArray) -> Info:
-        """What is shown of these replicates."""
+    def info(self, which: BoolArray, row_pairs: IntArray) -> Info:
+        """What is shown of these replicates; a row is the ζ̂ of its pair, and is not estimated where it has none (−1)."""
         at = slice(None) if which.all() else which  # all of them without a copy
-        return Info(self.outcomes[at], self.gaps[at], self.fair[at], self.rejected[at], self.reason[at], None)
+        outcomes, gaps = self.outcomes[at], self.gaps[at]
+        rows = np.concatenate([gaps, np.full_like(outcomes, np.nan)[:, None]], axis=1)[:, row_pairs]
+        return Info(
+            outcomes, gaps, self.fair[at], self.rejected[at], self.reason[at], None, np.moveaxis(rows, 1, 2).copy()
+        )
 
 
 @dataclass(frozen=True)
@@ -105,11 +113,23 @@ class SuccessiveRejection(BaseProcedure):
     _programmes: dict[tuple[int, bytes], Allocation] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        require_room(len(self.problem.arms), max(stage.outcome + 2 * stage.gap for stage in self.stages))
+        for stage in self.stages:
+            require_room(len(self.problem.arms), *self._size(stage))
         if self.tests_fairness:
+            require_forced(self.problem)
+            self._require_gaps()
+            if self.readings.programme == "literal" and len(self.problem.groups) != 2:
+                raise OptionError(
+                    f"The literal programme pairs M and D as the paper prints them, for two groups; '{self.problem.sensitive}' has "
+                    f"{len(self.problem.groups)}. Use programme=reciprocal, the default."
+                )
             self.problem.compiled.tables.require_overlap()
         for stage in self.stages:  # a budget that cannot be met is an error before the first pull
             require_affordable(self._costs(stage), self.problem.average_cost_budget(self.pulls))
+
+    def _require_gaps(self) -> None:
+        """What is asked are gaps, which is what is tested; an error where it is more."""
+        _ = self.problem.compiled.gap_ends
 
     @property
     def tests_fairness(self) -> bool:
@@ -137,19 +157,35 @@ class SuccessiveRejection(BaseProcedure):
         counts = [phase_count(stage.pulls, self.readings.phases) for stage in self.stages]
         return tuple(phase_lengths(stage.pulls, n) for stage, n in zip(self.stages, counts, strict=True))
 
-    def _leakages(self, stage: Stage) -> list[Leakage]:
-        """Direction 0 (D^{s,s'}) is fed by pulls forced to s' (regime 2), direction 1 by s (regime 1)."""
+    def _blocks(self, stage: Stage) -> list[tuple[int, FloatArray]]:
+        """The programme's blocks: which regime feeds each, and its divergence. D^{t,u} is fed by pulls forced to u; the literal
+        reading has t."""
         tables, literal = self.problem.compiled.tables, self.readings.programme == "literal"
-        blocks = [(0, tables.M)] if stage.outcome else []
-        if stage.gap:
-            blocks += [(1 if literal else 2, tables.D[0]), (2 if literal else 1, tables.D[1])]
-        if not literal:
+        gaps = zip(self.problem.compared, tables.D, strict=True) if stage.gap else ()
+        of_gaps = [(1 + (t if literal else u), divergence) for (t, u), divergence in gaps]
+        return [*([(0, tables.M)] if stage.outcome else []), *of_gaps]
+
+    def _leakages(self, stage: Stage) -> list[Leakage]:
+        blocks = self._blocks(stage)
+        if self.readings.programme != "literal":
             return [Leakage(regime, 1.0 / divergence) for regime, divergence in blocks]
         if any(np.isinf(divergence).any() for _, divergence in blocks):
             raise OptionError(
                 "The literal programme (M and D as entries) needs finite divergences; some arms do not overlap."
             )
         return [Leakage(regime, divergence) for regime, divergence in blocks]
+
+    def _size(self, stage: Stage) -> tuple[int, int]:
+        """Regimes and blocks of the stage's programme."""
+        return int(self._pulled(stage).sum()), stage.outcome + len(self.problem.compared) * stage.gap
+
+    def _pulled(self, stage: Stage) -> BoolArray:
+        """Which regimes the stage pulls, (R,): natural for outcomes, forced to each compared group for gaps."""
+        pulled = np.zeros(len(self.problem.regimes), dtype=np.bool_)
+        pulled[0] = stage.outcome
+        if stage.gap:
+            pulled[[1 + u for _, u in self.problem.compared]] = True
+        return pulled
 
     def _allocation(self, stage: int, alive: BoolArray) -> Allocation:
         """The programme for this set of arms, solved once."""
@@ -167,14 +203,12 @@ class SuccessiveRejection(BaseProcedure):
 
     def _costs(self, stage: Stage) -> FloatArray:
         """Costs (R, K), +inf for regimes that the stage does not pull."""
-        costs = self.problem.compiled.cost_array.copy()
-        costs[0] = costs[0] if stage.outcome else np.inf
-        costs[1:] = costs[1:] if stage.gap else np.inf
-        return costs
+        return np.where(self._pulled(stage)[:, None], self.problem.compiled.cost_array, np.inf)
 
     def start(self, n: int) -> State[Rejections]:
         """All arms in R, and the first phase planned."""
-        memory = Rejections.none(n, len(self.problem.regimes), len(self.problem.arms))
+        problem = self.problem
+        memory = Rejections.none(n, len(problem.regimes), len(problem.arms), len(problem.compared))
         return self._planned(self.fresh(n, memory), changed=np.ones(n, np.bool_))
 
     def _planned(self, state: State[Rejections], changed: BoolArray) -> State[Rejections]:
@@ -206,7 +240,7 @@ class SuccessiveRejection(BaseProcedure):
         ended |= running if over else False
         answer = self._concluded(state, stage, ended, seed) if self._is_last(state) else self._screened(state)
         state = state.but(answer=answer, running=running & ~ended & (answer == Code.PENDING))
-        info = state.memory.info(running)
+        info = state.memory.info(running, self.problem.compiled.row_pairs)
         if state.running.any():
             return self._planned(state, np.any(before != state.memory.alive, axis=1)), info
         return self._next_stage(state), info
@@ -215,7 +249,7 @@ class SuccessiveRejection(BaseProcedure):
         return state.stage == len(self.stages) - 1
 
     def _estimated(self, state: State[Rejections], stage: Stage, evidence: Evidence) -> Rejections:
-        """Ŷ and both ζ̂ of the arms still in R of running replicates; others keep their last estimate."""
+        """Ŷ and every ζ̂ of the arms still in R of running replicates; others keep their last estimate."""
         tables, pulls, base = self.problem.compiled.tables, evidence.pulls(), self.readings.clip_base
         memory = state.memory
         outcomes, gaps = memory.outcomes.copy(), memory.gaps.copy()
@@ -226,22 +260,24 @@ class SuccessiveRejection(BaseProcedure):
             found = dropped_mean(terms, pulls[:, 0] if natural else pulls.sum(axis=1), tables.M, state.phase, base)
             outcomes = np.where(fresh, found, outcomes)
         if stage.gap:
-            for direction, regime in ((0, 2), (1, 1)):
-                terms = evidence.gap_terms(direction)
-                found = dropped_mean(terms, pulls[:, regime], tables.D[direction], state.phase, base)
-                gaps[:, direction] = np.where(fresh, found, gaps[:, direction])
+            for p, (_, u) in enumerate(self.problem.compared):
+                found = dropped_mean(evidence.gap_terms(p), pulls[:, 1 + u], tables.D[p], state.phase, base)
+                gaps[:, p] = np.where(fresh, found, gaps[:, p])
         return but(memory, outcomes=outcomes, gaps=gaps)
 
     def _rejected(self, state: State[Rejections], stage: Stage) -> tuple[State[Rejections], BoolArray]:
         """F and R after this phase, and which replicates end early because one arm is left (not if K is 1)."""
-        E, phase, memory = self.problem.compiled.scaled_tolerance, state.phase, state.memory
+        phase, memory = state.phase, state.memory
         alive, running = memory.alive, state.running
         single = len(self.problem.arms) == 1 and stage.gap
         alone = running & (alive.sum(axis=1) == 1) & (not single)
-        fair = alive & safely_fair(memory.gaps, phase, E) if stage.gap else alive
+        fair, unfair = alive, np.zeros_like(alive)
+        if stage.gap:
+            ends = self.problem.compiled.gap_ends
+            fair = alive & safely_fair(memory.gaps, phase, ends.below, ends.above)
+            unfair = surely_unfair(memory.gaps, phase, ends.below, ends.above)
         ready = running & ~alone & (fair.any(axis=1) | (not stage.outcome))
         worse = surely_worse(memory.outcomes, fair, phase) if stage.outcome else np.False_
-        unfair = surely_unfair(memory.gaps, phase, E) if stage.gap else np.False_
         out = alive & (worse | unfair) & ready[:, None]
         reason = np.where(unfair, Reason.UNFAIR, Reason.WORSE)
         memory = but(

@@ -1,5 +1,5 @@
 """Saved runs of earlier formats. Schemas 2 to 4 had one flat state that held everything, of any algorithm; up to 5 `pool` bet
-against pairs of arms, where it now keeps accounts of its answers."""
+against pairs of arms, where it now keeps accounts of its answers; up to 6 what is shown had one gap, where it now has rows."""
 
 from __future__ import annotations
 
@@ -17,9 +17,13 @@ from fairarm.algorithms.state import Memory, State
 from fairarm.beliefs.evidence import Evidence
 from fairarm.beliefs.standing import Standing
 from fairarm.core.types import BoolArray, FloatArray, IntArray
+from fairarm.problem.problem import Problem
 
 WITH_MEMORY = 5
 """The first format whose memory and info are objects of their own."""
+
+WITH_PAIR_BETS, WITH_ONE_GAP = 5, 6
+"""The last formats in which certified runs bet against pairs of arms, and in which one gap was all that is shown."""
 
 FORMER_NAMES = {"wealth_gap": "log_gap", "wealth_pair": "log_pair"}
 """Of fields of a memory that the flat state had under another name."""
@@ -80,7 +84,7 @@ def restored_flat(document: Any, like: State[Memory]) -> tuple[State[Memory], In
     """State and info of one replicate, bit for bit; a TypeError or ValueError where a field has another form."""
     known = {**checked_leaf("state", document, dict)}
     if isinstance(known.get("belief"), dict):
-        known["belief"] = {**known["belief"], "apart": _unchecked(like.given.shape[-1])}
+        known["belief"] = _with_rows({**known["belief"], "apart": _unchecked(like.given.shape[-1])})
     flat = restored(known, FlatState.like(like), "state")
     memory = type(like.memory)(
         **{f.name: getattr(flat, FORMER_NAMES.get(f.name, f.name)) for f in fields(like.memory)}  # type: ignore[arg-type]
@@ -96,7 +100,9 @@ def restored_flat(document: Any, like: State[Memory]) -> tuple[State[Memory], In
         memory=memory,
     )
     believed = None if np.isnan(flat.belief.best).all() else flat.belief
-    return state, Info(flat.outcomes, flat.gaps, flat.fair, flat.rejected, flat.reason, believed)
+    return state, Info(
+        flat.outcomes, flat.gaps, flat.fair, flat.rejected, flat.reason, believed, flat.gaps[:, 0, :, None]
+    )
 
 
 @dataclass(frozen=True)
@@ -123,7 +129,7 @@ def restored_before(
     books = like.memory if isinstance(like.memory, Books) else None
     form = like if books is None else like.but(memory=PairBets.like(books))
     if document["schema"] == WITH_MEMORY:
-        state, info = form.from_json(document["state"], document["memory"]), info_of(document, like)
+        state, info = form.from_json(document["state"], document["memory"]), info_of(document, procedure.problem)
     else:
         state, info = restored_flat(document["state"], form)
     certified = procedure.guarantee == Guarantee.CERTIFIED
@@ -136,12 +142,28 @@ def restored_before(
     return state, info, (Note(RunNote.NEW_BELIEFS), *((Note(RunNote.NEW_ACCOUNTS),) if certified else ()))
 
 
-def info_of(document: dict[str, Any], like: State[Any]) -> Info:
+def info_of(document: dict[str, Any], problem: Problem) -> Info:
     """What is shown, of a document that has it apart."""
-    info, arms = document["info"], like.given.shape[-1]
-    if document["schema"] == WITH_MEMORY and isinstance(info, dict) and isinstance(info.get("standing"), dict):
-        info = {**info, "standing": {**info["standing"], "apart": _unchecked(arms)}}
-    return Info.from_json(info, arms)
+    info, arms = document["info"], len(problem.arms)
+    if document["schema"] <= WITH_ONE_GAP:
+        info = {**checked_leaf("info", info, dict)}
+        standing = info["standing"]
+        if isinstance(standing, dict) and document["schema"] == WITH_MEMORY:
+            standing = {**standing, "apart": _unchecked(arms)}
+        info |= {"rows": _each_alone(info["gaps"][0][:1]), "standing": standing and _with_rows(standing)}
+    return Info.from_json(info, arms, len(problem.compared), len(problem.rows))
+
+
+def _with_rows(standing: dict[str, Any]) -> dict[str, Any]:
+    """What was believed of the gap as that of the only row: it holds where the arm is fair."""
+    kept = {key: value for key, value in standing.items() if key not in ("gap_low", "gap_high")}
+    low, high, holds = (_each_alone(standing[key]) for key in ("gap_low", "gap_high", "fair"))
+    return {**kept, "row_low": low, "row_high": high, "row_holds": holds}
+
+
+def _each_alone(numbers: Any) -> Any:
+    """Every number of lists in lists, a list of its own."""
+    return [_each_alone(part) for part in numbers] if isinstance(numbers, list) else [numbers]
 
 
 def _unchecked(arms: int) -> list[list[list[None]]]:

@@ -25,6 +25,7 @@ from fairarm.algorithms.info import Info
 from fairarm.algorithms.procedure import BaseProcedure, Guarantee, LawReport
 from fairarm.algorithms.state import Memory, State
 from fairarm.beliefs.beliefs import PlanningBeliefs, believe
+from fairarm.beliefs.draws import Draws
 from fairarm.beliefs.evidence import Evidence, RunEvidence
 from fairarm.beliefs.from_log import growing_parts
 from fairarm.beliefs.planning import DESIGN_DRAWS, planned_pulls
@@ -140,16 +141,16 @@ class Pool(BaseProcedure):
         return made + math.ceil((self.pulls - made) / (PHASES + 1 - phase))
 
     def _planned(
-        self, state: State[Books], beliefs: PlanningBeliefs, outcomes: FloatArray, gaps: FloatArray, seed: int
+        self, state: State[Books], beliefs: PlanningBeliefs, outcomes: FloatArray, values: FloatArray, seed: int
     ) -> State[Books]:
-        """The next phase of the running replicates, whose beliefs and drawn truths (N, D, K) are given."""
+        """The next phase of the running replicates, whose beliefs and drawn truths (N, D, K), (N, D, K, J) are given."""
         running = np.flatnonzero(state.running)
         made = state.given[running].sum(axis=(1, 2))
         ahead = self.pulls - made
         if self.confidence is not None:
             ahead = np.minimum(ahead, np.maximum(made, FIRST_LOOK))
         costs, budget = self.problem.compiled.cost_array, self._budget
-        spent = (state.given[running] * costs).sum(axis=(1, 2))
+        spent = self.problem.compiled.cost_of(state.given[running])
         average = np.full(len(running), np.inf)
         if budget is not None:
             average = (budget * (made + ahead) - spent) / np.maximum(ahead, 1)
@@ -157,7 +158,7 @@ class Pool(BaseProcedure):
             x = self._proving(state, average, seed) * ahead[:, None, None]
         else:
             basis = beliefs.design()
-            x = planned_pulls(self.problem, basis, outcomes, gaps, ahead.astype(np.float64), average)
+            x = planned_pulls(self.problem, basis, outcomes, values, ahead.astype(np.float64), average)
         given = state.given.copy()
         for i, replicate in enumerate(running):
             total = self._next_total(int(made[i]), state.phase)
@@ -211,15 +212,16 @@ class Pool(BaseProcedure):
         beliefs = self._believe(evidence, seed)
         over = self._over(state)
         rng = np.random.default_rng([seed, state.phase])
-        outcomes, gaps = beliefs.draw(rng, self._draws(bool(over.all())))
-        standing = standing_of(beliefs, outcomes, gaps, self.problem.compiled.scaled_tolerance, self.watched)
+        drawn, rows = beliefs.draw(rng, self._draws(bool(over.all()))), self.problem.compiled.rows
+        outcomes, values = drawn.outcomes, drawn.rows(rows)
+        standing = standing_of(beliefs, outcomes, values, rows, self.watched)
         answer = self.answers(standing, over)
         if self.guarantee == Guarantee.CERTIFIED:
             state, proved, proof, void = self._settled(state, batches, seed)
             standing = replace(standing, proof=proof)
             answer = np.where(proved == Code.UNDECIDED, np.where(over | void, Code.UNDECIDED, Code.PENDING), proved)
-        blind = evidence.pulls().sum(axis=(1, 2)) == 0
-        info = believed(beliefs.values(outcomes, gaps), blind, standing, self.asked.min_fair_probability)
+        blind = without_rows(evidence)
+        info = believed(evidence, beliefs.values(outcomes, drawn.means), standing, self.asked.min_fair_probability)
         answer = np.where(blind & over, Code.UNDECIDED, answer)
         state = answered(state, answer)
         if not state.running.any():
@@ -227,7 +229,7 @@ class Pool(BaseProcedure):
         going = answer == Code.PENDING
         if not going.all():
             beliefs = self._believe(evidence.of_replicates(going), seed)
-        return self._planned(state, beliefs, outcomes[going], gaps[going], seed), info
+        return self._planned(state, beliefs, outcomes[going], values[going], seed), info
 
     def _believe(self, evidence: Evidence, seed: int) -> PlanningBeliefs:
         return believe(evidence, self.asked.law == "estimated", seed)
@@ -282,7 +284,18 @@ def answered(state: State[Memory], answer: IntArray) -> State[Memory]:
     return state.but(closed=state.closed + state.running, answer=answers, running=running)
 
 
-def believed(values: tuple[FloatArray, FloatArray], blind: BoolArray, standing: Standing, min_fair: float) -> Info:
-    """What is shown of outcomes and gaps, (N, K) each, unknown where there was no row (``blind``, (N,))."""
-    unknown = np.where(blind, np.nan, 0.0)[:, None]
-    return Info.of(values[0] + unknown, values[1] + unknown, standing.fair >= min_fair, standing)
+def believed(evidence: Evidence, values: Draws, standing: Standing, min_fair: float) -> Info:
+    """What is shown of outcomes (N, K) and of means by group (N, K, G), unknown where there was no row."""
+    shown = Info.estimated(evidence.problem, values, standing.fair >= min_fair, standing)
+    blind = without_rows(evidence)
+    if not blind.any():
+        return shown
+    made = {name: getattr(shown, name).copy() for name in ("outcomes", "gaps", "rows")}
+    for part in made.values():
+        part[blind] = np.nan
+    return replace(shown, **made)
+
+
+def without_rows(evidence: Evidence) -> BoolArray:
+    """Replicates of which no row has come, (N,)."""
+    return np.asarray(evidence.pulls().sum(axis=(1, 2)) == 0)

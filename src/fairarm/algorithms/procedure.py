@@ -174,7 +174,7 @@ class BaseProcedure:
 
     def begin(self, state: State[Any], earlier: RunEvidence, seed: int) -> tuple[State[Any], Info]:
         """The plan that it has without a log; nothing is known before the first phase has closed."""
-        return state, Info.unknown(len(state.running), len(self.problem.arms))
+        return state, Info.before(self.problem, len(state.running))
 
     def fresh(self, n: int, memory: Memory) -> State[Memory]:
         """n replicates of which nothing has been planned."""

@@ -47,7 +47,7 @@ class Purse:
 
     @cached_property
     def extra(self) -> FloatArray:
-        """Costs above the cheapest unit's, (R, K)."""
+        """Costs above the cheapest unit's, (R, K); +inf where there is none."""
         return np.asarray(self.costs - self.costs.min())
 
     @cached_property
@@ -64,13 +64,15 @@ class Purse:
         """Pulls so far ``given`` (N, R, K) and those wanted, one after the other, (N, b) each: pulls made in all."""
         N, _, K = given.shape
         pulls, rows = given.reshape(N, -1).copy(), np.arange(N)
-        extra = self.extra.ravel()
+        can = np.isfinite(self.extra).ravel()
+        extra = np.where(can, self.extra.ravel(), 0.0)
         rate = np.inf if self.budget is None else self.budget - float(self.costs.min())
         made, spent = pulls.sum(axis=1), pulls @ extra
         for regime, arm in zip(regimes.T, arms.T, strict=True):
             made += 1
             tries = self._order[regime * K + arm]
             fits = spent[:, None] + extra[tries] <= (rate * made * (1 + _ROUNDING) + _SLACK)[:, None]
+            fits &= can[tries]
             fits[:, -1] = True  # costs nothing extra
             unit = tries[rows, np.argmax(fits, axis=1)]
             pulls[rows, unit] += 1

@@ -22,7 +22,6 @@ from fairarm.algorithms.two_stage import two_stage
 from fairarm.algorithms.uniform import Uniform
 from fairarm.beliefs.evidence import RunEvidence
 from fairarm.errors import BudgetError, DataError, OptionError
-from fairarm.problem.pair import pair_of
 from fairarm.problem.problem import Problem, require_problem
 from fairarm.sealed import damaged
 
@@ -53,6 +52,7 @@ _OURS = {
         Registration("tf-lucb", TopFeasible, "top-feasible LUCB: each arm from its own rows, pulls by confidence bounds; at most 10 000"),
     )
 }  # fmt: skip
+
 
 DESCRIPTIONS = {name: made.description for name, made in _OURS.items()}
 """Of the algorithms that come with fairarm."""
@@ -109,7 +109,6 @@ def make_procedure(name: str, problem: Problem, pulls: int, /, **options: Any) -
         )
     if pulls < 1:
         raise BudgetError(f"A run needs at least 1 pull; got {pulls}. Give a larger number of pulls.")
-    pair_of(problem)  # before the first pull; what compares the groups refuses others by itself too
     return (found.procedure if name in _OURS else found.checked_procedure)(problem, pulls, checked)
 
 

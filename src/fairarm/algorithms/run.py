@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from fairarm.algorithms.best_mixture import BestMixture, described
+from fairarm.algorithms.best_mixture import BestMixture, mixture_of
 from fairarm.algorithms.cohort import WORST, Cohort, Loss, divided
 from fairarm.algorithms.info import Info
 from fairarm.algorithms.notes import Note, RunNote, noted, plain_notes
@@ -28,10 +28,10 @@ from fairarm.algorithms.records import checked_leaf, plain, require_savable
 from fairarm.algorithms.saved import fingerprint, restored_state, saved_run
 from fairarm.algorithms.state import State
 from fairarm.algorithms.verdict import Verdict, verdict
-from fairarm.beliefs.beliefs import Beliefs, believe
+from fairarm.beliefs.beliefs import Beliefs, Smoothness, believe
 from fairarm.beliefs.evidence import RunEvidence, empty_evidence
 from fairarm.beliefs.from_log import rows_of, with_earlier
-from fairarm.core.posterior.arm_mixture import best_mixture
+from fairarm.core.posterior.directions import LEAST_LEVELS
 from fairarm.core.types import IntArray
 from fairarm.errors import DataError, OptionError
 from fairarm.problem.problem import Problem
@@ -144,7 +144,7 @@ class Algorithm:
         self._lock = threading.RLock()
         state, nothing = procedure.start(1), empty_evidence(procedure.problem)
         require_savable(state.memory, f"The memory of '{name}'")
-        info = Info.unknown(1, len(procedure.problem.arms))
+        info = Info.before(procedure.problem, 1)
         if earlier is not None:
             require_log_start(name, procedure)
             state, info = procedure.begin(state.but(log_rows=np.array([rows_of(earlier)])), earlier, seed)
@@ -260,18 +260,20 @@ class Algorithm:
         """What all rows so far say of every arm, the log's too, pooled; whichever algorithm chose the pulls."""
         return believe(self._now.every_row(), seed=self.seed)
 
-    def best_mixture(self, fair_probability: float = 0.95) -> BestMixture:
-        """The mixture of at most two arms with the highest outcome that is fair with this probability, and the best arm.
+    def smoothness(self) -> Smoothness | None:
+        """Whether outcomes follow the order of ordered columns, as all rows so far have it; None where none is ordered."""
+        levels = [self.problem.variables[name].levels or () for name in self.problem.cell_columns]
+        return self.beliefs().diagnostics().smooth if any(len(each) >= LEAST_LEVELS for each in levels) else None
 
-        Every person is then served by one of the two arms at random. A good arm that favours one group and an arm that
-        favours the other can be fair together.
+    def best_mixture(self, fair_probability: float = 0.95) -> BestMixture:
+        """The mixture of arms with the highest outcome that is fair with this probability, and the best arm.
+
+        Every person is then served by one of its arms at random. A good arm that favours one group and an arm that
+        favours the other can be fair together. Where the gap between two groups is all that is asked about there are at most two arms.
         """
         if not 0.5 <= fair_probability < 1:
             raise OptionError(f"fair_probability is {fair_probability}. It is a number from 0.5 to below 1.")
-        rng = np.random.default_rng([self.seed, MIXTURE_DRAWS])
-        outcomes, gaps = (draws[0] for draws in self.beliefs().draw(rng, MIXTURE_DRAWS))
-        found = best_mixture(outcomes, gaps, self.problem.compiled.scaled_tolerance, 1.0 - fair_probability)
-        return described(self.problem, found, fair_probability)
+        return mixture_of(self.problem, self.beliefs(), fair_probability, MIXTURE_DRAWS, self.seed)
 
     def pulls_made(self) -> IntArray:
         """Rows told so far by regime and arm, without the log's, (R, K)."""

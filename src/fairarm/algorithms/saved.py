@@ -9,7 +9,7 @@ import numpy as np
 
 from fairarm.algorithms.info import Info
 from fairarm.algorithms.notes import Note, restored_notes
-from fairarm.algorithms.old_formats import info_of, restored_before
+from fairarm.algorithms.old_formats import WITH_PAIR_BETS, info_of, restored_before
 from fairarm.algorithms.procedure import Procedure
 from fairarm.algorithms.state import State
 from fairarm.beliefs.evidence import Evidence
@@ -19,7 +19,7 @@ from fairarm.problem.mechanism import Mechanism
 from fairarm.problem.problem import Problem
 from fairarm.sealed import damaged, opened, sealed
 
-SCHEMA = 6
+SCHEMA = 7
 """What is written: sealed; the state, the procedure's memory and what is shown each an object; the log or null; rows beyond the
 plan of the phase that is out; what is to be said of the run."""
 
@@ -32,10 +32,12 @@ PARTS = {
     3: _COMMON | {"log"},
     4: _COMMON | {"log"},
     5: _WITH_MEMORY,
+    6: _WITH_MEMORY | {"beyond", "notes"},
     SCHEMA: _WITH_MEMORY | {"beyond", "notes"},
 }
 """What each format holds. 2 and 3 are from before documents were sealed, 3 of a run that started from a log; up to 4 the
-state held everything; up to 5 certified runs bet against pairs of arms (`old_formats`)."""
+state held everything; up to 5 certified runs bet against pairs of arms; up to 6 one gap between two groups was all that could be
+asked about (`old_formats`)."""
 UNSEALED = (2, 3)
 
 WHAT = "saved run"
@@ -69,10 +71,10 @@ def restored_state(
 ) -> tuple[State[Any], Info, tuple[Note, ...]]:
     """State, info and notes of the parts of a document in any format; ``like`` is a state of the same procedure and log,
     ``before`` the rows of phases that are closed."""
-    if document["schema"] < SCHEMA:
+    if document["schema"] <= WITH_PAIR_BETS:
         return restored_before(document, like, procedure, before)
     state = like.from_json(document["state"], document["memory"])
-    return state, info_of(document, like), restored_notes(document["notes"])
+    return state, info_of(document, procedure.problem), restored_notes(document["notes"])
 
 
 def fingerprint(problem: Problem, versions: bool = True) -> str:

@@ -6,13 +6,14 @@ others a leader and its most optimistic challenger are pulled in each round, as 
 until the leader is surely feasible and surely better.
 
 Ours:
-- the vector is (mean in s, mean in s'); outcome Σ_t P(t) m_t and gap m_s − m_s' are linear in it, feasible is |gap| < E.
-  Bounds are those of a box, one radius a group: μ̂ ± Σ_t P(t) U(n_t) and ζ̂ ± (U(n_s) + U(n_s')); theirs is a ball;
+- the vector is the mean in every group; outcome Σ_t P(t) m_t and rows of fairness Σ_t (a_jt + e_j P(t)) m_t are linear in it,
+  feasible is that all rows hold (of two groups: |m_s − m_s'| < E). Bounds are those of a box, one radius a group: μ̂ ± Σ_t P(t) U(n_t),
+  a row ± Σ_t |a_jt + e_j P(t)| U(n_t); theirs is a ball;
 - U is Hoeffding's with a union over arms, groups and n; theirs is of the law of the iterated logarithm;
-- leader: the highest estimate among arms that look feasible and are not out; if none looks so, the least gap;
-- a fixed budget: no stopping; the answer is the highest estimate among |ζ̂| < E, none if there is none;
+- leader: the highest estimate among arms that look feasible and are not out; if none looks so, the one that misses a row by least;
+- a fixed budget: no stopping; the answer is the highest estimate among arms that look feasible, none if there is none;
 - an arm is pulled forced to the group of which it has fewer rows; where P(S) is not declared, in the least pulled of its
-  three regimes;
+  regimes;
 - costs and batches as in `fairarm.algorithms.pull_by_pull`; within a batch leader and challenger alternate.
 
 Written from the paper's idea, not from its listing. It uses none of the mechanisms: with a budget of √T costly pulls
@@ -31,9 +32,10 @@ from fairarm.algorithms.mis import group_shares
 from fairarm.algorithms.procedure import BaseProcedure
 from fairarm.algorithms.pull_by_pull import Purse, Wanted, next_batch, require_few_pulls
 from fairarm.algorithms.state import NoMemory, State
+from fairarm.beliefs.draws import Draws
 from fairarm.beliefs.evidence import Evidence
 from fairarm.core.answer import Code
-from fairarm.core.fairness import best_fair, gap_of, is_fair
+from fairarm.core.fairness import Rows, as_rows, best_fair, gap_of
 from fairarm.core.paper.allocation import require_affordable
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 
@@ -62,38 +64,62 @@ class Bounds:
     outcome_radius: FloatArray
     gap: FloatArray
     gap_radius: FloatArray
+    """Of every row of fairness, (N, K, J); of the gap alone, (N, K), where a tolerance takes the place of rows."""
 
-    def possible(self, tolerance: float) -> BoolArray:
-        """Not shown to be unfair: the interval of the gap reaches below the tolerance."""
-        return np.asarray(np.isnan(self.gap) | (np.abs(self.gap) - self.gap_radius < tolerance))
+    def possible(self, asked: Rows | float) -> BoolArray:
+        """Not shown to be unfair: the interval of every row reaches between its ends."""
+        value, rows = as_rows(self.gap, asked)
+        wide, _ = as_rows(self.gap_radius, asked)
+        inside = (value - wide < rows.high) & (value + wide > rows.low)
+        return np.asarray((np.isnan(value) | inside).all(axis=-1))
 
-    def looks_fair(self, tolerance: float) -> BoolArray:
-        """The estimate of the gap is below the tolerance, whatever its radius."""
-        return is_fair(self.gap, tolerance)
+    def looks_fair(self, asked: Rows | float) -> BoolArray:
+        """The estimate of every row holds, whatever its radius."""
+        value, rows = as_rows(self.gap, asked)
+        return rows.fair(value)
+
+    def misses(self, asked: Rows | float) -> FloatArray:
+        """By how much the worst row is missed, below 0 where all hold; +inf where one is not known."""
+        value, rows = as_rows(self.gap, asked)
+        worst = rows.beyond(value).max(axis=-1)
+        return np.where(np.isnan(worst), np.inf, worst)
 
 
-def own_bounds(rows: IntArray, sums: FloatArray, shares: FloatArray) -> Bounds:
-    """From each arm's own rows and sums of Y' by group, (N, K, G), and P(S), (N, G)."""
+def own_bounds(rows: IntArray, sums: FloatArray, shares: FloatArray, asked: Rows | None = None) -> Bounds:
+    """From each arm's own rows and sums of Y' by group, (N, K, G), and P(S), (N, G); ``asked``: of which rows of fairness, of the
+    gap of two groups where none are given."""
     means = np.divide(sums, rows, out=np.full(sums.shape, np.nan), where=rows > 0)
     wide = radius(rows, rows.shape[1] * rows.shape[2])
     known = np.asarray((rows > 0).all(axis=2))
+    outcome = (shares[:, None] * means).sum(axis=2)
+    if asked is None:
+        gap, gap_radius = gap_of(means), wide.sum(axis=2)
+    else:
+        gap, gap_radius = asked.values(means, outcome), _row_radius(wide, np.abs(asked.weights(shares)))
     return Bounds(
-        outcome=(shares[:, None] * means).sum(axis=2),
+        outcome=outcome,
         outcome_radius=np.where(known, (shares[:, None] * np.where(known[..., None], wide, 0.0)).sum(axis=2), np.inf),
-        gap=gap_of(means),
-        gap_radius=wide.sum(axis=2),
+        gap=gap,
+        gap_radius=gap_radius,
     )
 
 
-def leader_and_challenger(bounds: Bounds, rows: IntArray, tolerance: float) -> tuple[IntArray, IntArray]:
+def _row_radius(wide: FloatArray, weights: FloatArray) -> FloatArray:
+    """Σ_t |weight_jt| U(n_t), (N, K, J), from radii (N, K, G) and weights (N, J, G); a group that a row leaves out does not matter."""
+    unknown = np.isinf(wide)
+    finite = np.where(unknown, 0.0, wide) @ weights.transpose(0, 2, 1)
+    missing = unknown.astype(np.float64) @ (weights > 0).astype(np.float64).transpose(0, 2, 1) > 0
+    return np.where(missing, np.inf, finite)
+
+
+def leader_and_challenger(bounds: Bounds, rows: IntArray, asked: Rows | float) -> tuple[IntArray, IntArray]:
     """The arms to pull, (N,) each; ``rows`` (N, K): of arms without bounds those go first that have been begun."""
-    possible, fair = bounds.possible(tolerance), bounds.looks_fair(tolerance)
+    possible, fair = bounds.possible(asked), bounds.looks_fair(asked)
     possible = possible | ~possible.any(axis=1, keepdims=True)  # all shown to be unfair: they stay in play
     ready = possible & fair
-    unknown = np.where(np.isnan(bounds.gap), np.inf, np.abs(bounds.gap))
     by_outcome = np.argmax(np.where(ready, bounds.outcome, -np.inf), axis=1)
-    by_gap = np.argmin(np.where(possible, unknown, np.inf), axis=1)
-    leader = np.where(ready.any(axis=1), by_outcome, by_gap)
+    by_row = np.argmin(np.where(possible, bounds.misses(asked), np.inf), axis=1)
+    leader = np.where(ready.any(axis=1), by_outcome, by_row)
     others = possible & (np.arange(rows.shape[1]) != leader[:, None])
     upper = np.where(np.isnan(bounds.outcome), np.inf, bounds.outcome + bounds.outcome_radius)
     upper = np.where(others, upper, -np.inf)
@@ -139,19 +165,20 @@ class TopFeasible(BaseProcedure):
         self, state: State[NoMemory], in_phase: Evidence, in_stage: Evidence, seed: int
     ) -> tuple[State[NoMemory], Info]:
         """Judge every arm by its own rows; then name the leader and the challenger of the next batch, or answer."""
-        E = self.problem.compiled.scaled_tolerance
+        asked = self.problem.compiled.rows
         rows, sums = in_stage.group_sums(in_stage.every_regime)
-        bounds = own_bounds(rows, sums, group_shares(in_stage))
-        fair = bounds.looks_fair(E)
-        info = Info.of(bounds.outcome, bounds.gap, fair)
+        bounds = own_bounds(rows, sums, group_shares(in_stage), asked)
+        fair = bounds.looks_fair(asked)
+        means = np.divide(sums, rows, out=np.full(sums.shape, np.nan), where=rows > 0)
+        info = Info.estimated(self.problem, Draws(bounds.outcome, means), fair)
         state = state.but(closed=state.closed + state.running)
         batch = next_batch(int(state.given[0].sum()), self.pulls)
         if not batch:
-            none = np.where(np.isnan(bounds.gap).all(axis=1), Code.UNDECIDED, Code.NONE)
+            none = np.where(np.isnan(bounds.gap.sum(axis=2)).all(axis=1), Code.UNDECIDED, Code.NONE)
             best = best_fair(bounds.outcome, fair)
             answer = np.where(best == Code.NONE, none, best)
             return state.but(answer=answer, running=np.zeros_like(state.running), plan=np.zeros_like(state.plan)), info
-        leader, challenger = leader_and_challenger(bounds, rows.sum(axis=2), E)
+        leader, challenger = leader_and_challenger(bounds, rows.sum(axis=2), asked)
         wanted = self._wanted(leader, challenger, rows, state.given, batch)
         given = self._purse.buy(state.given, wanted.regimes, wanted.arms)
         return state.but(phase=state.phase + 1, given=given, plan=given - state.given), info

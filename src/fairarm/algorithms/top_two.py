@@ -6,8 +6,8 @@ with probability ½ pull for I, else draw again until the answer J differs and p
 Ours, so that it stands in the same contract as Pool and differs from it by its pulls alone:
 - the posterior is Pool's (all rows pooled into cell means) and so is the last word: the mode of 400 draws, an arm named
   only if it is fair with ``min_fair_probability``;
-- "no fair arm" is an answer; to pull for it is to pull the arm nearest to being fair in that draw;
-- the regime: forced, to either group at random, where the two draws disagree on whether the arm is fair, else natural;
+- "no fair arm" is an answer; to pull for it is to pull the arm nearest to being fair in that draw, by the row that it misses most;
+- the regime: forced, to one of the groups at random, where the two draws disagree on whether the arm is fair, else natural;
 - redrawing ends after TRIES; the rival is then the runner-up within the draw;
 - costs: a pull that the budget so far does not allow is made with a cheaper unit (`Purse`);
 - the first half of the pulls is Pool's, natural ones of the cheapest arms (without it, no better); the others are decided
@@ -23,7 +23,7 @@ from typing import Any, Self
 import numpy as np
 
 from fairarm.algorithms.info import Info
-from fairarm.algorithms.pool import ANSWER_DRAWS, Pool, PoolOptions, answered, believed
+from fairarm.algorithms.pool import ANSWER_DRAWS, Pool, PoolOptions, answered, believed, without_rows
 from fairarm.algorithms.procedure import BaseProcedure, Guarantee
 from fairarm.algorithms.pull_by_pull import Purse, Wanted, next_batch, require_few_pulls
 from fairarm.algorithms.state import NoMemory, State
@@ -31,7 +31,7 @@ from fairarm.beliefs.beliefs import believe
 from fairarm.beliefs.evidence import Evidence
 from fairarm.beliefs.standing import standing_of
 from fairarm.core.answer import Code
-from fairarm.core.fairness import best_fair, best_fair_arm, is_fair
+from fairarm.core.fairness import Rows, as_rows, best_fair, best_fair_arm
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 
 TRIES = 100
@@ -46,15 +46,19 @@ class TopTwoOptions:
     """An arm is named only if it is fair with this probability; else the answer is that none is."""
 
 
-def top_two(outcomes: FloatArray, gaps: FloatArray, tolerance: float, batch: int, rng: np.random.Generator) -> Wanted:
-    """A batch of decisions from draws (N, batch + tries, K): draw i is the first of pull i, the rest are the redraws.
+def top_two(
+    outcomes: FloatArray, values: FloatArray, asked: Rows | float, batch: int, rng: np.random.Generator
+) -> Wanted:
+    """A batch of decisions from draws of outcomes (N, batch + tries, K) and of rows (…, K, J), or of gaps (…, K) with a tolerance:
+    draw i is the first of pull i, the rest are the redraws.
 
     One after the other, each pull starts looking for its rival one draw later.
     """
-    best = best_fair_arm(outcomes, gaps, tolerance)
-    fair = is_fair(gaps, tolerance)
+    values, rows_of = as_rows(values, asked)
+    best, fair = best_fair_arm(outcomes, values, rows_of), rows_of.fair(values)
+    misses = rows_of.beyond(values).max(axis=-1)
     N, rows, tries = len(best), np.arange(len(best)), best.shape[1] - batch
-    coin, group = rng.random((N, batch)) < 0.5, rng.integers(1, 3, (N, batch))
+    coin, group = rng.random((N, batch)) < 0.5, rng.integers(1, 1 + rows_of.groups, (N, batch))
     regimes, arms = np.empty((2, N, batch), dtype=np.int64)
     for i in range(batch):
         order = batch + (i + np.arange(tries)) % tries
@@ -63,7 +67,7 @@ def top_two(outcomes: FloatArray, gaps: FloatArray, tolerance: float, batch: int
         rival = np.where(other == i, _runner_up(outcomes[:, i], fair[:, i], best[:, i]), best[rows, other])
         at = np.where(coin[:, i], i, other)
         chosen = np.where(coin[:, i], best[:, i], rival)
-        nearest = np.argmin(np.abs(gaps[rows, at]), axis=1)
+        nearest = np.argmin(misses[rows, at], axis=1)
         arms[:, i] = np.where(chosen == Code.NONE, nearest, chosen)
         doubt = fair[rows, i, arms[:, i]] != fair[rows, other, arms[:, i]]
         regimes[:, i] = np.where(doubt, group[:, i], 0)
@@ -118,16 +122,16 @@ class TopTwo(BaseProcedure):
         self, state: State[NoMemory], in_phase: Evidence, in_stage: Evidence, seed: int
     ) -> tuple[State[NoMemory], Info]:
         """All replicates have made the same number of pulls and end together."""
-        E, batch = self.problem.compiled.scaled_tolerance, next_batch(int(state.given[0].sum()), self.pulls)
+        rows, batch = self.problem.compiled.rows, next_batch(int(state.given[0].sum()), self.pulls)
         beliefs, rng = believe(in_stage, seed=seed), np.random.default_rng([seed, state.phase])
-        outcomes, gaps = beliefs.draw(rng, batch + TRIES if batch else ANSWER_DRAWS)
-        standing = standing_of(beliefs, outcomes, gaps, E, self.watched)
+        drawn = beliefs.draw(rng, batch + TRIES if batch else ANSWER_DRAWS)
+        outcomes, values = drawn.outcomes, drawn.rows(rows)
+        standing = standing_of(beliefs, outcomes, values, rows, self.watched)
         answer = self._pool.answers(standing, np.full(len(outcomes), not batch))
-        blind = in_stage.pulls().sum(axis=(1, 2)) == 0
-        info = believed(beliefs.values(outcomes, gaps), blind, standing, self.asked.min_fair_probability)
-        closed = answered(state, np.where(blind & (not batch), Code.UNDECIDED, answer))
+        info = believed(in_stage, beliefs.values(outcomes, drawn.means), standing, self.asked.min_fair_probability)
+        closed = answered(state, np.where(without_rows(in_stage) & (not batch), Code.UNDECIDED, answer))
         if not batch:
             return closed.but(plan=np.zeros_like(state.plan)), info
-        wanted = top_two(outcomes, gaps, E, batch, rng)
+        wanted = top_two(outcomes, values, rows, batch, rng)
         given = self._purse.buy(state.given, wanted.regimes, wanted.arms)
         return closed.but(phase=state.phase + 1, given=given, plan=given - state.given), info

@@ -9,10 +9,11 @@ import numpy as np
 from fairarm.algorithms.info import Info
 from fairarm.algorithms.procedure import BaseProcedure
 from fairarm.algorithms.state import NoMemory, State
+from fairarm.beliefs.draws import Draws
 from fairarm.beliefs.evidence import Evidence
 from fairarm.core.answer import Code
 from fairarm.core.design.rounding import round_pulls
-from fairarm.core.fairness import best_fair, gap_of, is_fair
+from fairarm.core.fairness import best_fair
 from fairarm.core.paper.allocation import require_affordable
 from fairarm.core.types import FloatArray
 
@@ -21,8 +22,8 @@ from fairarm.core.types import FloatArray
 class Uniform(BaseProcedure):
     """One phase: the largest equal share that the budget allows, the rest of the pulls to the cheapest arm.
 
-    An arm's outcome is the mean of its own rows, its gap the difference of its group means; it is fair if that is
-    below the tolerance. Needs no mechanisms, shares or context law, and no row serves any other arm.
+    An arm's outcome is the mean of its own rows, and what fairness asks is made of its group means; it is fair if that is
+    within the tolerance. Needs no mechanisms, shares or context law, and no row serves any other arm.
     """
 
     def __post_init__(self) -> None:
@@ -59,13 +60,15 @@ class Uniform(BaseProcedure):
         with np.errstate(invalid="ignore", divide="ignore"):
             means = sums / rows
             outcomes = sums.sum(axis=2) / rows.sum(axis=2)
-        gap = gap_of(means)
-        fair = is_fair(gap, self.problem.compiled.scaled_tolerance)
+        rows_of = self.problem.compiled.rows
+        seen = Draws(outcomes, means)
+        values = seen.rows(rows_of)
+        fair = rows_of.fair(values)
         answer = best_fair(outcomes, fair)
         state = state.but(
             closed=state.closed + 1,
             running=np.zeros_like(state.running),
-            answer=np.where(np.isnan(gap).all(axis=1), Code.UNDECIDED, answer),
+            answer=np.where(np.isnan(values.sum(axis=2)).all(axis=1), Code.UNDECIDED, answer),
             plan=np.zeros_like(state.plan),
         )
-        return state, Info.of(outcomes, gap, fair)
+        return state, Info.estimated(self.problem, seen, fair)

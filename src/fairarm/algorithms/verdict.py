@@ -15,12 +15,15 @@ from fairarm.algorithms.state import State
 from fairarm.beliefs.findings import Finding, model_findings
 from fairarm.beliefs.standing import Proof, Standing
 from fairarm.core.answer import Code
+from fairarm.core.fairness import WAY_OUT
+from fairarm.errors import ProblemError
 from fairarm.frames import Column, columns_of, limits
 from fairarm.problem.answer import Answer, Status
+from fairarm.problem.fairness import Row, pair_names, row_columns, row_labels
 from fairarm.problem.mechanism import NO_FAIR_ARM
 from fairarm.problem.pair import pair_of
 from fairarm.problem.problem import Problem
-from fairarm.shown import Fact, Shown
+from fairarm.shown import Fact, ShownWithRows
 
 
 class ArmReason(StrEnum):
@@ -47,25 +50,38 @@ class ArmReason(StrEnum):
 
 
 @dataclass(frozen=True)
+class RowReport:
+    """What is known of one row of fairness of an arm, in the outcome's own units; None where undefined."""
+
+    name: str
+    """As in ``problem.rows``."""
+    value: float | None
+    interval: tuple[float, float] | None
+    """95 % limits."""
+    holds_probability: float | None
+
+
+@dataclass(frozen=True)
 class ArmReport:
     """What is known of one arm, in the outcome's own units; None where undefined."""
 
     name: str
     outcome: float | None
     gaps: dict[str, float | None]
-    """ζ̂ keyed "s|s'" and "s'|s"."""
+    """ζ̂ of every ordered pair of groups that is compared, keyed "t|u": of two groups "s|s'" and "s'|s"."""
     fair: bool
     """In F, the arms shown to be fair, as of the last phase that tested; False once rejected."""
     rejected_in_phase: int | None
     reason: ArmReason
     unfair_toward: str | None
-    """The group whose outcome is the lower one, where the reason is that the arm is unlikely, or proved not, to be fair."""
+    """The group whose outcome is the lower one, where the reason is that the arm is unlikely, or proved not, to be fair; None also
+    where more is asked about than one gap between two groups."""
     best_probability: float | None
     """That it is the best fair arm; None where the algorithm does not say (also below)."""
     fair_probability: float | None
     outcome_interval: tuple[float, float] | None
     gap_interval: tuple[float, float] | None
-    """95 % limits of the first gap."""
+    """95 % limits of the gap between two groups, where that is all that is asked about; ``fairness`` has those of every row."""
     certified: str | None
     """"fair", "unfair", "worse" or "unfair or worse", where proved."""
     effective_rows: float | None
@@ -75,10 +91,20 @@ class ArmReport:
     law_error: float | None = None
     """How wrong the declared probability of one of its decisions, in a group, could be without having shown by now; None where
     nothing would have shown, or the law is not tested."""
+    fairness: tuple[RowReport, ...] = ()
+    """Every row that must hold, in the order of ``problem.rows``."""
+    closest: str | None = None
+    """The name of the row that is least likely to hold; None where the algorithm does not say."""
+
+    @property
+    def closest_row(self) -> RowReport | None:
+        """That row."""
+        named = [row for row in self.fairness if row.name == self.closest]
+        return min(named, key=lambda row: row.holds_probability or 0.0, default=None)
 
 
 @dataclass(frozen=True, repr=False)
-class Verdict(Shown):
+class Verdict(ShownWithRows):
     """The answer, and why."""
 
     problem: Problem
@@ -135,7 +161,8 @@ class Verdict(Shown):
         ]
 
     def _columns(self) -> dict[str, Column]:
-        gaps = [tuple(arm.gaps.values()) for arm in self.arms]
+        one = self.problem.has_one_gap
+        gaps = [tuple(arm.gaps.values()) if one else (None, None) for arm in self.arms]
         return {
             "arm": (str, [arm.name for arm in self.arms]),
             **columns_of(self.arms, outcome=float),
@@ -143,12 +170,33 @@ class Verdict(Shown):
             "gap": (float, [first for first, _ in gaps]),
             **limits("gap", [arm.gap_interval for arm in self.arms]),
             "gap_other_way": (float, [second for _, second in gaps]),
+            **self._closest_columns(),
             **columns_of(
                 self.arms, fair=bool, fair_probability=float, best_probability=float, certified=str, rejected_in_phase=int,
                 reason=str, unfair_toward=str, effective_rows=float, largest_weight=float, overlap=float, unseen=float,
                 law_error=float,
             ),
         }  # fmt: skip
+
+    def _closest_columns(self) -> dict[str, Column]:
+        """Of each arm the row that is least likely to hold, where there is more than the gap."""
+        if self.problem.has_one_gap:
+            return {}
+        rows = [arm.closest_row for arm in self.arms]
+        return {
+            **columns_of(self.arms, closest=str),
+            "closest_value": (float, [None if row is None else row.value for row in rows]),
+            **limits("closest", [None if row is None else row.interval for row in rows]),
+        }
+
+    def _fairness_columns(self) -> dict[str, Column]:
+        rows = [row for arm in self.arms for row in arm.fairness]
+        return {
+            **row_columns(self.problem, [arm.name for arm in self.arms]),
+            **columns_of(rows, value=float),
+            **limits("value", [row.interval for row in rows]),
+            **columns_of(rows, holds_probability=float),
+        }
 
 
 def verdict(
@@ -184,7 +232,9 @@ def verdict(
 
 
 def _model_findings(problem: Problem, standing: Standing | None, replicate: int) -> tuple[Finding, ...]:
-    return () if standing is None else model_findings(problem.arm_names, standing.apart[replicate])
+    if standing is None:
+        return ()
+    return model_findings(problem.arm_names, standing.apart[replicate], row_labels(problem))
 
 
 def _tested(procedure: Procedure, state: State[Any], replicate: int) -> LawReport:
@@ -249,14 +299,21 @@ def _reason(answer: int, info: Info, i: int, k: int, fairness: bool) -> ArmReaso
         return ArmReason.FOUND
     if answer == Code.PENDING:
         return ArmReason.STILL_RUNNING
-    if np.isnan(outcome) and (np.isnan(info.gaps[i, :, k]).any() or not fairness):
+    if np.isnan(outcome) and (_is_unknown(info, i, k) or not fairness):
         return ArmReason.NO_USABLE_PULL
     lower = answer >= 0 and outcome <= info.outcomes[i, answer]
     return ArmReason.LOWER_ESTIMATE if lower else ArmReason.NOT_SHOWN_FAIR
 
 
+def _is_unknown(info: Info, i: int, k: int) -> bool:
+    """Whether something that fairness asks of an arm could not be estimated: a gap, or a row where no groups are compared."""
+    return bool(np.isnan(info.gaps[i, :, k] if info.gaps.shape[1] else info.rows[i, k]).any())
+
+
 def _toward(problem: Problem, reason: ArmReason, info: Info, i: int, k: int) -> str | None:
     """The group that an arm is unfair toward, where that is the reason and the side is known."""
+    if not problem.has_one_gap:
+        return None
     groups, proof = pair_of(problem), Proof.NOTHING if info.standing is None else info.standing.proof[i, k]
     if reason == ArmReason.UNLIKELY_FAIR:
         return groups[1 if info.gaps[i, 0, k] > 0 else 0]
@@ -264,10 +321,9 @@ def _toward(problem: Problem, reason: ArmReason, info: Info, i: int, k: int) -> 
 
 
 def _report(problem: Problem, answer: int, info: Info, i: int, k: int, fairness: bool) -> ArmReport:
-    s, other = pair_of(problem)
     outcome = float(problem.outcome.unscale(info.outcomes[i, k]))
-    gaps = problem.outcome.width * info.gaps[i, :, k]
-    keyed = {f"{s}|{other}": gaps[0], f"{other}|{s}": gaps[1]}
+    keyed = dict(zip(_pair_names(problem, info.gaps.shape[1]), problem.outcome.width * info.gaps[i, :, k], strict=True))
+    rows = _rows(problem, info, i, k)
     rejected, reason = int(info.rejected[i, k]), _reason(answer, info, i, k, fairness)
     return ArmReport(
         name=problem.arm_names[k],
@@ -277,15 +333,56 @@ def _report(problem: Problem, answer: int, info: Info, i: int, k: int, fairness:
         rejected_in_phase=rejected or None,
         reason=reason,
         unfair_toward=_toward(problem, reason, info, i, k),
+        fairness=rows,
+        closest=None if info.standing is None else rows[closest_row(problem, info.standing, i, k)].name,
         **_beliefs(problem, info.standing, i, k),
     )
+
+
+def _pair_names(problem: Problem, pairs: int) -> list[str]:
+    """ "t|u" of every pair that is compared; an error where an algorithm has estimated others."""
+    if pairs != len(problem.compared):
+        raise ProblemError(
+            f"The algorithm compares {pairs} ordered pairs of groups, problem '{problem.name}' {len(problem.compared)}. {WAY_OUT}"
+        )
+    return list(pair_names(problem))
+
+
+def _rows(problem: Problem, info: Info, i: int, k: int) -> tuple[RowReport, ...]:
+    """Each row in the outcome's own units."""
+    values, made = np.broadcast_to(info.rows[i, k], len(problem.rows)), []
+    for j, row in enumerate(problem.rows):
+        known = values[j] if not np.isnan(values[j]) else _gap_of_row(problem, row, info, i, k)
+        value, standing = row.in_units(problem.outcome, float(known)), info.standing
+        interval = probability = None
+        if standing is not None:
+            ends = (standing.row_low[i, k, j], standing.row_high[i, k, j])
+            interval = tuple(row.in_units(problem.outcome, float(end)) for end in ends)
+            probability = float(standing.row_holds[i, k, j])
+        made.append(RowReport(row.name, None if np.isnan(value) else value, interval, probability))  # type: ignore[arg-type]
+    return tuple(made)
+
+
+def _gap_of_row(problem: Problem, row: Row, info: Info, i: int, k: int) -> float:
+    """A row that is the gap of two groups, from an algorithm that estimates gaps alone; nan for others."""
+    if row.as_group is None or row.people is None or sorted(w for w in row.weights if w) != [-1.0, 1.0]:
+        return np.nan
+    pair = problem.groups.index(row.as_group), problem.groups.index(row.people)
+    return float(info.gaps[i, problem.compared.index(pair), k])
+
+
+def closest_row(problem: Problem, standing: Standing, i: int, k: int) -> int:
+    """The row of an arm that is least likely to hold; of several, the one whose limits come nearest to an end, or are furthest
+    beyond it."""
+    rows, holds = problem.compiled.rows, standing.row_holds[i, k]
+    reach = np.maximum(rows.low - standing.row_low[i, k], standing.row_high[i, k] - rows.high)
+    return int(np.lexsort((-reach, holds))[0])
 
 
 def _beliefs(problem: Problem, standing: Standing | None, i: int, k: int) -> dict[str, Any]:
     """The fields of a report that only some algorithms fill."""
     if standing is None:
         return dict.fromkeys(_BELIEF_FIELDS)
-    width = problem.outcome.width
     outcome = tuple(
         float(problem.outcome.unscale(side[i, k])) for side in (standing.outcome_low, standing.outcome_high)
     )
@@ -294,13 +391,20 @@ def _beliefs(problem: Problem, standing: Standing | None, i: int, k: int) -> dic
         "best_probability": float(standing.best[i, k]),
         "fair_probability": float(standing.fair[i, k]),
         "outcome_interval": outcome,
-        "gap_interval": (float(width * standing.gap_low[i, k]), float(width * standing.gap_high[i, k])),
+        "gap_interval": _gap_interval(problem, standing, i, k),
         "certified": None if proof == Proof.NOTHING else proof.label,
         "effective_rows": float(standing.effective[i, k]),
         "largest_weight": float(standing.largest_weight[i, k]),
         "overlap": float(standing.overlap[i, k]),
         "unseen": float(standing.unseen[i, k]),
     }
+
+
+def _gap_interval(problem: Problem, standing: Standing, i: int, k: int) -> tuple[float, float] | None:
+    if not problem.has_one_gap:
+        return None
+    width = problem.outcome.width
+    return float(width * standing.row_low[i, k, 0]), float(width * standing.row_high[i, k, 0])
 
 
 _BELIEF_FIELDS = (

@@ -7,14 +7,15 @@ robust* where the decision is real-valued or the cells are too many (`fairarm.be
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 import numpy as np
 
+from fairarm.beliefs.draws import Draws
 from fairarm.beliefs.evidence import Evidence
 from fairarm.core.design.events import Laws
-from fairarm.core.fairness import PRIOR_ROWS, expected_shares, gap_of, two_groups
+from fairarm.core.fairness import PRIOR_ROWS, expected_shares, gap_of
 from fairarm.core.posterior.disagreement import Disagreement
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.problem.problem import Problem
@@ -65,7 +66,7 @@ def unseen_mass(problem: Problem, by_group: FloatArray, shares: FloatArray, rows
     """The share of each arm's mass that no row speaks for, (N, K), from that with everybody in a group (N, K, G).
 
     ``shares`` and ``rows`` of the groups are (N, G). A group without a row has hardly a share where that is estimated, and
-    yet every gap rests on it: there the group's own mass counts, all of it where what the group does is not declared.
+    yet every comparison rests on it: there the group's own mass counts, all of it where what the group does is not declared.
     """
     # what such an arm does in a group was to be learned from the group's own rows: without any, nothing is known of it
     alone = by_group.copy()
@@ -75,10 +76,10 @@ def unseen_mass(problem: Problem, by_group: FloatArray, shares: FloatArray, rows
     return np.asarray(np.maximum(np.einsum("nkt,nt->nk", by_group, shares), missed))
 
 
-def point_values(means: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Outcomes and gaps, (…, K) each, of estimated means (…, K, G), each cut to what is possible; ``shares`` (…, G)."""
+def point_values(means: FloatArray, shares: FloatArray) -> Draws:
+    """Of estimated means (…, K, G), each cut to what is possible; ``shares`` (…, G)."""
     possible = np.clip(means, 0.0, 1.0)
-    return np.asarray((possible * shares[..., None, :]).sum(axis=-1)), gap_of(possible)
+    return Draws(np.asarray((possible * shares[..., None, :]).sum(axis=-1)), possible)
 
 
 @dataclass(frozen=True)
@@ -90,31 +91,49 @@ class DesignBasis:
     laws: Laws
 
 
-@dataclass(frozen=True)
-class _LawsAndShare(Laws):
-    """The cells' laws and, last, an entry for P(S): 1 where a unit's rows tell it."""
+@dataclass(frozen=True, kw_only=True)
+class _LawsAndShares(Laws):
+    """The cells' laws and, last, entries for P(S): 1 where a unit's rows tell it."""
 
-    gaps: FloatArray
-    """ζ_k, (N, K): how far P(first group) moves μ_k."""
+    slopes: FloatArray
+    """How far each entry moves μ_k, (N, K, entries)."""
 
     @property
     def natural(self) -> FloatArray:
-        return np.concatenate([self.units[:, 0, :, :-1], self.gaps[:, :, None]], axis=2)
+        return np.concatenate([self.units[:, 0, :, : -self.slopes.shape[2]], self.slopes], axis=2)
+
+    def of(self, replicates: slice) -> Laws:
+        """Only these replicates."""
+        return replace(self, units=self.units[replicates], slopes=self.slopes[replicates])
 
 
-def with_unknown_share(
-    counts: FloatArray, noise: FloatArray, units: FloatArray, gaps: FloatArray, natural: IntArray
+def share_contrasts(by_group: FloatArray, whole: FloatArray) -> list[FloatArray]:
+    """What belongs to each entry of P(S): by group less the whole, or of two groups first less second.
+
+    ``by_group`` (G, …), ``whole`` (…): means, or laws whose product with θ they are.
+    """
+    return [gap_of(by_group, axis=0)] if len(by_group) == 2 else [part - whole for part in by_group]
+
+
+def with_unknown_shares(
+    counts: FloatArray, noise: FloatArray, laws: Laws, slopes: FloatArray, natural: IntArray
 ) -> DesignBasis:
-    """The basis with P(S) as one more unknown: natural rows (N, G) tell it, whatever their arm, and μ_k moves by ζ_k with it."""
-    first, _ = two_groups(expected_shares(natural))
-    total = natural.sum(axis=1) + 2 * PRIOR_ROWS
-    # one more cell, whose θ is P(S): every natural row lands in it too, μ_k has the slope ζ_k in it, and no gap depends on it
-    told = np.zeros((*units.shape[:3], 1))
+    """The basis with P(S) unknown too: natural rows (N, G) tell it, whatever their arm, and μ_k moves with it by ``slopes``
+    (N, K, entries), the `share_contrasts` of the groups' means.
+
+    The variance of Σ_t P(t) μ_k(t) is that of G cells whose θ has the variance P(t) and the slope μ_k(t) − μ_k; of two groups
+    that of one cell whose θ is P(s), with the slope ζ_k.
+    """
+    shares = expected_shares(natural)
+    variance = shares if slopes.shape[2] > 1 else (shares[:, 0] * (1.0 - shares[:, 0]))[:, None]
+    total = natural.sum(axis=1) + natural.shape[1] * PRIOR_ROWS
+    # every natural row lands in all of these cells too, and no group's mean depends on them
+    told = np.zeros((*laws.units.shape[:3], slopes.shape[2]))
     told[:, 0] = 1.0
     return DesignBasis(
-        np.concatenate([counts, total[:, None]], axis=1),
-        np.concatenate([noise, (first * (1.0 - first))[:, None]], axis=1),
-        _LawsAndShare(np.concatenate([units, told], axis=3), gaps),
+        np.concatenate([counts, np.repeat(total[:, None], slopes.shape[2], axis=1)], axis=1),
+        np.concatenate([noise, variance], axis=1),
+        _LawsAndShares(np.concatenate([laws.units, told], axis=3), laws.asked, slopes=slopes),
     )
 
 
@@ -126,12 +145,12 @@ class Beliefs(Protocol):
         """Said in the output: "cell means" or "doubly robust"."""
         ...
 
-    def draw(self, rng: np.random.Generator, draws: int) -> tuple[FloatArray, FloatArray]:
-        """Joint draws of every arm's outcome and gap μ(s) − μ(s'), (N, draws, K) each."""
+    def draw(self, rng: np.random.Generator, draws: int) -> Draws:
+        """Joint draws of every arm's outcome, (N, draws, K), and means by group, (N, draws, K, G)."""
         ...
 
-    def values(self, outcomes: FloatArray, gaps: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """What is shown of every arm's outcome and gap, (N, K) each: the estimate's own, or the means of these draws.
+    def values(self, outcomes: FloatArray, means: FloatArray) -> Draws:
+        """What is shown of every arm, (N, K) and (N, K, G): the estimate's own, or the means of these draws.
 
         The mean of draws that are cut to what is possible is not the estimate: it is higher where the outcome is rare.
         """

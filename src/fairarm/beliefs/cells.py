@@ -7,10 +7,18 @@ from functools import cached_property
 
 import numpy as np
 
-from fairarm.beliefs.beliefs import DesignBasis, Diagnostics, Smoothness, unseen_mass, with_unknown_share
+from fairarm.beliefs.beliefs import (
+    DesignBasis,
+    Diagnostics,
+    Smoothness,
+    share_contrasts,
+    unseen_mass,
+    with_unknown_shares,
+)
+from fairarm.beliefs.draws import Averaged, Draws
 from fairarm.beliefs.evidence import Evidence, Summary
 from fairarm.core.design.events import Laws
-from fairarm.core.fairness import draw_shares, expected_shares, gap_of
+from fairarm.core.fairness import draw_shares, expected_shares
 from fairarm.core.grouping import sum_by_group
 from fairarm.core.posterior.directions import (
     LEAST_LEVELS,
@@ -75,16 +83,18 @@ class CellBeliefs:
         return StatesPosterior.of(states, self.problem.outcome.scaled_values, self._directions())
 
     def _directions(self, noise: FloatArray | None = None) -> Directions:
-        """Along what the prior's mean moves: each arm's outcome and gap, the cell's columns, and the order of those that
+        """Along what the prior's mean moves: each arm's outcome and rows of fairness, the cell's columns, and the order of those that
         have one. ``noise``: Var(Y | c) where it differs between cells, (N, C)."""
         law, columns = self.law, self.cells.columns
         q = law_of_rows(law, self.seen.by_arm)
-        # one column for the outcome, one for each comparison that fairness asks for
-        asked = np.concatenate([law.mean(axis=2), gap_of(law, axis=2)], axis=1)
+        # one column for the outcome, one for each row that fairness asks for
+        rows = self.problem.compiled.rows.coefficients(law, self._units[:, 0])
+        rows = rows.reshape(len(rows), -1, rows.shape[-1])
+        asked = np.concatenate([np.broadcast_to(law.mean(axis=2), (len(rows), *law.shape[1::2])), rows], axis=1)
         smooth = [smooth_functions(levels[columns[name]], q) for name, levels in self._ordered.items()]
         none = np.zeros((len(q), 0, q.shape[1]))
         effects = main_effects(list(columns.values()), q.shape[1])
-        return Directions.of(arm_columns(asked, q, noise), effects, np.concatenate([none, *smooth], axis=1))
+        return Directions.of(arm_columns(asked, q, noise), effects, np.concatenate([none, *smooth], axis=1), q)
 
     @property
     def _ordered(self) -> dict[str, IntArray]:
@@ -107,7 +117,7 @@ class CellBeliefs:
 
     @cached_property
     def shares(self) -> FloatArray:
-        """P(S), or its mean after n_s + ½ and n_s' + ½ natural rows: (N, G)."""
+        """P(S), or its mean after n_t + ½ natural rows of each group: (N, G)."""
         if self.known_shares is not None:
             return np.broadcast_to(self.known_shares, self._natural.shape)
         return expected_shares(self._natural)
@@ -141,12 +151,16 @@ class CellBeliefs:
 
     # ---- the interface ----
 
-    def draw(self, rng: np.random.Generator, draws: int) -> tuple[FloatArray, FloatArray]:
+    def draw(self, rng: np.random.Generator, draws: int) -> Draws:
         """θ, then the laws that are not known: all arms of a draw share both, so that they can be compared."""
         theta = self.posterior.draw(rng, draws)
         means = self._group_means(theta, rng)
         shares = self._drawn_shares(rng, draws)
-        return (means * shares[:, :, None]).sum(axis=3), gap_of(means)
+        # group by group: sums over a last axis of two numbers are slow
+        outcomes = means[..., 0] * shares[:, :, None, 0]
+        for t in range(1, means.shape[3]):
+            outcomes += means[..., t] * shares[:, :, None, t]
+        return Draws(outcomes, means)
 
     def _group_means(self, theta: FloatArray, rng: np.random.Generator) -> FloatArray:
         """μ_{k,t} of each drawn θ, (N, D, K, G), under the known law of contexts or one drawn for each θ."""
@@ -204,7 +218,7 @@ class CellBeliefs:
         return np.asarray(rng.standard_gamma(rows, size) / self._exposure[:, None])
 
     def _drawn_shares(self, rng: np.random.Generator, draws: int) -> FloatArray:
-        """P(S) ~ Beta(n_s + ½, n_s' + ½) over natural rows, (N, D, G)."""
+        """P(S) ~ Dirichlet(n_t + ½) over natural rows, (N, D, G)."""
         if self.known_shares is not None:
             return np.broadcast_to(self.known_shares, (len(self._natural), draws, len(self.known_shares)))
         return draw_shares(self._natural, draws, rng)
@@ -218,17 +232,19 @@ class CellBeliefs:
         return np.stack([natural, *forced], axis=1)
 
     def design(self) -> DesignBasis:
-        """Cells as they are, with the prior's rows; P(S) as one more unknown where it is estimated."""
-        counts, noise, units = self.seen.rows + self.posterior.strength, self.posterior.noise, self._units
+        """Cells as they are, with the prior's rows; P(S) unknown too where it is estimated."""
+        counts, noise = self.seen.rows + self.posterior.strength, self.posterior.noise
+        laws = Laws(self._units, self.problem.compiled.rows)
         if self.known_shares is not None:
-            return DesignBasis(counts, noise, Laws(units))
-        difference = np.broadcast_to(gap_of(units[:, 1:], axis=1), (len(counts), *units.shape[2:]))
-        gaps = np.einsum("nkc,nc->nk", difference, self.posterior.mean)
-        return with_unknown_share(counts, noise, units, gaps, self._natural)
+            return DesignBasis(counts, noise, laws)
+        units = np.broadcast_to(self._units, (len(counts), *self._units.shape[1:]))
+        parts = share_contrasts(np.moveaxis(units[:, 1:], 1, 0), units[:, 0])
+        slopes = np.stack([np.einsum("nkc,nc->nk", part, self.posterior.mean) for part in parts], axis=2)
+        return with_unknown_shares(counts, noise, laws, slopes, self._natural)
 
-    def values(self, outcomes: FloatArray, gaps: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def values(self, outcomes: FloatArray, means: FloatArray) -> Draws:
         """The posterior means, as the draws have them."""
-        return outcomes.mean(axis=1), gaps.mean(axis=1)
+        return Averaged.of_draws(Draws(outcomes, means))
 
     @cached_property
     def _mixture(self) -> FloatArray:
@@ -243,7 +259,7 @@ class CellBeliefs:
         shares = self.shares if self.known_shares is None else self.shares[:1]
         rows = (seen.rows, seen.sums, seen.squares)
         model = (posterior.mean, posterior.noise, posterior.strength)
-        return of_cells(self.law, self._mixture, shares, rows, *model)
+        return of_cells(self.law, self._mixture, shares, rows, *model, asked=self.problem.compiled.rows)
 
     def diagnostics(self) -> Diagnostics:
         """From the balance heuristic's weights w_k(c) / q(c), q the law of the cells under all pulls made."""

@@ -15,10 +15,9 @@ from fairarm.beliefs.counted_bets import counted_bets, summed_bets
 from fairarm.beliefs.evidence import CountedEvidence
 from fairarm.beliefs.logged_rows import LoggedBeliefs
 from fairarm.core.answer import Code
-from fairarm.core.fairness import interval_fairness
 from fairarm.core.proof.log_bets import bet_intervals
 from fairarm.core.proof.log_intervals import bound_delta, cut_sums, weighted_intervals
-from fairarm.core.proof.region import Intervals, intervals, narrowed
+from fairarm.core.proof.region import Intervals, intervals, narrowed, needs_shares
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.problem.answer import Answer
 from fairarm.problem.likelihood import likelihood
@@ -48,6 +47,8 @@ class Certificate:
     """Arms whose own mechanism was fitted."""
     adaptive: bool = False
     """Why nothing is: outcomes decided who made later rows, and the law of what arms see is not declared."""
+    without_shares: bool = False
+    """Why nothing is: P(S) is not known, and what is asked cannot do without it."""
 
     @property
     def intervals(self) -> Intervals | None:
@@ -55,12 +56,11 @@ class Certificate:
         return self.bounds if self.by else None
 
     def fairness(self, problem: Problem) -> tuple[BoolArray, BoolArray]:
-        """Arms whose gap is certified to lie within the tolerance, and outside of it, (K,) each."""
+        """Arms of which all rows are certified to lie inside their ends, and some row outside of its own, (K,) each."""
         if self.intervals is None:
             return np.zeros(len(problem.arms), dtype=bool), np.zeros(len(problem.arms), dtype=bool)
-        low, high = self.intervals.gaps[0].T
-        fair, above, below = interval_fairness(low, high, problem.compiled.scaled_tolerance)
-        unfair = above | below
+        low, high = np.moveaxis(self.intervals.rows[0], -1, 0)
+        fair, unfair = problem.compiled.rows.of_intervals(low, high)
         fair[list(self.uncertified_arms)] = unfair[list(self.uncertified_arms)] = False
         return fair, unfair
 
@@ -88,10 +88,17 @@ def fitted_arms(problem: Problem) -> tuple[int, ...]:
     return tuple(k for k, name in enumerate(problem.arm_names) if name in problem.fitted)
 
 
+def lacks_shares(problem: Problem, estimated: bool) -> bool:
+    """Whether nothing can be certified, since P(S) is needed and not declared, or not to be used (``estimated``)."""
+    return (estimated or problem.shares is None) and needs_shares(problem.compiled.rows)
+
+
 def certify_counts(evidence: CountedEvidence, delta: float, estimated: bool, adaptive: bool = False) -> Certificate:
     """From counted rows, with error δ; ``estimated``: P(S) and the law of contexts from the rows, even where declared;
     ``adaptive``: outcomes decided who made later rows, which weighted rows do not allow and the region does."""
     problem, seen = evidence.problem, evidence.by_group()
+    if lacks_shares(problem, estimated):
+        return Certificate(None, (), uncertified_arms=fitted_arms(problem), without_shares=True)
     shares = None if estimated or problem.shares is None else np.array(problem.shares)
     law = _declared_law(problem, estimated)
     uncertified, logging = fitted_arms(problem), _fitted_logging_arm(problem, seen.made)
@@ -105,7 +112,7 @@ def certify_counts(evidence: CountedEvidence, delta: float, estimated: bool, ada
     if law is not None:
         cells = evidence.summary(problem.compiled.shared_cells.apart())
         n, natural = cells.rows.astype(np.float64), cells.natural.astype(np.float64)
-        found.append(intervals(n, cells.sums, law, part, shares, natural))
+        found.append(intervals(n, cells.sums, law, part, shares, natural, problem.compiled.rows))
     if weighable:
         found.append(_weighed_counts(evidence, part, shares))
     return Certificate(narrowed(found), by, None, uncertified)
@@ -114,14 +121,15 @@ def certify_counts(evidence: CountedEvidence, delta: float, estimated: bool, ada
 def _weighed_counts(evidence: CountedEvidence, delta: float, shares: FloatArray | None) -> Intervals:
     """By bets on weighted rows; of a real outcome without ids, where no row can be put aside, by the sums of all of them."""
     problem, law = evidence.problem, decision_law(evidence.problem)
+    rows, G = problem.compiled.rows, len(problem.groups)
     natural = evidence.group_sums((0,))[0][0].sum(axis=0).astype(np.float64)
-    each = bound_delta(delta, len(problem.arms), shares is not None)
+    each, by_group = (bound_delta(delta, len(problem.arms), shares is not None, of) for of in (1 + len(rows), G))
     if (counts := evidence.by_state()) is not None:
-        return bet_intervals(counted_bets(problem, law, counts, each), shares, natural, delta)
+        return bet_intervals(counted_bets(problem, law, counts, each), shares, natural, delta, rows)
     seen = evidence.by_group()
     if (pilot := evidence.pilot_by_group()) is not None:
-        return bet_intervals(summed_bets(problem, law, seen, pilot, each), shares, natural, delta)
-    return weighted_intervals(cut_sums(law, seen, each), delta, shares, natural)
+        return bet_intervals(summed_bets(problem, law, seen, pilot, each), shares, natural, delta, rows)
+    return weighted_intervals(cut_sums(law, seen, by_group), delta, shares, natural, rows)
 
 
 def certify_rows(beliefs: LoggedBeliefs, delta: float, adaptive: bool = False) -> Certificate:
@@ -129,12 +137,15 @@ def certify_rows(beliefs: LoggedBeliefs, delta: float, adaptive: bool = False) -
     if adaptive:
         return Certificate(None, (), None, fitted_arms(beliefs.problem), True)
     problem, natural = beliefs.problem, beliefs.natural.astype(np.float64)
+    if lacks_shares(problem, estimated=False):
+        return Certificate(None, (), uncertified_arms=fitted_arms(problem), without_shares=True)
+    rows = problem.compiled.rows
     shares = None if problem.shares is None else np.array(problem.shares)
     logging = _fitted_logging_arm(problem, beliefs.made)
     if beliefs.bets is None:
-        by, bounds = Bound.BERNSTEIN, weighted_intervals(beliefs.cut, delta, shares, natural)
+        by, bounds = Bound.BERNSTEIN, weighted_intervals(beliefs.cut, delta, shares, natural, rows)
     else:
-        by, bounds = Bound.BETS, bet_intervals(beliefs.bets, shares, natural, delta)
+        by, bounds = Bound.BETS, bet_intervals(beliefs.bets, shares, natural, delta, rows)
     return Certificate(bounds, (by,) * (logging is None), logging, fitted_arms(problem))
 
 

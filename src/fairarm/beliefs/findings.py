@@ -25,8 +25,9 @@ class Finding:
     voids: bool = True
 
 
-def model_findings(arms: Sequence[str], apart: FloatArray) -> tuple[Finding, ...]:
-    """One where an estimate lies further from the rows weighted to its arm than chance explains (``apart``, (2, K)).
+def model_findings(arms: Sequence[str], apart: FloatArray, rows: Sequence[str] = ("gap",)) -> tuple[Finding, ...]:
+    """One where an estimate lies further from the rows weighted to its arm than chance explains (``apart``, (1 + J, K): the
+    outcome's and those of the ``rows`` of fairness, J names).
 
     What is certified does not rest on the estimates, so that this does not void it.
     """
@@ -39,6 +40,6 @@ def model_findings(arms: Sequence[str], apart: FloatArray) -> tuple[Finding, ...
         f"named. Merge states that are rare, or declare fewer columns."
     )
     each = [
-        f"{('outcome', 'gap')[int(np.argmax(apart[:, k]))]} of {arms[k]}: {apart[:, k].max():.1f}" for k in worst[:5]
+        f"{('outcome', *rows)[int(np.argmax(apart[:, k]))]} of {arms[k]}: {apart[:, k].max():.1f}" for k in worst[:5]
     ]
     return (Finding(MODEL_DISAGREES, text, 0, tuple(each), voids=False),)

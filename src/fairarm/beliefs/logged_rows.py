@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairarm.beliefs.beliefs import Diagnostics, point_values
+from fairarm.beliefs.draws import Draws
 from fairarm.beliefs.row_bets import Decided, RowBets, RowPilot
 from fairarm.beliefs.row_model import RowModel
 from fairarm.beliefs.row_sample import fingerprints, sampled
@@ -30,7 +31,6 @@ from fairarm.core.proof.log_bets import SumBets
 from fairarm.core.proof.log_intervals import CutSums, bound_delta, cut_level
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import DataError
-from fairarm.problem.pair import pair_of
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import LoggedRows, groups_of, scaled_outcomes
 
@@ -82,27 +82,28 @@ class LoggedBeliefs:
             return np.array(self.problem.shares)
         return expected_shares(self.natural)
 
-    def draw(self, rng: np.random.Generator, draws: int) -> tuple[FloatArray, FloatArray]:
+    def draw(self, rng: np.random.Generator, draws: int) -> Draws:
         """Draws of every arm's mean in every group, as skewed as its rows are, with what is unseen on top.
 
         Whether the groups share what is unseen is not known: outcomes are drawn as if they did, gaps as if they did not.
         """
-        pair_of(self.problem)
         means = []
-        # both groups move by ``shared``, which mostly cancels in a gap, and in opposite ways by ``apart``, which does in an outcome
-        shared, apart = rng.standard_normal((2, draws, len(self.means)))
-        for t, (error, own) in enumerate(zip(self.errors, (apart, -apart), strict=True)):
+        # all groups move by ``shared``, which mostly cancels in a gap, and against each other by ``apart``, which does in an outcome
+        shared, *apart = rng.standard_normal((len(self.errors), draws, len(self.means)))
+        for t, error in enumerate(self.errors):
             moved = error.draw(rng, draws, max(float(self.rows[t]) - 1.0, 2.0))
-            unknown = self.unknown[:, t] * (shared + own / np.sqrt(2.0))
+            unknown = self.unknown[:, t] * (shared + _apart(t, apart))
             means.append(np.clip(self.means[:, t] + moved + unknown, 0.0, 1.0))
-        first, second = means
+        by_group = np.stack(means, axis=-1)
         if self.problem.shares is not None:
-            share = np.full((draws, 1), self.problem.shares[0])
+            shares = np.broadcast_to(self.problem.shares, (draws, len(means)))
         else:
-            share = draw_shares(self.natural, draws, rng)[:, :1]
-        return (share * first + (1.0 - share) * second)[None], (first - second)[None]
+            shares = draw_shares(self.natural, draws, rng)
+        # the last share is 1 less the others, whatever the declared ones sum to
+        shares = np.concatenate([shares[:, :-1], 1.0 - shares[:, :-1].sum(axis=1, keepdims=True)], axis=1)
+        return Draws((by_group * shares[:, None]).sum(axis=2)[None], by_group[None])
 
-    def values(self, outcomes: FloatArray, gaps: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def values(self, outcomes: FloatArray, means: FloatArray) -> Draws:
         """The estimates themselves."""
         return point_values(self.means[None], self.shares[None])
 
@@ -112,10 +113,22 @@ class LoggedBeliefs:
 
     def self_check(self) -> Disagreement:
         """The estimates against plain weighted means."""
-        return of_rows(self.weighted, self.noise, self.means, self.shares, self.unseen)
+        asked = self.problem.compiled.rows
+        return of_rows(self.weighted, self.noise, self.means, self.shares, self.unseen, asked)
 
     def design(self) -> None:
         """Sums over rows are no basis to plan pulls by."""
+
+
+def _apart(t: int, normal: list[FloatArray]) -> FloatArray:
+    """What group t moves by apart from the others, of G − 1 standard normal arrays: I − 11'/G is the groups' covariance.
+
+    Helmert's contrasts: each group against all before it. Two groups move by ± ``normal`` / √2.
+    """
+    parts = [
+        (1.0 if t < m else -float(m)) * z / np.sqrt(m * (m + 1.0)) for m, z in enumerate(normal, start=1) if t <= m
+    ]
+    return np.asarray(sum(parts[1:], parts[0]))
 
 
 class NoRowsError(DataError):
@@ -124,15 +137,16 @@ class NoRowsError(DataError):
 
 def believe_rows(problem: Problem, chunks: Chunks, delta: float) -> LoggedBeliefs:
     """Read a log twice and weigh it. ``delta``: the error of the certified intervals, which sets where weights are cut."""
-    pair_of(problem)
     pilot = RowPilot(problem)
     sample = sampled(problem, pilot.watch(chunks()))
     if not sample.rows.all():
         raise NoRowsError(
             f"No usable rows of the group '{problem.groups[int(np.argmin(sample.rows))]}' are in the log."
         )
-    each = bound_delta(delta, len(problem.arms), problem.shares is not None)
-    work = _Weighing(RowModel(problem, sample), cut_level(sample.rows, each))
+    known, K = problem.shares is not None, len(problem.arms)
+    by_group = bound_delta(delta, K, known, len(problem.groups))
+    each = bound_delta(delta, K, known, 1 + len(problem.rows))
+    work = _Weighing(RowModel(problem, sample), cut_level(sample.rows, by_group))
     if pilot.usable:
         work.bet(pilot, each)
     for part in chunks():

@@ -12,9 +12,14 @@ DESIGN_DRAWS = 6
 
 
 def planned_pulls(
-    problem: Problem, basis: DesignBasis, outcomes: FloatArray, gaps: FloatArray, ahead: FloatArray, average: FloatArray
+    problem: Problem,
+    basis: DesignBasis,
+    outcomes: FloatArray,
+    values: FloatArray,
+    ahead: FloatArray,
+    average: FloatArray,
 ) -> FloatArray:
     """The next ``ahead`` (N,) pulls, (N, R, K), within the ``average`` cost: those that soonest tell apart what would
-    overturn the answer in the first few of the drawn truths (N, D, K)."""
-    events = alternatives(outcomes[:, :DESIGN_DRAWS], gaps[:, :DESIGN_DRAWS], problem.compiled.scaled_tolerance)
+    overturn the answer in the first few of the drawn truths, outcomes (N, D, K) and values of rows (N, D, K, J)."""
+    events = alternatives(outcomes[:, :DESIGN_DRAWS], values[:, :DESIGN_DRAWS], problem.compiled.rows)
     return plan_pulls(basis.counts, basis.noise, basis.laws, events, ahead, problem.compiled.cost_array, average)

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairarm.beliefs.beliefs import Beliefs
 from fairarm.core.answer import Code
-from fairarm.core.fairness import best_fair_arm, is_fair
+from fairarm.core.fairness import Rows, as_rows, best_fair_arm
 from fairarm.core.posterior.disagreement import ERRORS
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 
@@ -43,7 +43,8 @@ class Choice:
     """The answer that goes by probabilities, (n,) each."""
 
     code: IntArray
-    """An arm's position, NONE, or UNDECIDED: an arm that must not be named is likelier than every answer, or the model is wrong."""
+    """An arm's position, NONE, or UNDECIDED: an arm that must not be named is likelier than every answer, "none" is not likely
+    enough, or the model is wrong."""
     probability: FloatArray
     """Of that answer; where it is UNDECIDED, that no arm is fair."""
     gated: BoolArray
@@ -59,12 +60,15 @@ class Standing:
     none: FloatArray
     """(n,): the probability that no arm is fair."""
     fair: FloatArray
-    """The probability that the arm is fair."""
+    """The probability that the arm is fair: that all rows hold."""
     outcome_low: FloatArray
     outcome_high: FloatArray
     """95 % limits of the outcome."""
-    gap_low: FloatArray
-    gap_high: FloatArray
+    row_low: FloatArray
+    row_high: FloatArray
+    """95 % limits of every row of fairness, (n, K, J): of the gap where that is all that is asked about."""
+    row_holds: FloatArray
+    """The probability that the row holds, (n, K, J)."""
     effective: FloatArray
     largest_weight: FloatArray
     overlap: FloatArray
@@ -75,16 +79,19 @@ class Standing:
     robust: BoolArray
     """(n,): estimated by the doubly robust form, not by cell means."""
     apart: FloatArray
-    """How far the estimates of outcomes and gaps are from the rows weighted to each arm, in standard errors, (n, 2, K)."""
+    """How far the estimates of outcomes and of every row are from the rows of data weighted to each arm, in standard errors,
+    (n, 1 + J, K)."""
 
     @classmethod
-    def unknown(cls, n: int, arms: int) -> Standing:
-        """Of runs whose algorithm has no beliefs, or before their first phase has closed."""
+    def unknown(cls, n: int, arms: int, rows: int = 1) -> Standing:
+        """Of runs whose algorithm has no beliefs, or before their first phase has closed; ``rows`` of fairness."""
         made: dict[str, Any] = {f.name: np.full((n, arms), np.nan) for f in fields(cls)}
         made["none"] = np.full(n, np.nan)
         made["proof"] = np.zeros((n, arms), dtype=np.int64)
         made["robust"] = np.zeros(n, dtype=np.bool_)
-        made["apart"] = np.full((n, 2, arms), np.nan)
+        made["apart"] = np.full((n, 1 + rows, arms), np.nan)
+        for name in ("row_low", "row_high", "row_holds"):
+            made[name] = np.full((n, arms, rows), np.nan)
         return cls(**made)
 
     def updated(self, which: BoolArray, fresh: Standing) -> Standing:
@@ -107,19 +114,21 @@ class Standing:
         """The probability of each answer, (n, 1 + K): that no arm is fair, then that each arm is the best fair one."""
         return np.concatenate([self.none[:, None], self.best], axis=1)
 
-    def choice(self, gate: float, heard: BoolArray | None = None) -> Choice:
+    def choice(self, gate: float, heard: BoolArray | None = None, least_none: float = 0.0) -> Choice:
         """The most probable of "none" and the arms that pass the gate: those fair with at least this probability.
 
         ``heard``, (n, K) or (K,): the arms that the rows speak for. Others are not named, but stand in the way: where one of
-        them is likelier than every answer that could be given, none is. Nor is one where the model is shown to be wrong.
+        them is likelier than every answer that could be given, none is. Nor is one where the model is shown to be wrong, nor
+        is "none" with a probability below ``least_none``.
         """
         may = np.broadcast_to(True if heard is None else heard, self.best.shape)
         allowed = np.where(may & (self.fair >= gate), self.best, -1.0)
         votes = np.concatenate([self.none[:, None], allowed], axis=1)
         first = votes.max(axis=1)
         gated, blocked = (np.where(which, self.best, 0.0).max(axis=1) > first for which in (may, ~may))
-        blocked = blocked | self.model_disagrees
-        code = np.where(blocked, Code.UNDECIDED, np.argmax(votes, axis=1) + int(Code.NONE))
+        likeliest = np.argmax(votes, axis=1) + int(Code.NONE)
+        blocked = blocked | self.model_disagrees | ((likeliest == Code.NONE) & (self.none < least_none))
+        code = np.where(blocked, Code.UNDECIDED, likeliest)
         return Choice(code, np.where(blocked, self.none, first), gated & ~self.model_disagrees)
 
     @property
@@ -142,16 +151,18 @@ class Standing:
 
 
 def standing_of(
-    beliefs: Beliefs, outcomes: FloatArray, gaps: FloatArray, tolerance: float, shown: bool = True
+    beliefs: Beliefs, outcomes: FloatArray, values: FloatArray, asked: Rows | float, shown: bool = True
 ) -> Standing:
-    """Probabilities from draws (N, D, K); with ``shown``, what people look at beside them: limits and diagnostics."""
-    N, _, K = outcomes.shape
-    best = best_fair_arm(outcomes, gaps, tolerance)
+    """Probabilities from draws, outcomes (N, D, K) and values of rows (N, D, K, J), or gaps (N, D, K) and a tolerance; with
+    ``shown``, what people look at beside them: limits, single rows and diagnostics."""
+    values, rows = as_rows(values, asked)
+    N, _, K, J = values.shape
+    best, holds = best_fair_arm(outcomes, values, rows), rows.hold(values)
     answered = replace(
-        Standing.unknown(N, K),
+        Standing.unknown(N, K, J),
         best=(best[:, :, None] == np.arange(K)).mean(axis=1),
         none=(best == Code.NONE).mean(axis=1),
-        fair=is_fair(gaps, tolerance).mean(axis=1),
+        fair=holds.all(axis=3).mean(axis=1),
         robust=np.full(N, beliefs.method == "doubly robust"),
         apart=np.moveaxis(beliefs.self_check().size, 0, 1),
     )
@@ -159,13 +170,15 @@ def standing_of(
         return answered
     diagnostics = beliefs.diagnostics()
     low, high = np.quantile(outcomes, LIMITS, axis=1)
-    gap_low, gap_high = np.quantile(gaps, LIMITS, axis=1)
+    # row by row: what is sorted is a copy
+    row_low, row_high = np.stack([np.quantile(values[..., j], LIMITS, axis=1) for j in range(J)], axis=-1)
     return replace(
         answered,
         outcome_low=low,
         outcome_high=high,
-        gap_low=gap_low,
-        gap_high=gap_high,
+        row_low=row_low,
+        row_high=row_high,
+        row_holds=holds.mean(axis=1),
         effective=diagnostics.effective,
         largest_weight=diagnostics.largest_weight,
         overlap=diagnostics.overlap,

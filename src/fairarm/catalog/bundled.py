@@ -50,6 +50,7 @@ class Scenario(Shown):
 FILES = {
     "coin": "two arms and one coin, worked by hand in the docs",
     "ad-marketplace": "six click predictors; the best one is clearly unfair",
+    "lender": "eleven rules for loans, four groups; the best one is unfair to one of them only",
 }
 """Problem files that ship with the package; the other bundled problems are made by code."""
 
@@ -66,6 +67,7 @@ def _from_files() -> _Makers:
 def _makers() -> _Makers:
     """Name -> (function of the name's parameters, one line about it)."""
     from fairarm.catalog.continuous import beta_mixtures, gaussian_arms
+    from fairarm.catalog.groups import DESCRIPTION, synthetic_groups
     from fairarm.catalog.hepar2 import hepar2, hepar2_binding
     from fairarm.catalog.sris import sris
     from fairarm.catalog.synthetic import settings, synthetic
@@ -85,6 +87,8 @@ def _makers() -> _Makers:
         makers[f"synthetic-{setting}"] = (partial(synthetic, setting), text)
     for setting, text in settings().items():
         makers[f"synthetic-{setting}-noisy"] = (partial(synthetic, setting, noisy=True), f"{text}; noisy outcomes")
+    makers["synthetic-groups"] = (synthetic_groups, DESCRIPTION)
+    makers["synthetic-groups-noisy"] = (partial(synthetic_groups, noisy=True), f"{DESCRIPTION}; noisy outcomes")
     return makers
 
 

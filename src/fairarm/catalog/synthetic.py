@@ -14,15 +14,21 @@ from typing import Literal
 
 import numpy as np
 
+from fairarm.catalog.chain import (
+    MAX_ARMS,
+    MAX_SEED,
+    MAX_STATES,
+    chain_network,
+    chain_problem,
+    check_whole,
+    outcome_law,
+)
 from fairarm.core.fairness import gap_of, is_fair
 from fairarm.core.paper.divergence import exponential_divergence
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import OptionError
-from fairarm.problem.mechanism import Arm, Table
 from fairarm.problem.network import Network
-from fairarm.problem.outcome import Outcome
 from fairarm.problem.problem import Problem
-from fairarm.problem.variables import Variable
 
 Band = tuple[float, float]
 Spikes = Literal["none", "own", "other", "shared"]
@@ -88,11 +94,11 @@ SETTINGS = {
 }  # fmt: skip
 
 GROUPS = ("a", "b")
-SHARE, FLIP, FLOOR = 0.5, 0.01, 0.002
+SHARE, FLOOR = 0.5, 0.002
 POOL, ATTEMPTS, DEPLOYED_DRAWS, BEST_DRAWS = 3000, 40, 500, 300
 BETTER_BY = 0.01
 """The least by which a better-but-unfair arm beats the best fair arm. No arm's outcome lies between best and second fair."""
-MAX_ARMS, MAX_STATES, MAX_SPIKE = 1000, 200, 0.7
+MAX_SPIKE = 0.7
 SPIKE_RATIOS = (11.0, 55.0)
 """A spike's height over the deployed arm's probability: with its logarithm added, about the divergence it makes."""
 
@@ -118,13 +124,15 @@ def synthetic(setting: str, *, K: int = 30, m: int = 20, seed: int = 0, noisy: b
     unmet: Counter[str] = Counter()
     for _ in range(ATTEMPTS):
         try:
-            theta = _outcome_law(rng, m, noisy)
+            theta = outcome_law(rng, m, noisy)
             arms = _select_arms(target, _pool(target, K, m, rng), theta, K, rng)
         except _UnmetError as error:
             unmet[str(error)] += 1
             continue
         name = f"synthetic-{setting}{'-noisy' if noisy else ''}:K={K},m={m},seed={seed}"
-        return _problem(name, target, arms), _network(arms[0], theta)
+        text, shares = f"Synthetic, S → V → Y; {target.description}.", (SHARE, 1.0 - SHARE)
+        problem = chain_problem(name, text, arms, GROUPS, shares, target.tolerance)
+        return problem, chain_network(GROUPS, shares, arms[0], theta)
     raise OptionError(
         f"The synthetic setting '{setting}' could not be met with K={K}, m={m}, seed={seed}, noisy={noisy}: in {ATTEMPTS} attempts, "
         f"most often {unmet.most_common(1)[0][0]}. Try another seed, or sizes nearer to K=30, m=20."
@@ -138,25 +146,11 @@ class _UnmetError(Exception):
 def _check_options(setting: str, K: int, m: int, seed: int) -> None:
     if setting not in SETTINGS:
         raise OptionError(f"There is no synthetic setting '{setting}'. Settings: {', '.join(SETTINGS)}.")
-    for name, value, low, high in (("K", K, 2, MAX_ARMS), ("m", m, 2, MAX_STATES), ("seed", seed, 0, 2**63 - 1)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or not low <= value <= high:
-            raise OptionError(
-                f"The synthetic setting '{setting}' got {name}={value!r} (K={K!r}, m={m!r}, seed={seed!r}). "
-                f"{name} is a whole number from {low} to {high}."
-            )
+    what = f"The synthetic setting '{setting}'"
+    check_whole(what, K=(K, 2, MAX_ARMS), m=(m, 2, MAX_STATES), seed=(seed, 0, MAX_SEED))
 
 
 # ---- laws ----
-
-
-def _outcome_law(rng: np.random.Generator, m: int, noisy: bool) -> FloatArray:
-    """θ_v = P(Y = 1 | V = v), (m,)."""
-    if noisy:
-        return rng.uniform(size=m)
-    f = rng.integers(0, 2, size=m)
-    if f.min() == f.max():
-        f[rng.integers(m)] ^= 1
-    return np.where(f == 1, 1.0 - FLIP, FLIP)
 
 
 def _pool(target: Setting, K: int, m: int, rng: np.random.Generator) -> FloatArray:
@@ -365,38 +359,3 @@ def _fill(quotas: list[tuple[BoolArray, int]], edge: BoolArray, rng: np.random.G
         others = others[~np.isin(others, sorted(sure))]
         chosen += rng.choice(others, size - taken, replace=False).tolist()
     return np.concatenate([[0], rng.permutation(chosen)])
-
-
-# ---- the problem and its world ----
-
-
-def _variables(m: int) -> list[Variable]:
-    states = tuple(str(v) for v in range(1, m + 1))
-    return [Variable("S", GROUPS), Variable("V", states, ordered=False), Variable("Y", ("0", "1"))]
-
-
-def _problem(name: str, target: Setting, arms: FloatArray) -> Problem:
-    return Problem(
-        name=name,
-        description=f"Synthetic, S → V → Y; {target.description}.",
-        variables=_variables(arms.shape[2]),
-        graph=[("S", "V"), ("V", "Y")],
-        sensitive="S",
-        decision="V",
-        outcome=Outcome("Y", values=(0, 1)),
-        tolerance=target.tolerance,
-        arms=[Arm(f"arm-{k}", Table("V", ("S",), law)) for k, law in enumerate(arms, start=1)],
-        costs=[(0.0,) * 3, *[(1.0,) * 3] * (len(arms) - 1)],
-        budget="1/sqrt(pulls)",
-        deployed="arm-1",
-        shares=(SHARE, 1.0 - SHARE),
-    )
-
-
-def _network(deployed: FloatArray, theta: FloatArray) -> Network:
-    tables = [
-        Table("S", (), np.array([SHARE, 1.0 - SHARE])),
-        Table("V", ("S",), deployed),
-        Table("Y", ("V",), np.stack([1.0 - theta, theta], axis=1)),
-    ]
-    return Network.of(_variables(len(theta)), tables)

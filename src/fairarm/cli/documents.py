@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairarm.problem.pair import pair_of
+from fairarm.problem.fairness import pair_names
 from fairarm.problem.problem import Problem
 from fairarm.reports import words
 from fairarm.reports.words import arm_reason
 
 if TYPE_CHECKING:
     from fairarm.algorithms import ArmReport, Verdict
+    from fairarm.beliefs.beliefs import Smoothness
     from fairarm.core.limit.fewest_pulls import Limit
+    from fairarm.experiments.arm_evaluations import ArmEvaluation, RowEstimate
     from fairarm.experiments.assumptions import Statement
     from fairarm.experiments.evaluate import Evaluation
     from fairarm.experiments.identify import Identification
@@ -51,13 +54,62 @@ def _plain(value: Any) -> Any:
     return number(value) if isinstance(value, float) else value
 
 
-def _arms(problem: Problem, truth: Truth | None) -> list[dict[str, Any]]:
+def attributes(problem: Problem) -> list[dict[str, Any]]:
+    """The sensitive attributes, with their groups."""
+    return [{"name": problem.sensitive, "groups": list(problem.groups)}]
+
+
+def fairness(problem: Problem) -> list[dict[str, Any]]:
+    """The rows: what is asked of every arm, in the order of the arms' own ``fairness``."""
+    return [
+        {
+            "name": row.name,
+            "constraint": row.constraint,
+            "attributes": [problem.sensitive],
+            "as": row.as_group,
+            "people": row.people,
+            "keep": [],
+            "above": number(row.above),
+            "below": number(row.below),
+        }
+        for row in problem.rows
+    ]
+
+
+def question(problem: Problem) -> dict[str, Any]:
+    """What is asked: of which groups, and what must hold of every arm."""
+    return {
+        "groups": list(problem.groups),
+        "attributes": attributes(problem),
+        "tolerance": tolerance(problem),
+        "fairness": fairness(problem),
+    }
+
+
+def by_pair(problem: Problem, values: Any) -> dict[str, Any]:
+    """What belongs to each compared pair (t, u), keyed "t|u": people of u, as if they were of t."""
+    return {name: numbers(value) for name, value in zip(pair_names(problem), values, strict=True)}
+
+
+def tolerance(problem: Problem) -> float | None:
+    """Of the gap between two groups, where that is all that is asked about."""
+    return problem.gap_tolerance if problem.has_one_gap else None
+
+
+def _inspected_arms(found: Inspection) -> list[dict[str, Any]]:
+    problem, truth, gaps = found.problem, found.truth, found.gaps()
     return [
         {
             "name": name,
             "mu": number(float(truth.outcomes[k])) if truth else None,
-            "zeta": number(float(truth.gaps[k])) if truth else None,
+            "zeta": number(gaps[k]),
             "fair": bool(truth.fair[k]) if truth else None,
+            "fairness": [
+                {"name": row.name, "value": number(value), "holds": holds}
+                for row, (value, holds) in zip(problem.rows, found.rows_of(k), strict=truth is not None)
+            ],
+            "closest": found.closest(k),
+            "pairs": _plain({pair: asdict(gap) for pair, gap in found.pairs(k).items()}),
         }
         for k, name in enumerate(problem.arm_names)
     ]
@@ -71,16 +123,14 @@ def _best(problem: Problem, truth: Truth | None) -> str | None:
 def inspection(found: Inspection) -> dict[str, Any]:
     """What `fairarm inspect --json` prints."""
     problem = found.problem
-    s, other = pair_of(problem)
     return {
         "problem": problem.name,
         "sensitive": problem.sensitive,
-        "groups": list(problem.groups),
+        **question(problem),
         "decision": problem.decision,
         "outcome": problem.outcome.node,
         "outcome_range": [number(problem.outcome.low), number(problem.outcome.high)],
-        "tolerance": problem.gap_tolerance,
-        "arms": _arms(problem, found.truth),
+        "arms": _inspected_arms(found),
         "best_fair_arm": _best(problem, found.truth),
         "deployed": problem.deployed,
         "observed_nodes": list(problem.observed),
@@ -93,7 +143,7 @@ def inspection(found: Inspection) -> dict[str, Any]:
         "phases": found.phases,
         "fair_from_phase": found.fair_from_phase,
         "M": None if found.M is None else numbers(found.M),
-        "D": None if found.D is None else {f"{s}|{other}": numbers(found.D[0]), f"{other}|{s}": numbers(found.D[1])},
+        "D": None if found.D is None else by_pair(problem, found.D),
         "v_star": number(found.v_star),
         "first_plan": [asdict(line) for line in found.first_plan],
         "error_bound": number(found.error_bound),
@@ -115,7 +165,13 @@ def _limit(problem: Problem, limit: Limit | None) -> dict[str, Any] | None:
         "pulls": number(limit.pulls),
         "pulls_needed": {f"{delta:g}": number(limit.pulls_needed(delta)) for delta in LIMIT_AT},
         "binding": [
-            {"arm": problem.arm_names[a.arm], "kind": a.kind, "weight": number(a.weight)} for a in limit.binding
+            {
+                "arm": problem.arm_names[a.arm],
+                "kind": a.kind,
+                "row": None if a.row is None else problem.rows[a.row].name,
+                "weight": number(a.weight),
+            }
+            for a in limit.binding
         ],
         "shares": {
             regime: dict(zip(problem.arm_names, numbers(limit.shares[r]), strict=True))
@@ -129,6 +185,7 @@ def identification(found: Identification) -> dict[str, Any]:
     problem = found.problem
     return {
         "problem": problem.name,
+        **question(problem),
         "algorithm": found.algorithm,
         "seed": found.seed,
         "status": str(found.verdict.status),
@@ -144,6 +201,7 @@ def identification(found: Identification) -> dict[str, Any]:
         "gated": found.verdict.gated,
         "min_fair_probability": number(found.verdict.min_fair_probability),
         "method": found.verdict.method,
+        "smooth": _smooth(found.smooth),
         "mixture": None if found.mixture is None else _plain(asdict(found.mixture)),
         "fairness_tested": found.verdict.fairness_tested,
         "best_fair_arm": _best(problem, found.truth),
@@ -168,6 +226,7 @@ def simulation(found: Simulation) -> dict[str, Any]:
     """What `fairarm simulate --json` prints: one entry per algorithm and number of pulls."""
     return {
         "problem": found.problem.name,
+        **question(found.problem),
         "seed": found.seed,
         "best_fair_arm": found.best_fair_arm,
         "log_rows": found.log_rows,
@@ -181,7 +240,12 @@ def experiment_plan(found: ExperimentPlan) -> dict[str, Any]:
     chosen = {"cheapest": found.cheapest, "quickest": found.quickest}
     named = {name: None if option is None else found.options.index(option) for name, option in chosen.items()}
     parts = {field.name: getattr(found, field.name) for field in fields(found) if field.name != "started_from"}
-    document = {**parts, "problem": found.problem.name, "options": [asdict(option) for option in found.options]}
+    document = {
+        **parts,
+        "problem": found.problem.name,
+        **question(found.problem),
+        "options": [asdict(option) for option in found.options],
+    }
     document |= _said("notes", "note_codes", found.notes)
     return {**_plain(document), **_read(found.started_from), **named}
 
@@ -225,7 +289,7 @@ def evaluation(found: Evaluation) -> dict[str, Any]:
         document |= _said(key, name, getattr(found, key))
     document |= {
         "problem": found.problem.name,
-        "tolerance": found.problem.gap_tolerance,
+        **question(found.problem),
         "status": str(found.status),
         "certified_status": str(found.certified_status),
         "certified_by": words.bounds_text(found.certified_by),
@@ -235,11 +299,12 @@ def evaluation(found: Evaluation) -> dict[str, Any]:
         "by_time": _by_time(found),
         "gated": found.gated,
         "min_fair_probability": found.min_fair_probability,
-        "smooth": _smooth(found),
+        "smooth": _smooth(found.evidence.smooth),
         "plain_gap": found.plain_gap,
         "plain_gap_interval": found.plain_gap_interval,
         "observed": [asdict(group) for group in found.observed],
-        "arms": [asdict(arm) for arm in found.arms],
+        "plain_gaps": _pairs(found.plain_gaps),
+        "arms": [_evaluated_arm(arm) for arm in found.arms],
         "next_pulls": [asdict(line) for line in found.next_pulls],
         "findings": [asdict(finding) for finding in found.findings],
         "fitted": [asdict(note) for note in found.fitted],
@@ -249,8 +314,28 @@ def evaluation(found: Evaluation) -> dict[str, Any]:
     return plain
 
 
-def _smooth(found: Evaluation) -> dict[str, Any] | None:
-    smooth = found.evidence.smooth
+def _evaluated_arm(arm: ArmEvaluation) -> dict[str, Any]:
+    rows = [_row_estimate(row) for row in arm.fairness]
+    return asdict(arm) | {"fairness": rows, "pairs": _pairs(arm.pairs)}
+
+
+def _pairs(found: Mapping[str, Any]) -> dict[str, Any]:
+    """By "t|u"."""
+    return {pair: asdict(gap) for pair, gap in found.items()}
+
+
+def _row_estimate(row: RowEstimate) -> dict[str, Any]:
+    certified = None if row.certified_low is None else [row.certified_low, row.certified_high]
+    return {
+        "name": row.name,
+        "value": row.value,
+        "interval": [row.low, row.high],
+        "certified_interval": certified,
+        "holds_probability": row.holds_probability,
+    }
+
+
+def _smooth(smooth: Smoothness | None) -> dict[str, Any] | None:
     return None if smooth is None else {"columns": [*smooth.columns], "weight": float(smooth.weight[0])}
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from rich.console import Console
 
+from fairarm.cli import show_rows
 from fairarm.cli.terminal import Styled, TableColumn, numbers, say, table
 from fairarm.problem.pair import pair_of
 from fairarm.problem.problem import Problem
@@ -32,6 +33,7 @@ from fairarm.reports.words import (
     paper_lines,
     plan_text,
     question,
+    smooth_text,
     started_from,
     sureness,
     value,
@@ -117,13 +119,16 @@ def wide_tolerance_line(problem: Problem) -> None:
 
 def _arm_table(found: Inspection) -> None:
     problem, truth = found.problem, found.truth
+    if not problem.has_one_gap:
+        show_rows.inspected(found, MOST_ARMS)
+        more_arms(len(problem.arms))
+        say((words.distances_text(found), "dim"))
+        return
     s, other = pair_of(problem)
-    j = problem.arm_index(problem.deployed) if problem.deployed else 0
+    heads, distances = words.distance_columns(found)
     columns = [
-        TableColumn("arm", "name"),
-        *numbers("outcome", f"gap {s} - {other}", "fair"),
-        *numbers("M", f"D {s}|{other}", f"D {other}|{s}", group=1),
-    ]
+        TableColumn("arm", "name"), *numbers("outcome", f"gap {s} - {other}", "fair"), *numbers(*heads, group=1),
+    ]  # fmt: skip
     digits, signed = digits_of(problem.outcome), digits_of(problem.outcome, [problem.gap_tolerance], signed=True)
     rows: list[list[Styled]] = []
     for k, name in enumerate(problem.arm_names[:MOST_ARMS]):
@@ -134,14 +139,12 @@ def _arm_table(found: Inspection) -> None:
                 value(float(truth.outcomes[k]) if truth else None, digits),
                 value(float(truth.gaps[k]) if truth else None, signed),
                 fair,
-                value(None if found.M is None else float(found.M[k, j]), ".2f"),
-                value(None if found.D is None else float(found.D[0, k, j]), ".2f"),
-                value(None if found.D is None else float(found.D[1, k, j]), ".2f"),
+                *distances[k],
             ]
         )
     table(columns, rows)
     more_arms(len(problem.arms))
-    say((f"M and D: how far each arm is from {problem.arm_names[j]}; the smaller, the more its pulls tell.", "dim"))
+    say((words.distances_text(found), "dim"))
 
 
 def more_arms(arms: int) -> None:
@@ -168,7 +171,9 @@ class Storyteller:
     def end(self, found: Identification) -> None:
         """The table of all arms, then the answer, how sure it is, and the best mixture."""
         verdict = found.verdict
-        if verdict.leader:
+        if not self.problem.has_one_gap:
+            show_rows.run(verdict, MOST_ARMS)
+        elif verdict.leader:
             _believed_table(self.problem, verdict)
         else:
             _tested_table(self.problem, verdict)
@@ -180,8 +185,9 @@ class Storyteller:
         say(*_styled(answer, "bold green" if verdict.status == "FOUND" else "bold yellow"))
         for line in _sureness(verdict, found.log_rows) if verdict.probability is not None else ():
             say(line)
-        if started := started_from(found):
-            say(started)
+        for said in (smooth_text(found.smooth), started_from(found)):
+            if said:
+                say(said)
         if found.mixture is not None:
             say(mixture_text(found.mixture, self.problem.outcome))
         for remark in closing(found):
@@ -277,7 +283,7 @@ def experiment_plan(found: ExperimentPlan) -> None:
         (found.problem.name, "bold"),
         f": to be wrong in at most {found.target_error:.3g} of experiments, over {found.truths} truths drawn "
         f"{source}. An arm within {found.outcome_margin:.4g} of the best "
-        f"outcome and {found.gap_margin:.4g} of the tolerance counts as right.",
+        f"outcome and {found.gap_margin:.4g} of {'the tolerance' if found.problem.has_one_gap else 'what is asked'} counts as right.",
     )
     columns = [
         TableColumn("average cost allowed", "name"),

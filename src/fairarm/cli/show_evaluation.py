@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from fairarm.cli import show_rows
 from fairarm.cli.show import MOST_ARMS, more_arms, wide_tolerance_line
 from fairarm.cli.terminal import Styled, TableColumn, numbers, say, table
 from fairarm.experiments.evaluate import ArmEvaluation, Estimate, Evaluation
+from fairarm.problem.problem import Problem
+from fairarm.reports.known import KnownArm, logged_arm, one_gap
 from fairarm.reports.words import (
     METHODS,
     between,
@@ -17,6 +22,7 @@ from fairarm.reports.words import (
     no_arm,
     not_named,
     plain_gap_text,
+    row_limits,
     sentence,
     smooth_text,
     value,
@@ -30,7 +36,7 @@ def evaluation(found: Evaluation) -> None:
         (found.problem.name, "bold"),
         f": {found.used:,} of {found.rows:,} rows of {found.log} used. {METHODS[found.method]}",
     )
-    if smooth := smooth_text(found):
+    if smooth := smooth_text(found.evidence.smooth):
         say(smooth)
     wide_tolerance_line(found.problem)
     _findings(found)
@@ -58,6 +64,15 @@ def _findings(found: Evaluation) -> None:
 
 
 def _arms(found: Evaluation) -> None:
+    shown = sorted(found.arms, key=lambda arm: (-arm.best_probability, -arm.fair_probability, -arm.outcome.value))
+    if found.problem.has_one_gap:
+        _gap_table(found, shown)
+    else:
+        _row_table(found, shown)
+    more_arms(len(shown))
+
+
+def _gap_table(found: Evaluation, shown: Sequence[ArmEvaluation]) -> None:
     percent = f"{100 * found.confidence:g} %"
     columns = [
         TableColumn("arm", "name"),
@@ -65,20 +80,44 @@ def _arms(found: Evaluation) -> None:
         *numbers("gap", f"usual gap {percent}", f"certified gap {percent}", group=1),
         *numbers("P(fair)", "P(best)", "log speaks", "effective rows", group=2),
     ]
-    shown = sorted(found.arms, key=lambda arm: (-arm.best_probability, -arm.fair_probability, -arm.outcome.value))
     outcome = found.problem.outcome
     digits = interval_digits(outcome, [(arm.outcome.low, arm.outcome.high) for arm in shown])
-    signed = interval_digits(outcome, [(arm.gap.low, arm.gap.high) for arm in shown], signed=True)
-    table(columns, [_line(found, arm, digits, signed) for arm in shown[:MOST_ARMS]])
-    more_arms(len(shown))
+    gaps = [one_gap(arm) for arm in shown]
+    signed = interval_digits(outcome, [(gap.low, gap.high) for gap in gaps], signed=True)
+    lines = zip(shown[:MOST_ARMS], gaps, strict=False)
+    table(columns, [_line(found, arm, digits, _cells(gap, signed)) for arm, gap in lines])
 
 
-def _line(found: Evaluation, arm: ArmEvaluation, digits: str, signed: str) -> list[Styled]:
+def _row_table(found: Evaluation, shown: Sequence[ArmEvaluation]) -> None:
+    """The condition that comes closest to unfair in words, with its limits and the probability that it holds."""
+    problem, percent = found.problem, f"{100 * found.confidence:g} %"
+    columns = [
+        TableColumn("arm", "name"),
+        *numbers("outcome", f"usual {percent}", f"certified {percent}"),
+        TableColumn("closest to unfair", "text", 1),
+        *numbers("usual limits", "certified limits", "holds", group=1),
+        *numbers("P(fair)", "P(best)", "log speaks", "effective rows", group=2),
+    ]
+    digits = interval_digits(problem.outcome, [(arm.outcome.low, arm.outcome.high) for arm in shown])
+    known = [logged_arm(problem, arm) for arm in shown[:MOST_ARMS]]
+    lines = zip(shown, known, strict=False)
+    table(columns, [_line(found, arm, digits, _closest(problem, each)) for arm, each in lines])
+    show_rows.by_row(problem, known)
+
+
+def _closest(problem: Problem, known: KnownArm) -> list[str]:
+    words, usual, holds = show_rows.closest_cells(problem, known, ".3f")
+    row = known.closest
+    proved = None if row is None else row.shown_certified
+    return [words, usual, "–" if row is None or proved is None else row_limits(problem, row, proved), holds]
+
+
+def _line(found: Evaluation, arm: ArmEvaluation, digits: str, fairness: Sequence[Styled]) -> list[Styled]:
     name = arm.name + (" (fitted)" if arm.fitted else "")
     return [
         (name, "bold") if arm.name == found.arm else name,
         *_cells(arm.outcome, digits),
-        *_cells(arm.gap, signed),
+        *fairness,
         f"{arm.fair_probability:.3f}",
         f"{arm.best_probability:.3f}",
         arm.support,

@@ -29,13 +29,19 @@ STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 
 def log_gamma(x: FloatArray) -> FloatArray:
     """log Γ(x) for finite x > 0, off by at most 2e-14 or 2e-14 of itself; +inf at 0."""
     low = x < SHIFT
-    product = np.where(low, x, 1.0)
-    for step in range(1, SHIFT):
-        product *= np.where(low, x + step, 1.0)
+    # the product is made everywhere, which is faster, and taken where x is small
+    with np.errstate(over="ignore"):
+        product, factor = x * (x + 1.0), x + 1.0
+        for _ in range(2, SHIFT):
+            factor += 1.0
+            product *= factor
     z = np.where(low, x + SHIFT, x)
     square = 1.0 / z**2
-    series = np.zeros_like(z)
-    for term in reversed(STIRLING):
-        series = series * square + term
+    series = np.full_like(z, STIRLING[-1])
+    for term in reversed(STIRLING[:-1]):
+        series *= square
+        series += term
     with np.errstate(divide="ignore"):
-        return np.asarray((z - 0.5) * np.log(z) - z + 0.5 * np.log(2 * np.pi) + series / z - np.log(product))
+        return np.asarray(
+            (z - 0.5) * np.log(z) - z + 0.5 * np.log(2 * np.pi) + series / z - np.log(np.where(low, product, 1.0))
+        )

@@ -93,7 +93,14 @@ def answer_by_time(problem: Problem, rows: TimedRows, delta: float, estimated: b
 
 
 def _print_of(rule: Rule) -> str:
-    made = blake2b(repr((rule.law.shape, rule.tolerance, rule.delta)).encode(), digest_size=16)
+    rows = rule.rows
+    made = blake2b(digest_size=16)
+    if rows.is_one_gap:  # as it was before there were other rows, so that looks at a growing log go on
+        made.update(repr((rule.law.shape, float(rows.high[0]), rule.delta)).encode())
+    else:
+        made.update(repr((rule.law.shape, rule.delta)).encode())
+        for own in (rows.by_group, rows.everyone, rows.low, rows.high):
+            made.update(np.ascontiguousarray(own).tobytes())
     for part in (rule.law, rule.shares, rule.context):
         made.update(b"-" if part is None else np.ascontiguousarray(part).tobytes())
     return made.hexdigest()

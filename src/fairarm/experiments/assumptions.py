@@ -50,6 +50,7 @@ class Obstacle(StrEnum):
     FITTED_LOGGING_ARM = "fitted-arm-made-rows"
     """[arm]."""
     ADAPTIVE = "outcomes-decided-later-rows"
+    SHARES = "shares-not-known"
 
 
 @dataclass(frozen=True)

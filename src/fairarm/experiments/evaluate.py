@@ -2,88 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from fairarm.beliefs.beliefs import Support, support_of
-from fairarm.beliefs.certified import NOTHING_CERTIFIED, Bound, Certificate, fitted_arms
+from fairarm.beliefs.beliefs import support_of
+from fairarm.beliefs.certified import NOTHING_CERTIFIED, Bound
 from fairarm.beliefs.findings import MODEL_DISAGREES, Finding, model_findings
 from fairarm.beliefs.standing import Standing, standing_of
 from fairarm.core.answer import Code
-from fairarm.core.statistics import difference_interval
-from fairarm.core.types import FloatArray
 from fairarm.errors import OptionError
+from fairarm.experiments.arm_evaluations import (
+    ArmEvaluation,
+    Estimate,
+    RowEstimate,
+    arm_evaluations,
+    estimate_columns,
+)
 from fairarm.experiments.assumptions import Statement
 from fairarm.experiments.evidence_from_log import LogEvidence, evidence_from_log
 from fairarm.experiments.looks import Look, Looks, check_looks, look_again
 from fairarm.experiments.next_pulls import NextPulls, next_pulls
+from fairarm.experiments.observed import ObservedGroup, PlainGap, observed_groups, plain_gaps
+from fairarm.experiments.pairs import PairGap
 from fairarm.experiments.start_from_log import LoggedPulls, log_reader
-from fairarm.experiments.usual import Usual, drawn
+from fairarm.experiments.usual import drawn
 from fairarm.frames import Column, columns_of
 from fairarm.logs.checks import check_agreement
 from fairarm.logs.reading import Dropped
 from fairarm.problem.answer import Answer, Status
+from fairarm.problem.fairness import row_columns, row_labels
 from fairarm.problem.fitting import FittedNote
 from fairarm.problem.log_map import LogMap, WithColumns
 from fairarm.problem.mechanism import NO_FAIR_ARM
 from fairarm.problem.problem import Problem
-from fairarm.shown import Fact, Shown
+from fairarm.shown import Fact, ShownWithRows
 
-
-@dataclass(frozen=True)
-class Estimate:
-    """A number in the outcome's units: the estimate, the usual interval and the certified one, where there is one."""
-
-    value: float
-    low: float
-    high: float
-    certified_low: float | None
-    certified_high: float | None
-
-
-@dataclass(frozen=True)
-class ArmEvaluation:
-    """What the log says of one arm."""
-
-    name: str
-    outcome: Estimate
-    gap: Estimate
-    fair_probability: float
-    best_probability: float
-    """Of being the best fair arm."""
-    certified_fair: bool | None
-    """True or False where it is certified, None where it is not."""
-    support: Support
-    """Whether the log can speak for the arm."""
-    effective_rows: float
-    largest_weight: float
-    overlap: float
-    unseen: float
-    rows: int
-    """Rows that the arm itself made."""
-    fitted: bool
-    """Its mechanism was fitted from the log."""
-
-
-@dataclass(frozen=True)
-class ObservedGroup:
-    """Natural rows of one group as they are: their number and mean outcome."""
-
-    group: str
-    rows: int
-    mean: float | None
+__all__ = [
+    "ArmEvaluation", "Estimate", "Evaluation", "NextPulls", "ObservedGroup", "PairGap", "PlainGap", "RowEstimate", "evaluate",
+    "posterior_answer",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, repr=False)
-class Evaluation(Shown):
+class Evaluation(ShownWithRows):
     """The answer from a log. ``status`` and ``arm`` go by the posterior, ``certified_*`` by what is proved.
 
     An arm for which the log does not speak is never named. Where one of those is likelier than any answer that could be
-    given, or the estimates do not agree with the rows (``model_disagrees``), ``status`` is UNDECIDED, ``arm`` None and
-    ``probability`` that of no fair arm.
+    given, where neither an arm is fair with ``min_fair_probability`` nor "no fair arm" has it, or where the estimates do not
+    agree with the rows (``model_disagrees``), ``status`` is UNDECIDED, ``arm`` None and ``probability`` that of no fair arm.
     """
 
     evidence: LogEvidence = field(compare=False)
@@ -98,16 +68,18 @@ class Evaluation(Shown):
     gated: bool
     """An arm is more likely to be the best fair arm than the answer is to be right, but does not pass the gate."""
     min_fair_probability: float
-    """The gate: an arm is named only if it is fair with this probability."""
+    """The gate: an arm is named only if it is fair with this probability, and "no fair arm" only if that has it."""
     certified_answer: Answer
     observed: tuple[ObservedGroup, ...]
     plain_gap_interval: tuple[float, float] | None
     """An ordinary interval of the plain gap; None where a group has fewer than two rows, or where the outcome varies too
-    little within its declared range."""
+    little within its declared range, and where more is asked about than one gap between two groups."""
     next_pulls: tuple[NextPulls, ...]
     """Largest first."""
     look: Look | None = None
     """Which look at a growing log this is, where a file remembers them."""
+    plain_gaps: Mapping[str, PlainGap] = field(default_factory=dict)
+    """The differences of the groups' mean outcomes in the log as it is, of every ordered pair that is compared, keyed "t|u"."""
 
     @property
     def status(self) -> Status:
@@ -202,7 +174,10 @@ class Evaluation(Shown):
 
     @property
     def plain_gap(self) -> float | None:
-        """The difference of the groups' mean outcomes in the log as it is, first minus second."""
+        """The difference of the groups' mean outcomes in the log as it is, first minus second, where one gap between two groups
+        is all that is asked about: ``plain_gaps`` has every pair."""
+        if not self.problem.has_one_gap:
+            return None
         first, second = (group.mean for group in self.observed)
         return None if first is None or second is None else first - second
 
@@ -215,28 +190,47 @@ class Evaluation(Shown):
         ]  # fmt: skip
 
     def _table(self) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
-        heads = ("arm", "outcome", "low", "high", "gap", "low", "high", "P(fair)", "P(best fair)", "support")
-        return heads, [
-            (a.name, a.outcome.value, a.outcome.low, a.outcome.high, a.gap.value, a.gap.low, a.gap.high, a.fair_probability,
-             a.best_probability, a.support)
-            for a in self.arms
-        ]  # fmt: skip
+        asked = ("gap",) if self.problem.has_one_gap else ("closest", "value")
+        heads = ("arm", "outcome", "low", "high", *asked, "low", "high", "P(fair)", "P(best fair)", "support")
+        lines: list[tuple[object, ...]] = []
+        for a in self.arms:
+            row = a.gap or a.closest_row
+            named = () if self.problem.has_one_gap else (a.closest,)
+            shown = (None, None, None) if row is None else (row.value, row.low, row.high)
+            outcome = (a.outcome.value, a.outcome.low, a.outcome.high)
+            lines.append((a.name, *outcome, *named, *shown, a.fair_probability, a.best_probability, a.support))
+        return heads, lines
 
     def _columns(self) -> dict[str, Column]:
-        kinds = {"value": float, "low": float, "high": float, "certified_low": float, "certified_high": float}
         estimates = {
             f"{what}_{end}".removesuffix("_value"): column
             for what in ("outcome", "gap")
-            for end, column in columns_of([getattr(arm, what) for arm in self.arms], **kinds).items()
+            for end, column in estimate_columns([getattr(arm, what) for arm in self.arms])
         }
         return {
             "arm": (str, [arm.name for arm in self.arms]),
             **estimates,
+            **self._closest_columns(),
             **columns_of(
                 self.arms, fair_probability=float, best_probability=float, certified_fair=bool, support=str, rows=int,
                 effective_rows=float, largest_weight=float, overlap=float, unseen=float, fitted=bool,
             ),
         }  # fmt: skip
+
+    def _closest_columns(self) -> dict[str, Column]:
+        """Of each arm the row that is least likely to hold, where there is more than the gap."""
+        if self.problem.has_one_gap:
+            return {}
+        rows = estimate_columns([arm.closest_row for arm in self.arms])
+        return columns_of(self.arms, closest=str) | {f"closest_{end}": column for end, column in rows}
+
+    def _fairness_columns(self) -> dict[str, Column]:
+        rows = [row for arm in self.arms for row in arm.fairness]
+        return {
+            **row_columns(self.problem, [arm.name for arm in self.arms]),
+            **dict(estimate_columns(rows)),
+            **columns_of(rows, holds_probability=float),
+        }
 
 
 def evaluate(
@@ -269,32 +263,35 @@ def evaluate(
     found = evidence_from_log(reader, 1.0 - confidence, law == "estimated", duplicates, seed)
     found = log.carried(found) if isinstance(log, LoggedPulls) else found
     problem = found.problem
-    outcomes, gaps, values = drawn(found.beliefs, seed)
-    usual = Usual.of(values, (outcomes[0], gaps[0]), confidence)
-    found = found.with_findings(check_agreement(problem, found.certificate, usual.outcomes, usual.gaps))
+    draws = drawn(found.beliefs, problem.compiled.rows, seed)
+    usual = draws.usual(confidence)
+    found = found.with_findings(check_agreement(problem, found.certificate, usual.outcomes, usual.rows))
     certificate = NOTHING_CERTIFIED if found.voided_by else found.certificate
-    standing = standing_of(found.beliefs, outcomes, gaps, problem.compiled.scaled_tolerance)
-    found = found.with_findings(model_findings(problem.arm_names, standing.apart[0]))
+    standing = standing_of(found.beliefs, draws.outcomes, draws.rows, problem.compiled.rows)
+    found = found.with_findings(model_findings(problem.arm_names, standing.apart[0], row_labels(problem)))
+    plain = plain_gaps(found, confidence)
     return Evaluation(
         evidence=found,
         confidence=confidence,
         seed=seed,
-        arms=_arms(found, certificate, usual, standing),
+        arms=arm_evaluations(problem, certificate, usual, draws.shown, standing, found.made),
         **posterior_answer(problem, standing, min_fair_probability),
         min_fair_probability=min_fair_probability,
         certified_answer=found.proved_answer or certificate.answer(problem),
-        observed=_observed(found),
-        plain_gap_interval=_plain_gap_interval(found, confidence),
-        next_pulls=next_pulls(problem, found.beliefs, outcomes, gaps),
+        observed=observed_groups(found),
+        plain_gaps=plain,
+        plain_gap_interval=next(iter(plain.values())).interval if problem.has_one_gap else None,
+        next_pulls=next_pulls(problem, found.beliefs, draws.outcomes, draws.rows),
         look=None if looks is None else look_again(looks, found.by_time),
     )
 
 
 def posterior_answer(problem: Problem, standing: Standing, min_fair_probability: float) -> dict[str, Any]:
     """The fields of an evaluation that say which arm it is, by the posterior: arms that the log does not speak for are not
-    named, but stand in the way; none is where the model is shown to be wrong."""
+    named, but stand in the way; none is where the model is shown to be wrong. What the gate asks of an arm's fairness, it asks of
+    "no fair arm" too."""
     speaks = [support_of(u, n) != "no" for u, n in zip(standing.unseen[0], standing.effective[0], strict=True)]
-    choice = standing.choice(min_fair_probability, np.array(speaks))
+    choice = standing.choice(min_fair_probability, np.array(speaks), min_fair_probability)
     runner_up = standing.runner_up(np.maximum(choice.code, Code.NONE))
     names = (*problem.arm_names, NO_FAIR_ARM)
     return {
@@ -304,56 +301,3 @@ def posterior_answer(problem: Problem, standing: Standing, min_fair_probability:
         "runner_up_probability": float(standing.probability(runner_up)[0]),
         "gated": bool(choice.gated[0]),
     }
-
-
-def _arms(found: LogEvidence, certificate: Certificate, usual: Usual, standing: Standing) -> tuple[ArmEvaluation, ...]:
-    problem, proved = found.problem, certificate.intervals
-    fair, unfair = certificate.fairness(problem)
-    own, made = fitted_arms(problem), []
-    for k, arm in enumerate(problem.arms):
-        covered = proved is not None and k not in certificate.uncertified_arms
-        ends = (None, None) if proved is None or not covered else (proved.outcomes[0, k], proved.gaps[0, k])
-        value = problem.outcome.unscale(np.array([usual.outcome_values[k], *usual.outcomes[:, k]]))
-        gap = problem.outcome.width * np.array([usual.gap_values[k], *usual.gaps[:, k]])
-        made.append(
-            ArmEvaluation(
-                name=arm.name,
-                outcome=_estimate(value, None if ends[0] is None else problem.outcome.unscale(ends[0])),
-                gap=_estimate(gap, None if ends[1] is None else problem.outcome.width * ends[1]),
-                fair_probability=float(standing.fair[0, k]),
-                best_probability=float(standing.best[0, k]),
-                certified_fair=bool(fair[k]) if fair[k] or unfair[k] else None,
-                support=support_of(float(standing.unseen[0, k]), float(standing.effective[0, k])),
-                effective_rows=float(standing.effective[0, k]),
-                largest_weight=float(standing.largest_weight[0, k]),
-                overlap=float(standing.overlap[0, k]),
-                unseen=float(standing.unseen[0, k]),
-                rows=int(found.made[k].sum()),
-                fitted=k in own,
-            )
-        )
-    return tuple(made)
-
-
-def _estimate(usual: FloatArray, certified: FloatArray | None) -> Estimate:
-    value, low, high = (float(number) for number in usual)
-    ends = (None, None) if certified is None else (float(certified[0]), float(certified[1]))
-    return Estimate(value, low, high, *ends)
-
-
-def _observed(logged: LogEvidence) -> tuple[ObservedGroup, ...]:
-    problem, found = logged.problem, []
-    for t, group in enumerate(problem.groups):
-        rows = int(logged.natural[t])
-        mean = float(problem.outcome.unscale(logged.natural_sums[t] / rows)) if rows else None
-        found.append(ObservedGroup(group, rows, mean))
-    return tuple(found)
-
-
-def _plain_gap_interval(logged: LogEvidence, confidence: float) -> tuple[float, float] | None:
-    problem = logged.problem
-    values = sorted(set(problem.outcome.scaled_values.tolist()))
-    two = (values[0], values[1]) if len(values) == 2 else None
-    natural = logged.natural.astype(np.float64)
-    found = difference_interval(natural, logged.natural_sums, logged.natural_squares, two, confidence)
-    return None if found is None else (problem.outcome.width * found[0], problem.outcome.width * found[1])

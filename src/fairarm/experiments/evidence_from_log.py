@@ -83,7 +83,8 @@ class LogEvidence:
         arm = self.certificate.fitted_logging_arm
         found = [Statement(Obstacle.FINDING, {"finding": name}) for name in self.voided_by]
         found += [] if arm is None else [Statement(Obstacle.FITTED_LOGGING_ARM, {"arm": arm})]
-        return (*found, *([Statement(Obstacle.ADAPTIVE)] if self.certificate.adaptive else []))
+        found += [Statement(Obstacle.ADAPTIVE)] if self.certificate.adaptive else []
+        return (*found, *([Statement(Obstacle.SHARES)] if self.certificate.without_shares else []))
 
     def with_findings(self, more: Iterable[Finding]) -> LogEvidence:
         """With what else was noticed."""
@@ -104,6 +105,8 @@ def _with_answer_by_time(reader: LogReader, found: LogEvidence, delta: float, es
     """With the answer by time, where rows have times and nothing but missing outcomes, which are charged, stands against it."""
     stands = {name for name in found.voided_by if name != CHARGED}
     if stands or not can_be_timed(reader) or found.problem.fitted or found.lines is None:
+        return found
+    if found.certificate.without_shares:
         return found
     rows = rows_by_time(reader, found.lines)
     if rows is None:

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from fairarm.algorithms import DEFAULT, Answer, BestMixture, Verdict
+from fairarm.beliefs.beliefs import Smoothness
 from fairarm.errors import ProblemError
 from fairarm.experiments.start_from_log import LoggedPulls, new_run, started
 from fairarm.frames import Column
 from fairarm.problem.log_map import LogMap, WithColumns
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Pulls
-from fairarm.shown import Fact, Shown
+from fairarm.shown import Fact, ShownWithRows
 from fairarm.worlds.base import Truth, World
 from fairarm.worlds.network import as_network
 
@@ -41,7 +42,7 @@ class PhaseStory:
 
 
 @dataclass(frozen=True, repr=False)
-class Identification(Shown):
+class Identification(ShownWithRows):
     """A finished run: the verdict, its cost, and how it came about. Pulls and cost are the run's own, without a log's."""
 
     algorithm: str
@@ -52,9 +53,11 @@ class Identification(Shown):
     story: tuple[PhaseStory, ...]
     truth: Truth | None
     mixture: BestMixture | None
-    """Where the algorithm has beliefs: the best mixture of two arms that is fair with probability 0.95."""
+    """Where the algorithm has beliefs: the best mixture of arms that is fair with probability 0.95."""
     log_rows: int = 0
     """Rows of the log it started from."""
+    smooth: Smoothness | None = field(default=None, compare=False)
+    """Where the algorithm has beliefs and a column is ordered: whether outcomes follow the order, as all rows have it."""
     started_from: LoggedPulls | None = field(default=None, compare=False)
     """That log as it was read, with what was noticed in it."""
 
@@ -83,6 +86,9 @@ class Identification(Shown):
 
     def _columns(self) -> dict[str, Column]:
         return self.verdict._columns()
+
+    def _fairness_columns(self) -> dict[str, Column]:
+        return self.verdict._fairness_columns()
 
 
 def identify(
@@ -113,15 +119,16 @@ def identify(
         phase, before, plan = run.phase, verdict, run.ask()
         run.tell(world.pull(plan, rng), id=f"part-{parts}")
         parts, verdict = parts + 1, run.verdict()
-        cost = float((plan.counts * problem.compiled.cost_array).sum())
+        cost = float(problem.compiled.cost_of(plan.counts))
         story.append(_story(phase, before, verdict, tuple(plan), cost))
         if on_phase is not None:
             on_phase(story[-1])
-    cost = float((run.pulls_made() * problem.compiled.cost_array).sum())
+    cost = float(problem.compiled.cost_of(run.pulls_made()))
     mixture = run.best_mixture() if verdict.probability is not None else None
+    smooth = run.smoothness() if verdict.probability is not None else None
     made = int(run.pulls_made().sum())
     return Identification(
-        algorithm, seed, verdict, made, cost, tuple(story), world.truth(), mixture, run.log_rows, read
+        algorithm, seed, verdict, made, cost, tuple(story), world.truth(), mixture, run.log_rows, smooth, read
     )
 
 

@@ -10,18 +10,20 @@ import numpy as np
 
 from fairarm.algorithms import make_procedure
 from fairarm.algorithms.csr import SuccessiveRejection
+from fairarm.beliefs.draws import Draws
 from fairarm.core.limit.fewest_pulls import Limit
-from fairarm.core.paper.bounds import error_bound, no_fair_arm_bound
 from fairarm.core.paper.rejection import first_phase_below
 from fairarm.core.types import BoolArray, FloatArray
 from fairarm.errors import FairarmError
 from fairarm.experiments.limit import find_limit
+from fairarm.experiments.pairs import PairGap, pair_gaps
+from fairarm.experiments.theorems import ONE_GAP, theorems
 from fairarm.frames import Column
+from fairarm.problem.fairness import row_columns, unscaled_rows
 from fairarm.problem.mechanism import Unknown
-from fairarm.problem.pair import pair_of
 from fairarm.problem.problem import Problem, require_problem
 from fairarm.problem.pulls import Pulls, Request
-from fairarm.shown import Fact, Shown
+from fairarm.shown import Fact, ShownWithRows
 from fairarm.worlds.base import Truth, World
 
 DEFAULT_PULLS = 10_000
@@ -30,7 +32,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, repr=False)
-class Inspection(Shown):
+class Inspection(ShownWithRows):
     """What can be said before the first pull. ``notes`` name what could not be computed, and why."""
 
     problem: Problem
@@ -38,12 +40,13 @@ class Inspection(Shown):
     pulls: int
     M: FloatArray | None
     D: FloatArray | None
-    """(2, K, K): direction 0 is (s, s'), learned from pulls forced to s'."""
+    """(P, K, K), by compared pair (t, u), learned from pulls forced to u: of two groups (s, s') first."""
     v_star: float | None
     first_plan: tuple[Pulls, ...]
     phases: int | None
     fair_from_phase: int | None
-    """The first phase l with 3/2^l below the tolerance: before it no arm can be shown to be fair."""
+    """The first phase l with 3/2^l below the tolerance (of several the smallest): before it no arm can be shown to be fair. None
+    where the paper's algorithms do not test what is asked."""
     error_bound: float | None
     """Theorem 1: largest error of CSR-V1 at this number of pulls, where a fair arm exists and the truth is known."""
     none_bound: float | None
@@ -53,6 +56,34 @@ class Inspection(Shown):
     limit_with_costs: Limit | None
     """The same at the average cost that a run of ``pulls`` may have."""
     notes: tuple[str, ...]
+
+    def gaps(self) -> list[float | None]:
+        """The true gap of every arm, where the gap between two groups is all that is asked about, else None for each."""
+        if self.truth is None or not self.problem.has_one_gap:
+            return [None] * len(self.problem.arms)
+        return [float(gap) for gap in self.truth.gaps]
+
+    def rows_of(self, arm: int) -> list[tuple[float, bool]]:
+        """The true value of every row of the problem, in the outcome's own units, and whether it holds; [] where the truth is not
+        known."""
+        if self.truth is None:
+            return []
+        asked, values = unscaled_rows(self.problem), self.truth.rows[arm]
+        return [(float(value), bool(holds)) for value, holds in zip(values, asked.hold(values), strict=True)]
+
+    def closest(self, arm: int) -> str | None:
+        """The name of the row that comes nearest to an end, or is furthest beyond it; None where the truth is not known."""
+        if self.truth is None:
+            return None
+        beyond = unscaled_rows(self.problem).beyond(self.truth.rows[arm])
+        return self.problem.rows[int(np.argmax(beyond))].name
+
+    def pairs(self, arm: int) -> dict[str, PairGap]:
+        """The true difference of every pair of groups that is compared, keyed "t|u"; {} where the truth is not known."""
+        if self.truth is None:
+            return {}
+        means = Draws(self.truth.outcomes, self.truth.group_outcomes)
+        return pair_gaps(self.problem, means.gaps(self.problem.compared)[:, arm])
 
     def unreached(self) -> tuple[str, ...]:
         """Arms about which the deployed arm's pulls say nothing: they need pulls of their own."""
@@ -73,17 +104,27 @@ class Inspection(Shown):
     def _table(self) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
         if self.truth is None:
             return ("arm",), [(name,) for name in self.problem.arm_names]
-        known = zip(self.problem.arm_names, self.truth.outcomes, self.truth.gaps, self.truth.fair, strict=True)
+        known = zip(self.problem.arm_names, self.truth.outcomes, self.gaps(), self.truth.fair, strict=True)
         heads = ("arm", "outcome", "gap", "fair")
-        return heads, [(name, float(mean), float(gap), bool(fair)) for name, mean, gap, fair in known]
+        return heads, [(name, float(mean), gap, bool(fair)) for name, mean, gap, fair in known]
 
     def _columns(self) -> dict[str, Column]:
-        arms = len(self.problem.arms)
-        known = self.truth and (self.truth.outcomes.tolist(), self.truth.gaps.tolist(), self.truth.fair.tolist())
-        outcomes, gaps, fair = known or ([None] * arms,) * 3
+        unknown = [None] * len(self.problem.arms)
+        outcomes, fair = (self.truth.outcomes.tolist(), self.truth.fair.tolist()) if self.truth else (unknown, unknown)
+        closest = [self.closest(k) for k in range(len(self.problem.arms))]
         return {
-            "arm": (str, self.problem.arm_names), "outcome": (float, outcomes), "gap": (float, gaps), "fair": (bool, fair),
+            "arm": (str, self.problem.arm_names), "outcome": (float, outcomes), "gap": (float, self.gaps()),
+            **({} if self.problem.has_one_gap else {"closest": (str, closest)}), "fair": (bool, fair),
         }  # fmt: skip
+
+    def _fairness_columns(self) -> dict[str, Column]:
+        known = [pair for k in range(len(self.problem.arms)) for pair in self.rows_of(k)]
+        unknown = [None] * (len(self.problem.arms) * len(self.problem.rows))
+        return {
+            **row_columns(self.problem, self.problem.arm_names),
+            "value": (float, [value for value, _ in known] or unknown),
+            "holds": (bool, [holds for _, holds in known] or unknown),
+        }
 
 
 def inspect(
@@ -94,7 +135,6 @@ def inspect(
     ``limit`` also computes T*, which takes a second or so for 30 arms.
     """
     require_problem(problem)
-    pair_of(problem)
     truth = world.truth() if world is not None else None
     notes = [arm.mechanism.message for arm in problem.arms if isinstance(arm.mechanism, Unknown)]
     M = _attempt(lambda: problem.compiled.tables.M, notes)
@@ -103,8 +143,14 @@ def inspect(
         _attempt(lambda: make_procedure("csr-v2", problem, pulls), notes) if M is not None and D is not None else None
     )
     csr = procedure if isinstance(procedure, SuccessiveRejection) else None
+    ends = _attempt(lambda: problem.compiled.gap_ends, notes)
     everyone = np.ones(len(problem.arms), dtype=np.bool_)
-    error, none = _bounds(problem, truth, csr, pulls)
+    error, none = theorems(csr, truth) if csr is not None and truth is not None else (None, None)
+    if truth is not None and truth.best_fair_arm is not None and csr is not None and error is None:
+        notes.append(
+            f"Theorem 1 bounds the error where an arm's fairness rests on {ONE_GAP} estimates, both directions of one gap; here it "
+            f"rests on {len(problem.compared)}."
+        )
     return Inspection(
         problem=problem,
         truth=truth,
@@ -114,7 +160,7 @@ def inspect(
         v_star=csr.value(everyone) if csr else None,
         first_plan=tuple(Request(problem.arm_names, problem.regimes, csr.start(1).plan[0])) if csr else (),
         phases=csr.phases(0) if csr else None,
-        fair_from_phase=first_phase_below(problem.compiled.scaled_tolerance),
+        fair_from_phase=first_phase_below(ends.narrowest) if ends else None,
         error_bound=error,
         none_bound=none,
         limit=_attempt(lambda: find_limit(problem, world), notes) if limit else None,
@@ -129,17 +175,3 @@ def _attempt(compute: Callable[[], T], notes: list[str]) -> T | None:
     except FairarmError as error:
         notes.append(str(error))
         return None
-
-
-def _bounds(
-    problem: Problem, truth: Truth | None, csr: SuccessiveRejection | None, pulls: int
-) -> tuple[float | None, float | None]:
-    """Theorem 1 where a fair arm exists, theorem 2 where none does."""
-    if truth is None or csr is None:
-        return None, None
-    outcomes = problem.outcome.scale(truth.outcomes)
-    gaps, tolerance = truth.gaps / problem.outcome.width, problem.compiled.scaled_tolerance
-    if truth.best_fair_arm is None:
-        everyone = np.ones(len(problem.arms), dtype=np.bool_)
-        return None, no_fair_arm_bound(gaps, tolerance, pulls, csr.value(everyone))
-    return error_bound(outcomes, gaps, tolerance, truth.best_fair_arm, pulls, csr.value), None

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairarm.core.fairness import gap_of
 from fairarm.core.grouping import sum_by_group
 from fairarm.core.limit.fewest_pulls import Limit, limit
 from fairarm.core.limit.fixed_budget import CellLaw, LeastError, Rounds, dear_rounds, least_average_error
@@ -55,14 +54,19 @@ def known_cells(problem: Problem, world: World | None) -> KnownCells:
 
 
 def find_limit(problem: Problem, world: World | None, *, pulls: int | None = None) -> Limit:
-    """T* (docs/pool.md, The limit), exact where the outcome has two values, else in the normal approximation: see ``Limit.form``.
+    """T* (docs/pool.md, The limit): see ``Limit.form``. Exact where the outcome has two values and the gap between two groups is all
+    that is asked about, else in the normal approximation.
 
     With ``pulls`` the costs count, at the average a run of so many may have; without, pulls are all that counts.
     """
     require_problem(problem)
     cells = known_cells(problem, world)
     budget = None if pulls is None else problem.average_cost_budget(pulls)
-    costs = None if budget is None else problem.compiled.cost_array
+    costs = problem.compiled.cost_array
+    if budget is None:  # a regime that is not offered is no one's, whatever it may cost
+        costs, budget = np.where(np.isfinite(costs), 0.0, np.inf), 0.0
+    if not problem.has_one_gap:
+        return limit(cells.law, cells.shares, cells.theta, cells.variance, problem.compiled.rows, costs, budget)
     E, values = problem.compiled.scaled_tolerance, np.unique(problem.outcome.scaled_values)
     if len(values) != 2:
         return limit(cells.law, cells.shares, cells.theta, cells.variance, E, costs, budget)
@@ -87,10 +91,11 @@ def least_error(
     natural = np.einsum("t,ktc->kc", cells.shares, cells.law)
     units = np.concatenate([natural[None], cells.law.transpose(1, 0, 2)])
     costs, budget = problem.compiled.cost_array, problem.average_cost_budget(pulls)
-    cheap, dear = costs == costs.min(), dear_rounds(costs, budget, pulls)
-    classes: tuple[Rounds, ...] = (Rounds(units[cheap], pulls), Rounds(units[~cheap], dear))
+    offered = np.isfinite(costs)
+    cheap, dear = costs == costs.min(), dear_rounds(costs[offered], budget, pulls)
+    classes: tuple[Rounds, ...] = (Rounds(units[cheap], pulls), Rounds(units[~cheap & offered], dear))
     if dear == pulls:  # the budget forbids nothing: one class, whose units share their rows
-        classes = (Rounds(units.reshape(-1, units.shape[2]), pulls),)
+        classes = (Rounds(units[offered], pulls),)
     law = CellLaw(np.array(means, dtype=np.float64), np.full(len(means), 1.0 / len(means)))
-    E, rng = problem.compiled.scaled_tolerance, np.random.default_rng([seed, pulls])
-    return least_average_error(classes, law, natural, gap_of(cells.law, axis=1), E, rng, truths)
+    rows, rng = problem.compiled.rows, np.random.default_rng([seed, pulls])
+    return least_average_error(classes, law, natural, rows.coefficients(cells.law, natural), rows, rng, truths)

@@ -8,12 +8,13 @@ drawn truths, and how often a margin makes every arm right is part of the result
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from fairarm.core.answer import Code
-from fairarm.core.fairness import is_fair
+from fairarm.core.fairness import Rows, as_rows
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.problem.problem import Problem
 from fairarm.worlds.cells import CellWorlds
@@ -26,7 +27,10 @@ GAIN_SHARE = 0.2
 
 TOLERANCE_SHARE = 0.1
 SPREAD_SHARE = 0.1
-"""The gap's margin is at most these shares of the tolerance and of the distance between the largest and the smallest gap."""
+"""The gap's margin is at most these shares of the tolerance and of the distance between the largest and the smallest gap.
+
+With several rows: of the narrowest that has two ends, RANGE_SHARE of the range where none has, and of the distance between the arms
+farthest inside their nearest end and farthest outside."""
 
 SAME = 1e-9
 """Outcomes and gaps (of a range of 1) that are this close are equal but for rounding."""
@@ -48,17 +52,24 @@ NO_MARGINS = Margins(0.0, 0.0)
 
 @dataclass(frozen=True, eq=False)
 class DrawnArms:
-    """Every arm's outcome and gap in each drawn truth, (N, K) each, scaled."""
+    """Every arm in each drawn truth: outcomes (N, K), and values of the rows that are asked (N, K, J), scaled.
+
+    Gaps (N, K) with a tolerance are one row.
+    """
 
     outcomes: FloatArray
-    gaps: FloatArray
-    tolerance: float
+    values: FloatArray
+    tolerance: Rows | float
+
+    @cached_property
+    def _asked(self) -> tuple[FloatArray, Rows]:
+        return as_rows(self.values, self.tolerance)
 
     @classmethod
     def of(cls, worlds: Iterable[CellWorlds], problem: Problem) -> DrawnArms:
         """Of all worlds together, as they were drawn."""
-        outcomes, gaps = zip(*(drawn.outcomes() for drawn in worlds), strict=True)
-        return cls(np.concatenate(outcomes), np.concatenate(gaps), problem.compiled.scaled_tolerance)
+        rows, drawn = problem.compiled.rows, [each.outcomes() for each in worlds]
+        return cls(np.concatenate([d.outcomes for d in drawn]), np.concatenate([d.rows(rows) for d in drawn]), rows)
 
     @property
     def gain(self) -> float:
@@ -67,25 +78,44 @@ class DrawnArms:
 
     @property
     def gap_spread(self) -> float:
-        """The distance between the arms' largest and smallest gap, in the median truth."""
-        return float(np.median(np.ptp(self.gaps, axis=1)))
+        """The distance between the arms' largest and smallest gap, in the median truth; with several rows that between the arms
+        farthest inside their nearest end and farthest outside."""
+        return float(np.median(np.ptp(self._distances, axis=1)))
+
+    @property
+    def _distances(self) -> FloatArray:
+        """By what arms differ in fairness, (N, K): the value of the one row, or how far inside the nearest end of all rows."""
+        values, rows = self._asked
+        return values[..., 0] if len(rows) == 1 else -rows.beyond(values).max(axis=-1)
 
     def margins(self) -> Margins:
         """Small against the range and the tolerance, and against the differences between the arms where they differ."""
         outcome = min(RANGE_SHARE, GAIN_SHARE * self.gain)
-        gap = TOLERANCE_SHARE * self.tolerance
+        gap = self._widest
         return Margins(outcome, min(gap, SPREAD_SHARE * self.gap_spread) if self.gap_spread > SAME else gap)
+
+    @property
+    def _widest(self) -> float:
+        """By the tolerance, which is half the distance between two ends; by the range where every row has one end only."""
+        half = 0.5 * (self._asked[1].high - self._asked[1].low)
+        both = half[np.isfinite(half)]
+        return TOLERANCE_SHARE * float(both.min()) if len(both) else RANGE_SHARE
 
     def right(self, margins: Margins) -> tuple[BoolArray, BoolArray]:
         """Which arms would be a right answer, (N, K), and whether "none is fair" would be, (N,).
 
-        An arm: its gap is below E + margin, and no arm with a gap below E − margin is better by more than the margin.
-        "None": no arm has a gap below E − margin.
+        An arm: all its rows are inside their ends, or outside by less than the margin, and no arm whose rows are all inside by more
+        than the margin is better by more than the margin. "None": there is no such arm.
         """
-        clearly_fair = is_fair(self.gaps, self.tolerance - margins.gap)
+        clearly_fair = self._fair(-margins.gap)
         best = np.where(clearly_fair, self.outcomes, -np.inf).max(axis=1, keepdims=True)
-        named = is_fair(self.gaps, self.tolerance + margins.gap) & (self.outcomes >= best - margins.outcome - SAME)
+        named = self._fair(margins.gap) & (self.outcomes >= best - margins.outcome - SAME)
         return np.asarray(named), np.asarray(~clearly_fair.any(axis=1))
+
+    def _fair(self, beyond: float) -> BoolArray:
+        """Which arms have all rows inside ends that are moved out so far, (N, K)."""
+        values, rows = self._asked
+        return replace(rows, low=rows.low - beyond, high=rows.high + beyond).fair(values)
 
     def every_arm_right(self, margins: Margins) -> float:
         """The share of the truths in which every arm is a right answer by the margins alone, not without them."""

@@ -24,28 +24,28 @@ class NextPulls:
     share: float
 
 
-def next_pulls(problem: Problem, beliefs: Beliefs, outcomes: FloatArray, gaps: FloatArray) -> tuple[NextPulls, ...]:
-    """By drawn truths (1, D, K), largest share first."""
+def next_pulls(problem: Problem, beliefs: Beliefs, outcomes: FloatArray, values: FloatArray) -> tuple[NextPulls, ...]:
+    """By drawn truths, outcomes (1, D, K) and values of rows (1, D, K, J), largest share first."""
     basis = beliefs.design()
-    shares = _doubt(problem, outcomes, gaps) if basis is None else _planned(problem, basis, outcomes, gaps)
+    shares = _doubt(problem, outcomes, values) if basis is None else _planned(problem, basis, outcomes, values)
     lines = [
         NextPulls(problem.arm_names[k], problem.regimes[r], float(shares[r, k])) for r, k in np.argwhere(shares > 0.005)
     ]
     return tuple(sorted(lines, key=lambda line: -line.share))
 
 
-def _planned(problem: Problem, basis: DesignBasis, outcomes: FloatArray, gaps: FloatArray) -> FloatArray:
+def _planned(problem: Problem, basis: DesignBasis, outcomes: FloatArray, values: FloatArray) -> FloatArray:
     """The shares of the next pulls by what would overturn the answer, (R, K)."""
     budget = problem.average_cost_budget(NEXT_PULLS)
     average = np.array([np.inf if budget is None else budget])
     ahead = np.array([float(NEXT_PULLS)])
-    return np.asarray(planned_pulls(problem, basis, outcomes, gaps, ahead, average)[0] / NEXT_PULLS)
+    return np.asarray(planned_pulls(problem, basis, outcomes, values, ahead, average)[0] / NEXT_PULLS)
 
 
-def _doubt(problem: Problem, outcomes: FloatArray, gaps: FloatArray) -> FloatArray:
+def _doubt(problem: Problem, outcomes: FloatArray, values: FloatArray) -> FloatArray:
     """Natural pulls of the arms that are, or might be, the answer: how often each is the answer of a draw, with the
     likeliest answer's share cut to one half."""
-    best = best_fair_arm(outcomes[0], gaps[0], problem.compiled.scaled_tolerance)
+    best = best_fair_arm(outcomes[0], values[0], problem.compiled.rows)
     share = (best[:, None] == np.arange(len(problem.arms))).mean(axis=0)
     top = int(np.argmax(share))
     rest = share.sum() - share[top]

@@ -121,7 +121,8 @@ class ExperimentPlan(Shown):
     gain: float = 0.0
     """By how much the best arm's outcome is above the average arm's, in the median truth."""
     gap_spread: float = 0.0
-    """The distance between the arms' largest and smallest gap, in the median truth."""
+    """The distance between the arms' largest and smallest gap, in the median truth; with several rows between arms farthest inside and
+    farthest outside of their nearest end."""
     every_arm_right: float = 0.0
     """The share of the truths in which the margins make every arm a right answer."""
 
@@ -198,7 +199,8 @@ def plan(
     The mean outcome of a cell is Beta(prior_mean · prior_strength, …) on the outcome's range: 0.5 and 2, the default, is
     uniform. The margins are in the outcome's units. If not given they are small against the differences between the arms
     in the drawn truths: a fifth of what the best arm has over the average one, at most 2 % of the range; and 10 % of
-    the tolerance, at most 10 % of the distance between the arms' gaps.
+    the tolerance, at most 10 % of the distance between the arms' gaps. With several rows: of the narrowest, and of how far inside
+    its nearest end an arm is.
 
     ``log`` holds rows that were made before (anything that `read_log` takes or returns; ``columns`` and ``engine`` as there): truths are then drawn from what they say instead of the prior, of P(S) and
     the law of contexts too where those are not declared, and every simulated experiment starts from them.
@@ -324,6 +326,7 @@ def _countable(problem: Problem, rows: Batch | None = None) -> tuple[Problem, tu
 def _budgets(problem: Problem) -> list[float | None]:
     """Average costs to try: the declared limit, and steps from the cheapest unit to the mean of all, below it."""
     costs = problem.compiled.cost_array
+    costs = costs[np.isfinite(costs)]
     low, mean = float(costs.min()), float(costs.mean())
     if math.isclose(low, float(costs.max())):
         return [None]

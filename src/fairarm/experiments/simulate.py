@@ -16,6 +16,7 @@ import numpy as np
 
 from fairarm.algorithms import Algorithm, Registration, make_procedure, options_of
 from fairarm.algorithms.info import Info
+from fairarm.algorithms.pool import ANSWER_DRAWS
 from fairarm.algorithms.procedure import Procedure, require_log_start, unwatched
 from fairarm.algorithms.registered import at_run_time, keep
 from fairarm.algorithms.state import State
@@ -196,7 +197,9 @@ def chunk_size(problem: Problem) -> int:
     if not problem.compiled.finite:
         return CHUNK
     counts = len(problem.regimes) * len(problem.arms) * len(problem.groups) * problem.compiled.row_space.count
-    return max(1, min(CHUNK, CHUNK_COUNTS // counts))
+    # what is drawn of every row, where there are several; of one there is less than of the counts
+    values = 0 if problem.has_one_gap else ANSWER_DRAWS * len(problem.arms) * len(problem.rows)
+    return max(1, min(CHUNK, CHUNK_COUNTS // max(counts, values)))
 
 
 def _run_all(
@@ -261,7 +264,7 @@ def replicate(
     ``earlier``: rows made before, the same for all runs, or a replicate for each.
     """
     problem = procedure.problem
-    state, info = procedure.start(runs), Info.unknown(runs, len(problem.arms))
+    state, info = procedure.start(runs), Info.before(problem, runs)
     costs, pulls = np.zeros(runs), np.zeros(runs, dtype=np.int64)
     before = CellEvidence.empty(problem, runs)
     if earlier is not None:
@@ -270,7 +273,7 @@ def replicate(
     in_stage = before
     while not state.finished:
         fresh = CellEvidence(problem, world.draw(state.plan, rng))
-        costs += (state.plan * problem.compiled.cost_array).sum(axis=(1, 2))
+        costs += problem.compiled.cost_of(state.plan)
         pulls += state.plan.sum(axis=(1, 2))
         in_stage = in_stage.plus(fresh)
         stage, running = state.stage, state.running
@@ -299,7 +302,7 @@ def _one_by_one(
             run.tell(world.pull(run.ask(), rng), id=f"part-{parts}")
             parts += 1
         answers[i] = run.state.answer[0]
-        costs[i] = (run.pulls_made() * procedure.problem.compiled.cost_array).sum()
+        costs[i] = procedure.problem.compiled.cost_of(run.pulls_made())
         made[i] = run.pulls_made().sum()
     return answers, costs, made
 

@@ -18,6 +18,7 @@ from fairarm.beliefs.findings import Finding
 from fairarm.beliefs.from_log import earlier_evidence
 from fairarm.core.types import IntArray
 from fairarm.errors import DataError, OptionError
+from fairarm.problem.constraint import Constraint
 from fairarm.problem.log_map import LogMap, WithColumns, problem_and_columns
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, check_batch, groups_of
@@ -56,7 +57,7 @@ class LoggedPulls:
         return earlier_evidence(self.problem, self.batch)
 
     def of(self, problem: Problem) -> LoggedPulls:
-        """For a problem that may differ in what no row tells (tolerance, costs, budget): with the tables fitted here.
+        """For a problem that may differ in what no row tells (constraints, costs, budget): with the tables fitted here.
 
         Rows are codes by now, and were checked against what was declared: for any other problem they are read again.
         """
@@ -64,7 +65,7 @@ class LoggedPulls:
         known = problem.with_arms([fitted.get(arm.name, arm) for arm in problem.arms]) if fitted else problem
         if not _read_alike(self.problem, known):
             raise DataError(
-                f"This log was read for a problem that differs from '{problem.name}' in more than tolerance, costs and budget: its "
+                f"This log was read for a problem that differs from '{problem.name}' in more than constraints, costs and budget: its "
                 f"rows may mean something else there. Read it again: read_log(problem, log)."
             )
         return replace(self, problem=known)
@@ -79,8 +80,9 @@ class LoggedPulls:
 
 
 def _read_alike(first: Problem, second: Problem) -> bool:
-    """Whether a row of a log is the same to both, and is checked against the same."""
-    plain = [replace(p, name="log", tolerance=p.outcome.width, costs=(), budget=None) for p in (first, second)]
+    """Whether a row of a log is the same to both, and is checked against the same: what is asked of the arms does not matter."""
+    one = (Constraint(tolerance=first.outcome.width),)
+    plain = [replace(p, name="log", constraints=one, costs=(), budget=None) for p in (first, second)]
     code = [
         [m for m in (*(arm.mechanism for arm in p.arms), *p.mechanisms.values()) if not hasattr(m, "probabilities")]
         for p in plain

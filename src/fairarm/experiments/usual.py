@@ -7,43 +7,73 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairarm.beliefs.beliefs import WEAKLY, Beliefs
+from fairarm.beliefs.draws import Draws
+from fairarm.core.fairness import Rows
 from fairarm.core.posterior.doubly_robust import PRIOR_SD
 from fairarm.core.types import FloatArray
 
 DRAWS = 4000
 
 
-def drawn(beliefs: Beliefs, seed: int) -> tuple[FloatArray, FloatArray, tuple[FloatArray, FloatArray]]:
-    """Draws of outcomes and gaps, (1, DRAWS, K), and their values (K,). Where much of an arm is unseen, cells without a row
-    are not taken as independent of each other: all of it may be high, or low."""
-    outcomes, gaps = beliefs.draw(np.random.default_rng(seed), DRAWS)
-    outcome, gap = beliefs.values(outcomes, gaps)
-    unseen = beliefs.diagnostics().unseen[0]
-    much = np.where(unseen > WEAKLY[0], unseen, 0.0)
-    if beliefs.draws_unseen or not much.any():
-        return outcomes, gaps, (outcome[0], gap[0])
-    shared, apart = PRIOR_SD * much * np.random.default_rng([seed, DRAWS]).standard_normal((2, 1, DRAWS, len(much)))
-    moved = np.clip(outcomes + shared, 0.0, 1.0), np.clip(gaps + np.sqrt(2.0) * apart, -1.0, 1.0)
-    return *moved, (outcome[0], gap[0])
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """Draws of outcomes (1, DRAWS, K) and of the rows of fairness (1, DRAWS, K, J), and what is shown of every arm, scaled."""
+
+    outcomes: FloatArray
+    rows: FloatArray
+    shown: Draws
+    """Outcomes (1, K) and means by group (1, K, G)."""
+    asked: Rows
+
+    def usual(self, confidence: float) -> Usual:
+        """Values, and intervals that hold them."""
+        values = self.shown.outcomes[0], self.shown.rows(self.asked)[0]
+        limits = ((1.0 - confidence) / 2, (1.0 + confidence) / 2)
+        made = []
+        for value, draws in zip(values, (self.outcomes[0], self.rows[0]), strict=True):
+            low, high = np.quantile(draws, limits, axis=0)
+            made += [value, np.stack([np.minimum(low, value), np.maximum(high, value)])]
+        return Usual(*made)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Usual:
-    """Values (K,) and usual intervals (2, K) of every arm's outcome and gap, scaled."""
+    """Values and usual intervals of every arm's outcome, (K,) and (2, K), and of its rows of fairness, (K, J) and (2, K, J), scaled."""
 
     outcome_values: FloatArray
     outcomes: FloatArray
-    gap_values: FloatArray
-    gaps: FloatArray
+    row_values: FloatArray
+    rows: FloatArray
 
-    @classmethod
-    def of(
-        cls, values: tuple[FloatArray, FloatArray], draws: tuple[FloatArray, FloatArray], confidence: float
-    ) -> Usual:
-        """From values (K,) and draws (D, K) of outcomes and gaps; an interval holds its value."""
-        limits = ((1.0 - confidence) / 2, (1.0 + confidence) / 2)
-        made = []
-        for value, drawn in zip(values, draws, strict=True):
-            low, high = np.quantile(drawn, limits, axis=0)
-            made += [value, np.stack([np.minimum(low, value), np.maximum(high, value)])]
-        return cls(*made)
+
+def drawn(beliefs: Beliefs, asked: Rows, seed: int) -> Drawn:
+    """Draws, and the values shown with them. Where much of an arm is unseen, cells without a row are not taken as independent of each
+    other: all of it may be high, or low."""
+    draws = beliefs.draw(np.random.default_rng(seed), DRAWS)
+    shown, values = beliefs.values(draws.outcomes, draws.means), draws.rows(asked)
+    unseen = beliefs.diagnostics().unseen[0]
+    much = np.where(unseen > WEAKLY[0], unseen, 0.0)
+    if beliefs.draws_unseen or not much.any():
+        return Drawn(draws.outcomes, values, shown, asked)
+    normal = np.random.default_rng([seed, DRAWS]).standard_normal((asked.groups, 1, DRAWS, len(much)))
+    shared, *apart = PRIOR_SD * much * normal
+    least, most = asked.possible
+    moved = values + _moves(asked, shared, np.stack(apart))
+    return Drawn(np.clip(draws.outcomes + shared, 0.0, 1.0), np.clip(moved, least, most), shown, asked)
+
+
+def _moves(asked: Rows, shared: FloatArray, apart: FloatArray) -> FloatArray:
+    """How far each row moves, (1, D, K, J), where all groups move by ``shared`` (1, D, K) and against each other by ``apart``
+    (G − 1, 1, D, K): those sum to 0 over the groups, and any two differ by √2 standard normals."""
+    together = asked.by_group.sum(axis=1) + asked.everyone
+    return np.asarray(
+        shared[..., None] * together + np.einsum("mndk,jm->ndkj", apart, asked.by_group @ _contrasts(asked.groups))
+    )
+
+
+def _contrasts(groups: int) -> FloatArray:
+    """Helmert's: each group against all before it, (G, G − 1) with columns of length 1."""
+    made = np.zeros((groups, groups - 1))
+    for m in range(1, groups):
+        made[:m, m - 1], made[m, m - 1] = 1.0, -float(m)
+    return made * np.sqrt([1.0 / (m * (m + 1.0)) for m in range(1, groups)])

@@ -145,11 +145,11 @@ def _known(times: NDArray[Any]) -> NDArray[Any]:
 
 
 def _order_statistics(times: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The times of the rows with which batches end, each once, and the last time of all, (1,)."""
+    """The times of the rows with which batches end, each once, and the last time of all, (1,); ``times`` are put in order in place."""
     numbers = np.floor(FIRST * GROWTH ** np.arange(200)).astype(np.int64)
     at = numbers[numbers <= len(times)] - 1
     if not np.all(times[:-1] <= times[1:]):  # a log mostly comes in the order of its times
-        times = np.partition(times, [*at, len(times) - 1])
+        times.partition([*at, len(times) - 1])
     return np.unique(times[at]), times[-1:]
 
 

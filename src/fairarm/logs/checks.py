@@ -13,8 +13,9 @@ from fairarm.beliefs.findings import Finding
 from fairarm.beliefs.robust import choose_method
 from fairarm.core.proof.region import Intervals
 from fairarm.core.types import FloatArray, IntArray
-from fairarm.logs.findings import MISMATCH, contingency, mismatch
+from fairarm.logs.findings import MISMATCH, contingency, is_small, mismatch
 from fairarm.logs.table import LogTable
+from fairarm.problem.fairness import row_labels
 from fairarm.problem.mechanism import Mechanism
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, groups_of
@@ -58,6 +59,9 @@ def check_counts(problem: Problem, planned: Mapping[str, float], made: IntArray,
     for group, rows in zip(problem.groups, made.sum(axis=0), strict=True):
         if by_arm.sum() and not rows:
             found.append(Finding("group-without-rows", _without_rows(problem, group)))
+        elif is_small(int(rows), int(by_arm.sum())):
+            text = f"Only {rows} of {by_arm.sum()} rows are of the group '{group}': what is said of it is uncertain. Merge it, or get more."
+            found.append(Finding("group-with-few-rows", text, int(rows), voids=False))
     return found
 
 
@@ -69,7 +73,8 @@ def _without_rows(problem: Problem, group: str) -> str:
     if blind := undeclared(problem):
         name = problem.arm_names[blind[0]]
         return f"{start}, and the mechanism of arm '{name}' is not declared: what '{name}' does in it rests on the prior alone."
-    return f"{start}: what is said of it rests on the declared mechanisms and the other group's rows alone."
+    others = "other group's" if len(problem.groups) == 2 else "other groups'"
+    return f"{start}: what is said of it rests on the declared mechanisms and the {others} rows alone."
 
 
 def check_cells(problem: Problem, batch: Batch, estimated: bool) -> list[Finding]:
@@ -210,21 +215,23 @@ def check_bounds(bounds: Intervals | None) -> list[Finding]:
 
 
 def check_agreement(
-    problem: Problem, certificate: Certificate, outcomes: FloatArray, gaps: FloatArray
+    problem: Problem, certificate: Certificate, outcomes: FloatArray, rows: FloatArray
 ) -> list[Finding]:
-    """Arms whose usual interval, (2, K) of outcomes and of gaps, lies outside the certified one: one of the two rests on
-    something that is wrong."""
-    if certificate.intervals is None:
+    """Arms whose usual interval, of the outcome (2, K) or of a row of fairness (2, K, J), lies outside the certified one: one of
+    the two rests on something that is wrong."""
+    proved = certificate.intervals
+    if proved is None:
         return []
-    found = []
-    proved = (certificate.intervals.outcomes[0], certificate.intervals.gaps[0])
-    for what, (low, high), ends in zip(("outcome", "gap"), (outcomes, gaps), proved, strict=True):
-        apart = np.flatnonzero((low > ends[:, 1]) | (high < ends[:, 0]))
-        found += [f"{what} of {problem.arm_names[k]}" for k in apart if k not in certificate.uncertified_arms]
-    if not found:
+    usual = np.concatenate([outcomes[..., None], rows], axis=-1)
+    ends = np.concatenate([proved.outcomes[0][:, None], proved.rows[0]], axis=1)
+    apart = (usual[0] > ends[..., 1]) | (usual[1] < ends[..., 0])
+    apart[list(certificate.uncertified_arms)] = False
+    if not apart.any():
         return []
+    what = ("outcome", *row_labels(problem))
+    found = tuple(f"{what[j]} of {problem.arm_names[k]}" for j, k in np.argwhere(apart.T)[:5])
     text = "Usual and certified intervals do not meet: something that was declared, or that they rest on, is wrong."
-    return [Finding("intervals-disagree", text, 0, tuple(found[:5]))]
+    return [Finding("intervals-disagree", text, 0, found)]
 
 
 def check_duplicates(row_id: str | None, table: LogTable) -> list[Finding]:

@@ -28,6 +28,7 @@ LEFT_OUT = {
     "values-out-of-range": (True, "hold a number outside the declared range"),
     "unknown-arms": (True, "name an arm that the problem does not have"),
     "unknown-regimes": (True, "name a regime that is neither natural nor a group"),
+    "regimes-not-offered": (True, "were forced to a group in a regime that the problem does not offer. Offer it (regimes), or take such rows out"),
     "forced-rows-of-another-group": (True, "were forced to one group and hold another"),
     "impossible-propensities": (True, "have a propensity that is missing, not above 0, or above 1 (a percentage is to be divided by 100)"),
     "incredible-propensities": (True, "have a propensity so small that such a decision would hardly be seen once in a thousand logs of this size"),
@@ -37,6 +38,14 @@ LEFT_OUT = {
     "outcomes-not-due": (False, "are younger than the time within which outcomes arrive; they wait, with and without outcome alike"),
 }  # fmt: skip
 """Why rows are left out: whether that voids what is certified, and the sentence after the number of rows."""
+
+
+FEW_ROWS, SMALL_SHARE = 30, 0.05
+
+
+def is_small(rows: int, all_rows: int) -> bool:
+    """Whether a group has so few rows, beside the others, that little can be said of it."""
+    return rows < FEW_ROWS and rows < SMALL_SHARE * all_rows
 
 
 @dataclass

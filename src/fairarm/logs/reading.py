@@ -220,6 +220,11 @@ class LogReader:
         coders["regime"] = Coder(self.problem.regimes, self.map.labels.get("regime", {}))
         return coders
 
+    @cached_property
+    def _offered(self) -> BoolArray:
+        """By regime, (R,)."""
+        return np.array([True, *(group in self.problem.forced for group in self.problem.groups)])
+
     def taken(
         self, raw: dict[str, NDArray[Any]], count: IntArray, due: IntArray | None
     ) -> tuple[LoggedRows, BoolArray]:
@@ -239,6 +244,13 @@ class LogReader:
             columns[node] = self._column(node, raw[self.map.column(node)], usable, count)
         arm = self._named("arm", self.map.arm, self._made_by, raw, usable, count)
         regime = self._named("regime", self.map.regime, 0, raw, usable, count)
+        self._leave(
+            "regimes-not-offered",
+            ~self._offered[regime],
+            usable,
+            count,
+            lambda i: f"forced to {self.problem.regimes[regime[i]]}",
+        )
         forced = np.array((-1, *self.problem.compiled.group_codes))[np.maximum(regime, 0)]
         other = (regime > 0) & (columns[self.problem.sensitive] != forced)
         self._leave(

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from fairarm.errors import ProblemError
 from fairarm.problem.context import ContextSample
 from fairarm.problem.mechanism import Arm
-from fairarm.problem.parts import kept_costs
+from fairarm.problem.regimes import ArmCosts, arm_costs, kept_costs
 
 if TYPE_CHECKING:
     from fairarm.problem.problem import Problem
 
 
-def with_arms(problem: Problem, arms: Iterable[Arm | str], costs: Mapping[str, Iterable[float]] | None) -> Problem:
+def with_arms(problem: Problem, arms: Iterable[Arm | str], costs: Mapping[str, ArmCosts] | None) -> Problem:
     """`Problem.with_arms`."""
     if isinstance(arms, Arm | str):
         raise ProblemError(f"with_arms takes a list of arms, or of names of this problem's arms; got {arms!r}.")
@@ -30,7 +30,9 @@ def with_arms(problem: Problem, arms: Iterable[Arm | str], costs: Mapping[str, I
             f"Costs are given for '{unknown[0]}', which is not one of the arms: {', '.join(names[:12])}."
         )
     rows = [
-        tuple(given[name]) if name in given else kept_costs(problem.costs, problem.arm_names, name, problem.groups)
+        arm_costs(given[name], problem.groups, problem.forced)
+        if name in given
+        else kept_costs(problem.costs, problem.arm_names, name, problem.groups)
         for name in names
     ]
     try:

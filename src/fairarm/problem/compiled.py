@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fairarm.core.types import FloatArray
+from fairarm.core.fairness import Rows
+from fairarm.core.types import FloatArray, IntArray
+from fairarm.problem.fairness import scaled_rows
+from fairarm.problem.gap_ends import GapEnds, gap_ends, row_pairs
 from fairarm.problem.shared_cells import SharedCells, shared_cells
 from fairarm.problem.space import CellSpace
 from fairarm.problem.tables import Tables, build_tables
@@ -58,13 +61,33 @@ class Compiled:
 
     @cached_property
     def cost_array(self) -> FloatArray:
-        """Costs as (R, K)."""
+        """Costs as (R, K), +inf in regimes that are not offered: no plan within costs has such a pull."""
         return np.array(self.problem.costs, dtype=np.float64).T.copy()
+
+    def cost_of(self, pulls: IntArray) -> FloatArray:
+        """What pulls (..., R, K) cost in all, (...)."""
+        costs = self.cost_array
+        return np.asarray((pulls * np.where(np.isfinite(costs), costs, 0.0)).sum(axis=(-2, -1)))
 
     @cached_property
     def group_codes(self) -> tuple[int, ...]:
         """The code of each group among the states of S."""
         return tuple(self.problem.variables[self.problem.sensitive].code(group) for group in self.problem.groups)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """What is asked of every arm, on the scale of Y'."""
+        return scaled_rows(self.problem)
+
+    @cached_property
+    def gap_ends(self) -> GapEnds:
+        """The ends of every compared pair's gap, where differences of two groups are all that is asked about."""
+        return gap_ends(self.problem)
+
+    @cached_property
+    def row_pairs(self) -> IntArray:
+        """Which compared pair's gap each row is, (J,); −1 for a row that is no gap."""
+        return row_pairs(self.problem)
 
     @property
     def scaled_tolerance(self) -> float:

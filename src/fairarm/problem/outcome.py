@@ -1,4 +1,4 @@
-"""What is to be high, and what must stay small: the outcome, and the constraint on its group means."""
+"""What is to be high: the outcome, and the numbers that its states stand for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from fairarm.core.types import FloatArray
 from fairarm.errors import ProblemError
-from fairarm.problem.variables import LARGEST, RANGE_RULE, is_range
+from fairarm.problem.variables import RANGE_RULE, is_range
 
 
 @dataclass(frozen=True)
@@ -66,22 +66,3 @@ def _as_float(value: float) -> float:
         return float(value)
     except OverflowError:  # a whole number of 400 digits
         return math.inf
-
-
-@dataclass(frozen=True)
-class Constraint:
-    """|Σ_g weight_g · μ_k(g)| < tolerance: a linear functional of the group means, in the outcome's own units."""
-
-    weights: tuple[tuple[str, float], ...]
-    tolerance: float
-
-    @classmethod
-    def gap(cls, first: str, second: str, tolerance: float) -> Constraint:
-        """μ_k(first) − μ_k(second), the gap between two groups."""
-        return cls(((first, 1.0), (second, -1.0)), tolerance)
-
-    def __post_init__(self) -> None:
-        if not (isinstance(self.tolerance, Real) and 0 < self.tolerance <= LARGEST):
-            raise ProblemError(
-                f"The tolerance is {self.tolerance}. It must be a finite number above 0, in the outcome's units."
-            )

@@ -1,8 +1,6 @@
-"""What is given in several forms, brought into the one that a problem holds: variables, groups, constraints, costs, shares.
+"""What is given in several forms, brought into the one that a problem holds: variables, groups, constraints, shares.
 
-`dataclasses.replace` hands every part of the old problem to the new one, changed or not. Constraints, costs and shares go by
-groups, costs by arms too; so they remember which (`Held`), and follow when those change. By position, costs would go to
-another arm and P(S) to another group without a word.
+Regimes and costs are in `regimes.py`. What goes by groups or arms remembers which (`Held`), and follows when those change.
 """
 
 from __future__ import annotations
@@ -10,37 +8,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal, TypeVar
+from typing import Literal
 
 from fairarm.errors import ProblemError
+from fairarm.problem.constraint import Constraint
+from fairarm.problem.fairness import MAX_GROUPS
+from fairarm.problem.held import Held
 from fairarm.problem.mechanism import Mechanism
-from fairarm.problem.outcome import Constraint, Outcome
-from fairarm.problem.pair import require_pair
-from fairarm.problem.variables import Variable
+from fairarm.problem.outcome import Outcome
+from fairarm.problem.regimes import NATURAL
+from fairarm.problem.variables import Variable, first_repeated
 
-NATURAL = "natural"
-MAX_COST = 1e9
 SMALLEST_TOLERANCE = 1e-12
 """As a share of the width of the outcome's range."""
 
 ROOT_BUDGET: Literal["1/sqrt(pulls)"] = "1/sqrt(pulls)"
 Budget = float | Literal["1/sqrt(pulls)"] | None
-Costs = tuple[tuple[float, ...], ...]
-T = TypeVar("T")
-
-
-class Held(tuple[T, ...]):
-    """A tuple as a problem holds it, with the groups and arms that it goes by."""
-
-    groups: tuple[str, ...]
-    arms: tuple[str, ...]
-
-    @classmethod
-    def by(cls, values: Iterable[T], groups: tuple[str, ...], arms: tuple[str, ...] = ()) -> Held[T]:
-        """These values, by these groups and arms."""
-        made = cls(values)
-        made.groups, made.arms = groups, arms
-        return made
 
 
 def named_variables(given: Mapping[str, Variable] | Iterable[Variable]) -> dict[str, Variable]:
@@ -61,17 +44,31 @@ def named_mechanisms(given: Mapping[str, Mechanism] | Iterable[Mechanism]) -> di
     return named
 
 
+def one_attribute(given: str | Iterable[str]) -> str:
+    """The sensitive attribute, from its name or a list with it."""
+    names = [given] if isinstance(given, str) else list(given)
+    if len(names) != 1:
+        raise ProblemError(
+            f"The sensitive attributes are {names}. One is supported so far: name one, or make an attribute whose states are their "
+            f"combinations."
+        )
+    return names[0]
+
+
 def ordered_groups(sensitive: str, variables: Mapping[str, Variable], given: Iterable[str]) -> tuple[str, ...]:
-    """The states of S as (s, s'); in their own order if no other is given."""
+    """The states of S; in their own order if no other is given."""
     if sensitive not in variables:
         raise ProblemError(f"The sensitive attribute '{sensitive}' has no declared states.")
     states = variables[sensitive].states
     if states is None:
-        raise ProblemError(f"The sensitive attribute '{sensitive}' is real-valued. It must have two states.")
+        raise ProblemError(f"The sensitive attribute '{sensitive}' is real-valued. It must have states.")
     groups = tuple(given) or states
     if sorted(groups) != sorted(states):
         raise ProblemError(f"The groups {list(groups)} are not the states of '{sensitive}': {list(states)}.")
-    require_pair(sensitive, groups)
+    if not 2 <= len(groups) <= MAX_GROUPS:
+        raise ProblemError(
+            f"The sensitive attribute '{sensitive}' has {len(groups)} groups. It must have from 2 to {MAX_GROUPS}: merge states."
+        )
     if NATURAL in groups:
         raise ProblemError(
             f"A group cannot be called '{NATURAL}': that is the name of the regime in which S is not forced."
@@ -80,80 +77,86 @@ def ordered_groups(sensitive: str, variables: Mapping[str, Variable], given: Ite
 
 
 def held_constraints(
-    given: Iterable[Constraint], tolerance: float | None, sensitive: str, groups: tuple[str, ...], outcome: Outcome
+    given: Iterable[Constraint], tolerance: float | None, groups: tuple[str, ...], outcome: Outcome
 ) -> Held[Constraint]:
-    """The gap between the groups, from its tolerance or as it is given. What a problem held already keeps its tolerance if
-    the groups change, and itself if the tolerance does."""
-    first, second = require_pair(sensitive, groups)
-    constraints = tuple(given)
+    """What is asked of the groups, from a tolerance or as it is given. What a problem held already stays as it is where the
+    tolerance changes, and follows where the groups do."""
+    constraints = _as_constraints(given)
     if isinstance(given, Held):
         if given.groups != groups:
-            constraints = tuple(Constraint.gap(first, second, known.tolerance) for known in given)
+            constraints = tuple(_followed(known, given.groups, groups) for known in given)
         if tolerance is not None:
-            constraints = tuple(replace(known, tolerance=tolerance) for known in constraints)
+            constraints = with_tolerance(constraints, tolerance)
     elif (tolerance is None) == (not constraints):
         raise ProblemError(
             "Give the tolerance, or a list of constraints, not both and not neither. To change the tolerance of a "
             "problem: problem.with_tolerance(...)."
         )
     elif tolerance is not None:
-        constraints = (Constraint.gap(first, second, tolerance),)
-    if len(constraints) != 1 or sorted(constraints[0].weights) != sorted(((first, 1.0), (second, -1.0))):
-        raise ProblemError(
-            f"Only one constraint is supported so far: the gap between the two groups, weights {{{first} = 1, {second} = -1}}. "
-            f"Got {[dict(c.weights) for c in constraints]}."
-        )
-    share = constraints[0].tolerance / outcome.width
-    if not SMALLEST_TOLERANCE <= share <= 1 / SMALLEST_TOLERANCE:
-        raise ProblemError(
-            f"The tolerance is {constraints[0].tolerance:g}, {share:.3g} of the width of the outcome's range. It must be "
-            f"from {SMALLEST_TOLERANCE:g} to {1 / SMALLEST_TOLERANCE:g} of it; no number of pulls tells less apart."
-        )
+        constraints = (_within(groups, tolerance),)
+    constraints = tuple(_in_one_form(known, groups) for known in constraints)
+    if repeated := first_repeated(tuple(known.label for known in constraints)):
+        raise ProblemError(f"Two constraints are called '{repeated}'. Each needs its own name (name = ...).")
+    for known in constraints:
+        _check_tolerance(known, outcome)
     return Held.by(constraints, groups)
 
 
-def held_costs(
-    given: Iterable[Iterable[float]], groups: tuple[str, ...], arms: tuple[str, ...]
-) -> Held[tuple[float, ...]]:
-    """One row per arm, one cost per regime; 1 each if not given."""
-    rows = tuple(tuple(float(c) for c in row) for row in given)
-    if isinstance(given, Held):
-        rows = tuple(_by_groups(kept_costs(rows, given.arms, arm, given.groups), given.groups, groups) for arm in arms)
-    width = 1 + len(groups)
-    rows = rows or ((1.0,) * width,) * len(arms)
-    if len(rows) != len(arms) or any(len(row) != width for row in rows):
+def _as_constraints(given: Iterable[Constraint]) -> tuple[Constraint, ...]:
+    constraints = tuple(given) if isinstance(given, Iterable) else (given,)
+    if isinstance(given, Constraint) or not all(isinstance(asked, Constraint) for asked in constraints):
         raise ProblemError(
-            f"Costs need one row per arm ({len(arms)}) and one number per regime ({', '.join((NATURAL, *groups))})."
+            f"constraints is a list of Constraint, e.g. [Constraint(tolerance=0.05)]; got {given!r:.80}."
         )
-    for arm, row in zip(arms, rows, strict=True):
-        if any(not 0 <= c <= MAX_COST for c in row):
-            raise ProblemError(f"Arm '{arm}' has costs {list(row)}. A cost is a finite number from 0 to {MAX_COST:g}.")
-    return Held.by(rows, groups, arms)
+    return constraints
 
 
-def kept_costs(costs: Costs, arms: tuple[str, ...], arm: str, groups: tuple[str, ...]) -> tuple[float, ...]:
-    """The costs of one of ``arms``; those that all of them have, if it is new."""
-    if arm in arms:
-        return costs[arms.index(arm)]
-    if len(set(costs)) == 1:
-        return costs[0]
-    raise ProblemError(
-        f"Arm '{arm}' is new, and the arms of this problem differ in their costs. Say what it costs in each regime "
-        f"({', '.join((NATURAL, *groups))}): problem.with_arms(..., costs={{'{arm}': (...)}})."
-    )
+def _within(groups: tuple[str, ...], tolerance: float) -> Constraint:
+    """No two groups differ by the tolerance or more."""
+    return Constraint.gap(*groups, tolerance) if len(groups) == 2 else Constraint(compare="pairs", tolerance=tolerance)
 
 
-def _by_groups(row: tuple[float, ...], known: tuple[str, ...], groups: tuple[str, ...]) -> tuple[float, ...]:
-    """An arm's costs with the groups in another order; other groups only where forcing costs the same in all."""
-    natural, *forced = row
-    if sorted(known) == sorted(groups):
-        cost = dict(zip(known, forced, strict=True))
-        return natural, *(cost[group] for group in groups)
-    if len(set(forced)) == 1:
-        return natural, *forced[:1] * len(groups)
-    raise ProblemError(
-        f"The costs are those of forcing the groups {list(known)}; the groups are now {list(groups)}. Give costs as well."
-    )
+def _in_one_form(asked: Constraint, groups: tuple[str, ...]) -> Constraint:
+    """Of more than two groups, the weights of a gap are pairs of the two: it then has the name that says so."""
+    if not asked.is_gap or len(groups) == 2:
+        return asked
+    weights = dict(asked.weights)
+    return replace(asked, weights=(), compare="pairs", groups=tuple(group for group in weights if weights[group]))
+
+
+def _followed(asked: Constraint, before: tuple[str, ...], groups: tuple[str, ...]) -> Constraint:
+    """The same question where the groups have another order, or other names."""
+    if asked.tolerance is not None and asked == _within(before, asked.tolerance):
+        return _within(groups, asked.tolerance)
+    if missing := sorted({*asked.named} - {*groups}):
+        raise ProblemError(
+            f"Constraint '{asked.label}' names '{missing[0]}'; the groups are now {list(groups)}. Give constraints as well."
+        )
+    return asked
+
+
+def with_tolerance(constraints: Iterable[Constraint], tolerance: float | None) -> tuple[Constraint, ...]:
+    """The questions with another tolerance, of which one of them must have one."""
+    known = tuple(constraints)
+    if tolerance is None:
+        raise ProblemError("The tolerance is None. It must be a finite number above 0, in the outcome's units.")
+    if (having := sum(asked.tolerance is not None for asked in known)) != 1:
+        raise ProblemError(
+            f"The tolerance {tolerance} is to replace that of a constraint, but {having or 'none'} of the constraints "
+            f"({', '.join(asked.label for asked in known)}) {'have' if having else 'has'} one. Give the constraints anew, each with "
+            f"its own ends."
+        )
+    return tuple(asked if asked.tolerance is None else replace(asked, tolerance=tolerance) for asked in known)
+
+
+def _check_tolerance(asked: Constraint, outcome: Outcome) -> None:
+    """A tolerance that can be told from 0 in the outcome's range."""
+    share = 1.0 if asked.tolerance is None else asked.tolerance / outcome.width
+    if not SMALLEST_TOLERANCE <= share <= 1 / SMALLEST_TOLERANCE:
+        raise ProblemError(
+            f"The tolerance is {asked.tolerance:g}, {share:.3g} of the width of the outcome's range. It must be "
+            f"from {SMALLEST_TOLERANCE:g} to {1 / SMALLEST_TOLERANCE:g} of it; no number of pulls tells less apart."
+        )
 
 
 def held_shares(given: Mapping[str, float] | Iterable[float] | None, groups: Sequence[str]) -> Held[float] | None:

@@ -15,21 +15,25 @@ from fairarm.errors import OptionError, ProblemError
 from fairarm.problem import checks
 from fairarm.problem.changes import with_arms
 from fairarm.problem.compiled import Compiled
+from fairarm.problem.constraint import Constraint
 from fairarm.problem.context import ContextLaw, ContextSample
+from fairarm.problem.fairness import Row, compared_pairs, rows_of
 from fairarm.problem.graph import Graph, Roles, find_roles
 from fairarm.problem.mechanism import Arm, Mechanism, Unknown
 from fairarm.problem.names import clean_description
-from fairarm.problem.outcome import Constraint, Outcome
+from fairarm.problem.outcome import Outcome
+from fairarm.problem.pair import pair_of
 from fairarm.problem.parts import (
-    NATURAL,
     Budget,
     held_constraints,
-    held_costs,
     held_shares,
     named_mechanisms,
     named_variables,
+    one_attribute,
     ordered_groups,
+    with_tolerance,
 )
+from fairarm.problem.regimes import NATURAL, ArmCosts, held_costs, held_forced
 from fairarm.problem.variables import Variable
 from fairarm.shown import Fact, Shown
 
@@ -61,6 +65,9 @@ class Problem(Shown):
     constraints: tuple[Constraint, ...]
     mechanisms: dict[str, Mechanism]
     costs: tuple[tuple[float, ...], ...]
+    """Of each arm: natural, then forced to each group; +inf where that is not offered."""
+    forced: tuple[str, ...]
+    """The groups that pulls can be forced to."""
     budget: Budget
     deployed: str | None
     hidden: tuple[str, ...]
@@ -68,6 +75,8 @@ class Problem(Shown):
     context: ContextLaw | ContextSample | None
     description: str
     needs_columns: bool = field(compare=False)
+    rows: tuple[Row, ...] = field(init=False, compare=False)
+    """What the constraints ask of every arm."""
     if TYPE_CHECKING:
         tolerance: InitVar[float | None] = None  # so that a type checker knows replace(problem, tolerance=...)
 
@@ -77,7 +86,7 @@ class Problem(Shown):
         name: str,
         variables: Mapping[str, Variable] | Iterable[Variable],
         graph: Any,
-        sensitive: str,
+        sensitive: str | Iterable[str],
         decision: str,
         outcome: Outcome,
         arms: Iterable[Arm],
@@ -85,7 +94,8 @@ class Problem(Shown):
         constraints: Iterable[Constraint] = (),
         groups: Iterable[str] = (),
         mechanisms: Mapping[str, Mechanism] | Iterable[Mechanism] = (),
-        costs: Iterable[Iterable[float]] = (),
+        costs: Iterable[ArmCosts] = (),
+        forced: Iterable[str] | None = None,
         budget: Budget = None,
         deployed: str | None = None,
         hidden: Iterable[str] = (),
@@ -94,24 +104,32 @@ class Problem(Shown):
         description: str = "",
         needs_columns: bool = False,
     ) -> None:
-        """``graph`` is a list of edges, or anything with nodes and edges. ``groups`` orders the states of S as (s, s').
+        """``graph`` is a list of edges, or anything with nodes and edges. ``groups`` orders the states of S.
 
-        ``tolerance`` bounds the gap between the two groups. ``costs`` has one row per arm: natural, forced s, forced s';
-        1 each if not given. ``budget`` is the largest average cost of a pull (None: no limit). ``hidden`` nodes are never
+        ``tolerance`` bounds the gap between every two groups; ``constraints`` ask other questions, or several. ``costs`` has
+        one entry per arm: a number, numbers by regime ({"natural": 1, "forced": 2, "b": 3}), or natural and each group in order;
+        1 each if not given. ``forced`` are the groups that pulls can be forced to, all if not given. ``budget`` is the largest average cost of a pull (None: no limit). ``hidden`` nodes are never
         observed. ``shares`` is P(S), ``context`` the law of what arms see; both optional, but the paper's
         algorithms need them for their divergences. ``needs_columns``: a `LogMap` goes with it, as with a problem whose file
         has a ``[log]``, and its logs are not read without one.
         """
+        sensitive = one_attribute(sensitive)
         _hold(self, name=name, description=clean_description(description), sensitive=sensitive, decision=decision)
         _hold(self, outcome=outcome, deployed=deployed, context=context, budget=budget, needs_columns=needs_columns)
         _hold(self, variables=named_variables(variables), graph=Graph.of(graph), arms=tuple(arms))
         _hold(self, mechanisms=named_mechanisms(mechanisms), hidden=tuple(hidden))
         _hold(self, groups=ordered_groups(sensitive, self.variables, groups))
-        _hold(self, constraints=held_constraints(constraints, tolerance, sensitive, self.groups, outcome))
+        _hold(self, constraints=held_constraints(constraints, tolerance, self.groups, outcome))
+        _hold(self, rows=rows_of(self.constraints, self.groups, outcome))
         checks.check_arms(self.arms, decision, self.variables)
         if deployed is not None:
             self.arm_index(deployed)
-        _hold(self, costs=held_costs(costs, self.groups, self.arm_names), shares=held_shares(shares, self.groups))
+        _hold(self, forced=held_forced(forced, self.groups))
+        _hold(
+            self,
+            costs=held_costs(costs, self.groups, self.arm_names, self.forced),
+            shares=held_shares(shares, self.groups),
+        )
         checks.check_budget(budget)
         checks.check_names(name, self.graph, self.hidden)
         checks.check_nodes(self.observed, outcome, self.variables)
@@ -122,13 +140,13 @@ class Problem(Shown):
 
     def with_tolerance(self, tolerance: float) -> Problem:
         """The same problem with another tolerance, in the outcome's units."""
-        return replace(self, constraints=tuple(replace(known, tolerance=tolerance) for known in self.constraints))
+        return replace(self, constraints=with_tolerance(self.constraints, tolerance))
 
-    def with_arms(self, arms: Iterable[Arm | str], *, costs: Mapping[str, Iterable[float]] | None = None) -> Problem:
+    def with_arms(self, arms: Iterable[Arm | str], *, costs: Mapping[str, ArmCosts] | None = None) -> Problem:
         """The same problem with these arms, in this order; a name stands for an arm that it has.
 
         An arm keeps its costs by its name, also where its rule is another one. A new arm costs what all arms cost; where
-        they differ, ``costs`` says what (natural, forced s, forced s'). An arm that something rests on cannot leave: the
+        they differ, ``costs`` says what, as `Problem` takes it. An arm that something rests on cannot leave: the
         deployed one, one that made rows of the context sample.
 
             problem.with_arms([*problem.arms, Arm("new", rule)])
@@ -184,13 +202,28 @@ class Problem(Shown):
 
     @property
     def regimes(self) -> tuple[str, ...]:
-        """natural, then forced to each group."""
+        """natural, then forced to each group, offered or not."""
         return (NATURAL, *self.groups)
+
+    @cached_property
+    def compared(self) -> tuple[tuple[int, int], ...]:
+        """The ordered pairs of groups whose means are compared, by position: (s, s') and (s', s) where there are two."""
+        return compared_pairs(self.rows, self.groups)
+
+    @cached_property
+    def has_one_gap(self) -> bool:
+        """Two groups, and the gap between them is all that is asked about."""
+        return [(row.weights, row.is_gap) for row in self.rows] == [((1.0, -1.0), True)]
 
     @property
     def gap_tolerance(self) -> float:
-        """E in the outcome's own units."""
-        return self.constraints[0].tolerance
+        """E in the outcome's own units, where the gap between two groups is all that is asked about."""
+        pair_of(self)
+        if not self.has_one_gap or self.rows[0].below is None:
+            raise ProblemError(
+                f"Problem '{self.name}' asks more than one gap to be small: {', '.join(c.label for c in self.constraints)}."
+            )
+        return self.rows[0].below
 
     def average_cost_budget(self, pulls: int) -> float | None:
         """B, the largest average cost a pull may have in a run of ``pulls``; None for no limit."""
@@ -212,13 +245,14 @@ class Problem(Shown):
     def _facts(self) -> list[Fact]:
         return [
             ("name", self.name), ("decision", self.decision), ("sensitive", self.sensitive), ("outcome", self.outcome.node),
-            ("tolerance", self.gap_tolerance), ("arms", len(self.arms)), ("deployed", self.deployed),
+            ("tolerance", self.gap_tolerance) if self.has_one_gap else ("fairness", "; ".join(c.label for c in self.constraints)),
+            ("arms", len(self.arms)), ("deployed", self.deployed),
         ]  # fmt: skip
 
     def _table(self) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
-        heads = ("arm", "sees", *(f"cost, {regime}" for regime in self.regimes))
+        heads = ("arm", "sees", *(f"cost, {regime}" for regime in (NATURAL, *self.forced)))
         return heads, [
-            (arm.name, ", ".join(arm.parents) or "nothing", *costs)
+            (arm.name, ", ".join(arm.parents) or "nothing", *(cost for cost in costs if math.isfinite(cost)))
             for arm, costs in zip(self.arms, self.costs, strict=True)
         ]
 

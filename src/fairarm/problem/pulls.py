@@ -191,6 +191,7 @@ def check_batch(problem: Problem, made: Batch) -> None:
             raise DataError(f"Column '{name}' of the batch must be an array; use `batch` to make one of your rows.")
     _within("arm", made.arm, len(problem.arms), made.size)
     _within("regime", made.regime, len(problem.regimes), made.size)
+    _check_offered(problem, made.regime)
     if made.count.shape != made.arm.shape or np.any(_counts(made.count) < 0):
         raise DataError("The column 'count' must hold one whole number, 0 or more, for each line.")
     if made.total > MOST_ROWS:
@@ -205,6 +206,16 @@ def check_batch(problem: Problem, made: Batch) -> None:
             f"A row of regime '{regime}' has another {problem.sensitive}. A forced pull must return the group it was forced to; "
             f"drop such rows, or correct the group."
         )
+
+
+def _check_offered(problem: Problem, regime: IntArray) -> None:
+    """No row is of a regime in which the problem offers no pulls."""
+    for name in problem.regimes[1:]:
+        if name not in problem.forced and np.any(regime == problem.regimes.index(name)):
+            raise DataError(
+                f"There are rows of the regime '{name}', which the problem does not offer. Regimes: "
+                f"{', '.join((problem.regimes[0], *problem.forced))}. Drop such rows, or offer the regime."
+            )
 
 
 def _counts(values: NDArray[Any]) -> IntArray:

@@ -19,9 +19,10 @@ import numpy as np
 from fairarm.core.grouping import sum_by_group
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.problem.context import ContextLaw, ContextSample
+from fairarm.problem.fairness import require_small
 from fairarm.problem.likelihood import likelihood
 from fairarm.problem.mechanism import Mechanism, Table
-from fairarm.problem.space import CellSpace
+from fairarm.problem.space import CellSpace, check_points
 
 if TYPE_CHECKING:
     from fairarm.problem.problem import Problem
@@ -131,11 +132,13 @@ def free_columns(problem: Problem) -> tuple[str, ...]:
 def shared_cells(problem: Problem) -> SharedCells:
     """The points of a problem whose columns other than Y are finite."""
     space = CellSpace.of(problem.cell_columns, problem.variables)
-    codes = space.codes()
-    values = likelihood(problem, codes, space.count, without_outcome=True)
     G, C = len(problem.groups), space.count
     own_law = bool(missing_children(problem))
     own_cells = problem.outcome.node in problem.relevant_children
+    check_points(problem, C * (G if own_law or own_cells else 1))
+    require_small(problem, C * (G if own_cells else 1))
+    codes = space.codes()
+    values = likelihood(problem, codes, C, without_outcome=True)
     L = np.exp(values.as_declared)
     declared = problem.context if isinstance(problem.context, ContextLaw) and not own_law else None
     free = CellSpace.of(declared.variables if declared else free_columns(problem), problem.variables)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,23 @@ from fairarm.core.types import IntArray
 from fairarm.errors import ProblemError
 from fairarm.problem.variables import Variable
 
+if TYPE_CHECKING:
+    from fairarm.problem.problem import Problem
+
 MAX_CELLS = 1 << 22
 """Most cells held as a table; checked before memory is taken."""
+MAX_POINTS = 1 << 26
+"""Most values by arm, group and point (K × G × points) held at once: 512 MiB."""
+
+
+def check_points(problem: Problem, points: int) -> None:
+    """An error before memory is taken for a value of every arm and group at so many points."""
+    K, G = len(problem.arms), len(problem.groups)
+    if (size := points * K * G) > MAX_POINTS:
+        raise ProblemError(
+            f"{K} arms and {G} groups of '{problem.sensitive}' over {points} cells need {size} likelihood values; at most "
+            f"{MAX_POINTS} are held. Use fewer arms, or merge states."
+        )
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairarm.core.fairness import two_groups
 from fairarm.core.paper.divergence import exponential_divergence
 from fairarm.core.paper.estimators import gap_weights, outcome_weights
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import OverlapError, ProblemError
 from fairarm.problem.context import ContextLaw, ContextSample
 from fairarm.problem.likelihood import Likelihood, likelihood
-from fairarm.problem.pair import pair_of
-from fairarm.problem.space import CellSpace
+from fairarm.problem.space import MAX_POINTS, CellSpace, check_points
 from fairarm.problem.summing import summed_values
 
 if TYPE_CHECKING:
@@ -29,10 +27,7 @@ LAW_TOLERANCE = 1e-6
 QUADRATURE_TOLERANCE = 1e-3
 PANELS = 64
 KEPT_WEIGHTS = 1 << 21
-"""Most weights (K × K × G × C) kept: 16 MiB."""
-
-MAX_POINTS = 1 << 26
-"""Most likelihood values (K × G × points) held at once: 512 MiB."""
+"""Most weights kept, of outcomes (K × K × G × C) and of gaps (P × K × K × C) each: 16 MiB."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +57,7 @@ class Tables:
             raise ProblemError(
                 "This problem has real-valued columns: likelihoods are computed row by row, not by cell."
             )
-        _check_points(self.problem, self.space.count)
+        check_points(self.problem, self.space.count)
         return likelihood(self.problem, self.space.codes(), self.space.count)
 
     @cached_property
@@ -92,52 +87,59 @@ class Tables:
             )
         arms = _scaled(law.likelihood.arms)
         weighted = law.probability * law.shares[:, None]
-        if not self.problem.roles.decision_is_child:  # the ratio is the same in both groups
+        if not self.problem.roles.decision_is_child:  # the ratio is the same in every group
             return exponential_divergence(weighted.sum(axis=1), arms[:, 0], arms[:, 0])
         flat = (len(arms), -1)
         return exponential_divergence(weighted.reshape(flat), arms.reshape(flat), arms.reshape(flat))
 
     @cached_property
     def D(self) -> FloatArray:
-        """D_kj^{s,s'} and D_kj^{s',s}, (2, K, K): direction 0 is estimated from pulls with S = s', 1 from S = s."""
-        L = _scaled(self.law.likelihood.log_L)
-        first, second = two_groups(L, axis=1)
-        both = self.law.probability.sum(axis=1)
-        return np.stack([exponential_divergence(both, first - second, pulled) for pulled in (second, first)])
+        """D_kj^{t,u} of every compared pair (t, u), (P, K, K), in their order: learned from pulls with S = u."""
+        K, pairs = len(self.problem.arms), self.problem.compared
+        if (size := len(pairs) * K * K) > MAX_POINTS:
+            raise ProblemError(
+                f"{K} arms and {len(pairs)} pairs of groups have {size} divergences D; at most {MAX_POINTS} are held. Use fewer "
+                f"arms, or compare the groups with a reference."
+            )
+        return np.array([self._divergence(t, u) for t, u in pairs]).reshape(-1, K, K)
+
+    def _divergence(self, t: int, u: int) -> FloatArray:
+        """D_kj^{t,u}, (K, K)."""
+        of_t, of_u = np.moveaxis(_scaled(self.law.likelihood.log_L[:, [t, u]]), 1, 0)
+        both = self.law.probability[:, t] + self.law.probability[:, u]
+        return exponential_divergence(both, of_t - of_u, of_u)
 
     @cached_property
     def outcome_weights(self) -> FloatArray | None:
         """r_kj of every cell, (K, K, G, C), kept for all phases and runs; None where that is too much to keep."""
         arms = self.likelihood.arms
-        return None if self._too_many_weights else outcome_weights(arms[:, None], arms)
+        return None if self._too_many_weights(arms.shape[1]) else outcome_weights(arms[:, None], arms)
 
     @cached_property
     def gap_weights(self) -> FloatArray | None:
-        """g_kj of every cell, (2, K, K, C), direction 0 for pulls with S = s', 1 for S = s; or None."""
-        log_L = self.likelihood.log_L
-        if self._too_many_weights:
+        """g_kj^{t,u} of every cell, (P, K, K, C), by compared pair, for pulls with S = u; None where that is too much to keep."""
+        pairs = self.problem.compared
+        of = np.moveaxis(self.likelihood.log_L, 1, 0)
+        if self._too_many_weights(len(pairs)) or not pairs:
             return None
-        first, second = two_groups(log_L, axis=1)
-        return np.stack([gap_weights(to[:, None], of[:, None], of) for to, of in ((first, second), (second, first))])
+        return np.stack([gap_weights(of[t][:, None], of[u][:, None], of[u]) for t, u in pairs])
 
-    @property
-    def _too_many_weights(self) -> bool:
-        K, G, C = self.likelihood.arms.shape
-        return bool(K * K * G * C > KEPT_WEIGHTS)
+    def _too_many_weights(self, each: int) -> bool:
+        K, _, C = self.likelihood.arms.shape
+        return bool(K * K * each * C > KEPT_WEIGHTS)
 
     def require_overlap(self) -> None:
-        """Every arm's gap can be learned from some arm; else an error that names arm and cell."""
-        for direction in (0, 1):
-            lost = np.isinf(self.D[direction]).all(axis=1)
+        """Every arm's gaps can be learned from some arm; else an error that names arm, groups and cell."""
+        for (t, u), divergence in zip(self.problem.compared, self.D, strict=True):
+            lost = np.isinf(divergence).all(axis=1)
             if lost.any():
-                raise OverlapError(self._overlap_message(int(np.argmax(lost)), direction))
+                raise OverlapError(self._overlap_message(int(np.argmax(lost)), t, u))
 
-    def _overlap_message(self, k: int, direction: int) -> str:
-        L = self.law.likelihood.log_L
-        present, absent = (0, 1) if direction == 0 else (1, 0)
-        mass = self.law.probability.sum(axis=1)[k]
+    def _overlap_message(self, k: int, present: int, absent: int) -> str:
+        L, law = self.law.likelihood.log_L, self.law.probability
+        mass = law[k, present] + law[k, absent]
         lost: BoolArray = (mass > 0) & np.isneginf(L[k, absent]) & ~np.isneginf(L[k, present])
-        groups, arm = pair_of(self.problem), self.problem.arm_names[k]
+        groups, arm = self.problem.groups, self.problem.arm_names[k]
         where = f" ({self._describe(int(np.argmax(lost)))})" if self.space is not None and lost.any() else ""
         return (
             f"The groups do not overlap under arm '{arm}': '{groups[present]}' reaches states{where} that "
@@ -164,15 +166,6 @@ def _scaled(log_values: FloatArray) -> FloatArray:
     """exp of (K, G, I), each point scaled by its largest value: only ratios at a point matter."""
     peak = log_values.max(axis=(0, 1))
     return np.exp(log_values - np.where(np.isfinite(peak), peak, 0.0))
-
-
-def _check_points(problem: Problem, points: int) -> None:
-    size = points * len(problem.arms) * len(problem.groups)
-    if size > MAX_POINTS:
-        raise ProblemError(
-            f"{len(problem.arms)} arms over {points} cells need {size} likelihood values; at most {MAX_POINTS} are held. "
-            f"Use fewer arms, or merge states."
-        )
 
 
 def _declared_law(problem: Problem, tables: Tables, context: ContextLaw | None) -> Law:
@@ -218,7 +211,7 @@ def _quadrature_points(problem: Problem) -> tuple[dict[str, NDArray[Any]], Float
         )
     nodes, weights = summed_values(decision, PANELS)
     space = CellSpace.of(tuple(finite), problem.variables)
-    _check_points(problem, space.count * len(nodes))
+    check_points(problem, space.count * len(nodes))
     cells = np.repeat(np.arange(space.count), len(nodes))
     columns: dict[str, NDArray[Any]] = dict(space.codes(cells))
     columns[problem.decision] = np.tile(nodes, space.count)
@@ -257,7 +250,7 @@ def _summed_out(
 ) -> tuple[Likelihood, FloatArray]:
     nodes, weights = summed_values(problem.variables[problem.decision], PANELS)
     rows = np.repeat(np.arange(len(group)), len(nodes))
-    _check_points(problem, len(rows))
+    check_points(problem, len(rows))
     columns: dict[str, NDArray[Any]] = {name: np.asarray(values)[rows] for name, values in sample.columns.items()}
     columns[problem.decision] = np.tile(nodes, len(group))
     values = likelihood(problem, columns, len(rows))
@@ -267,7 +260,7 @@ def _summed_out(
 def _reweighted(
     problem: Problem, sample: ContextSample, group: IntArray, counts: IntArray
 ) -> tuple[Likelihood, FloatArray]:
-    _check_points(problem, len(group))
+    check_points(problem, len(group))
     values = likelihood(problem, sample.columns, len(group))
     logged = values.log_L[problem.arm_index(sample.arm)]
     own = _own_group(group, counts)

@@ -9,24 +9,37 @@ import math
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ValidationError
 
 from fairarm.core.types import FloatArray
 from fairarm.errors import FairarmError, ProblemError, ReadError
+from fairarm.problem.constraint import Constraint
 from fairarm.problem.context import ContextLaw
 from fairarm.problem.graph import Graph
 from fairarm.problem.inference import completed
 from fairarm.problem.log_map import LogMap
 from fairarm.problem.mechanism import Arm, Mechanism, Table, Unknown, check_size
 from fairarm.problem.network import Network
-from fairarm.problem.outcome import Constraint, Outcome
-from fairarm.problem.parts import NATURAL
+from fairarm.problem.outcome import Outcome
+from fairarm.problem.parts import one_attribute
 from fairarm.problem.problem import Problem
+from fairarm.problem.regimes import arm_costs, held_forced
 from fairarm.problem.variables import Variable, with_order
 from fairarm.readers.networks import read_network
+from fairarm.readers.problem_keys import (
+    ArmEntry,
+    ConstraintEntry,
+    ContextEntry,
+    LogEntry,
+    MechanismEntry,
+    OutcomeEntry,
+    ProblemEntry,
+    ProblemFile,
+    WorldEntry,
+)
 from fairarm.readers.text import one_line, read_text
 from fairarm.readers.toml import parse_toml
 
@@ -36,113 +49,6 @@ AS_WRITTEN = (
     "name", "description", "sensitive", "groups", "decision", "tolerance", "budget", "deployed", "hidden", "shares",
 )  # fmt: skip
 """Keys of ``[problem]`` that mean in a file what they mean in Python."""
-
-
-class _Entry(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
-
-
-class MechanismEntry(_Entry):
-    """P(node | parents): one list a parent, outermost first; the innermost lists are probabilities of the states."""
-
-    node: str
-    parents: list[str] = []
-    table: list[Any]
-
-
-class ArmEntry(_Entry):
-    """A candidate mechanism of the decision. Parents without a table: the rule is fitted from a log."""
-
-    model_config = ConfigDict(json_schema_extra={"anyOf": [{"required": ["table"]}, {"required": ["parents"]}]})
-
-    name: str
-    parents: list[str] = []
-    table: list[Any] | None = Field(None, description="as of a mechanism; left out where only the inputs are known")
-    cost: float | dict[str, float] | None = Field(None, description="of a pull: one number, or one a regime")
-
-
-class OutcomeEntry(_Entry):
-    """The outcome: the value of each state, or the range of a real outcome (or both, for a wider range)."""
-
-    node: str
-    values: dict[str, float] | None = None
-    range: list[float] | None = Field(None, min_length=2, max_length=2)
-
-
-class ConstraintEntry(_Entry):
-    """|Σ weight · group mean| < tolerance."""
-
-    weights: dict[str, float]
-    tolerance: float
-
-
-class ContextEntry(_Entry):
-    """The law of what arms see: one list per variable, outermost first."""
-
-    variables: list[str]
-    table: list[Any] | float
-
-
-class ProblemEntry(_Entry):
-    """What is known before the first pull."""
-
-    name: str
-    description: str = ""
-    sensitive: str
-    groups: list[str] = Field([], description="the states of the sensitive attribute, in the order (s, s')")
-    decision: str
-    outcome: OutcomeEntry
-    tolerance: float | None = Field(None, description="largest gap between the groups, in the outcome's units")
-    constraints: list[ConstraintEntry] = []
-    nodes: list[str] = Field([], description="all nodes, where the edges do not name them in the wanted order")
-    edges: list[list[str]] = Field([], description="[cause, effect] pairs")
-    states: dict[str, list[str]] = {}
-    ranges: dict[str, list[float]] = Field({}, description="[low, high] of real-valued nodes")
-    ordered: list[str] | None = Field(None, description="nodes whose states have an order; by default, numbers do")
-    hidden: list[str] = []
-    arms: list[ArmEntry]
-    mechanisms: list[MechanismEntry] = []
-    deployed: str | None = None
-    budget: float | Literal["1/sqrt(pulls)"] | None = Field(None, description="largest average cost of a pull")
-    shares: dict[str, float] | None = Field(None, description="P(S), by group")
-    context: ContextEntry | None = None
-    from_world: bool = Field(False, description="take edges, states, mechanisms, shares and context from the world")
-
-
-class WorldEntry(_Entry):
-    """The full network: a file beside this one, or tables."""
-
-    network: str | None = None
-    states: dict[str, list[str]] = Field({}, description="of nodes that the problem does not name")
-    mechanisms: list[MechanismEntry] = []
-
-
-class LogEntry(_Entry):
-    """Where a log keeps what the problem needs; a node that is not named has a column of its own name."""
-
-    columns: dict[str, str] = Field({}, description="node = column")
-    labels: dict[str, dict[str, str]] = Field({}, description="node = {value in the log = state}, where they differ")
-    arm: str | None = Field(None, description="the column that names the arm of each row")
-    made_by: str | None = Field(None, description="the arm that made every row; the deployed one if not given")
-    regime: str | None = Field(None, description="the column that says natural, or the group that S was forced to")
-    propensity: str | None = Field(None, description="the column with the logged decision's probability")
-    propensities: dict[str, str] = Field({}, description="state of the decision = column with its probability")
-    count: str | None = Field(None, description="the column with the number of rows that a line stands for")
-    row_id: str | None = Field(None, description="the column that is different in every row")
-    time: str | None = Field(None, description="the column with the time of the decision")
-    outcome_within: float | None = Field(None, description="outcomes arrive within this time; seconds for timestamps")
-    adaptive: bool = Field(False, description="outcomes of earlier rows decided which arm later rows are of")
-    planned: dict[str, float] = Field({}, description="arm = the share of rows it was planned to have")
-    drop: dict[str, list[str]] = Field({}, description="node or column = values whose rows are left out on purpose")
-
-
-class ProblemFile(_Entry):
-    """A fairarm problem file."""
-
-    format: Literal[1] = 1
-    problem: ProblemEntry
-    world: WorldEntry | None = None
-    log: LogEntry | None = None
 
 
 def problem_schema() -> dict[str, Any]:
@@ -184,6 +90,8 @@ def parse_problem(text: str, source: str, folder: Path, tolerance: float | None 
         network = _network(entry, folder)
         columns = LogMap(**entry.log.model_dump()) if entry.log else LogMap()
         problem = _problem(entry.problem, network, needs_columns=columns != LogMap())
+        if tolerance is not None and entry.problem.constraints:
+            problem = problem.with_tolerance(tolerance)
         columns.check(problem)
         return ReadProblem(problem, network, columns)
     except ReadError:
@@ -292,25 +200,21 @@ def _variables(states: Mapping[str, list[str]], ranges: Mapping[str, list[float]
 
 def _check_roles(entry: ProblemEntry) -> None:
     """The mistakes whose consequences would be reported as something else further on."""
-    if len({entry.sensitive, entry.decision, entry.outcome.node}) < 3:
+    sensitive = one_attribute(entry.sensitive)
+    if len({sensitive, entry.decision, entry.outcome.node}) < 3:
         raise ProblemError("problem.sensitive, .decision and .outcome.node must be three different nodes.")
-    states = entry.states.get(entry.sensitive)
-    if states is not None and len(states) != 2:
-        raise ProblemError(
-            f"problem.states.{entry.sensitive}: {len(states)} groups; only two are supported so far. Merge states."
-        )
+    states = entry.states.get(sensitive)
     if states is not None and entry.groups and sorted(entry.groups) != sorted(states):
-        raise ProblemError(f"problem.groups: {entry.groups} are not the states of '{entry.sensitive}': {states}.")
+        raise ProblemError(f"problem.groups: {entry.groups} are not the states of '{sensitive}': {states}.")
 
 
 def _with_tolerance(file: ProblemFile, tolerance: float | None) -> ProblemFile:
-    """The tolerance that was given in place of the file's, wherever the file has it; one of the two is needed."""
+    """The tolerance that was given in place of the file's own; one of the two is needed, or constraints."""
+    if file.problem.constraints:
+        return file  # theirs is replaced in the problem that they make
     if tolerance is not None:
-        constraints = [known.model_copy(update={"tolerance": tolerance}) for known in file.problem.constraints]
-        alone = tolerance if file.problem.tolerance is not None or not constraints else None
-        chosen = file.problem.model_copy(update={"tolerance": alone, "constraints": constraints})
-        return file.model_copy(update={"problem": chosen})
-    if file.problem.tolerance is None and not file.problem.constraints:
+        return file.model_copy(update={"problem": file.problem.model_copy(update={"tolerance": tolerance})})
+    if file.problem.tolerance is None:
         raise ProblemError(
             f"problem.tolerance: not given. It is the largest gap between the groups that counts as fair, in the units of "
             f"'{file.problem.outcome.node}', and yours to choose. Give it with --tolerance, or write tolerance = ... below [problem]."
@@ -364,14 +268,23 @@ def _problem(entry: ProblemEntry, network: Network | None, needs_columns: bool) 
         variables=variables,
         graph=Graph(tuple(nodes), tuple(edges)),
         outcome=_outcome(entry.outcome, variables),
-        constraints=[Constraint(tuple(c.weights.items()), c.tolerance) for c in entry.constraints],
+        constraints=[_constraint(c, i) for i, c in enumerate(entry.constraints)],
         arms=arms,
         mechanisms=mechanisms,
         costs=_costs(entry, variables),
+        forced=entry.regimes,
         context=_context(entry.context, variables),
         needs_columns=needs_columns,
     )
     return completed(problem, network) if entry.from_world and network is not None else problem
+
+
+def _constraint(entry: ConstraintEntry, i: int) -> Constraint:
+    given = {key: value for key, value in entry.model_dump().items() if value not in (None, "", [], {})}
+    try:
+        return Constraint(**given)
+    except ProblemError as error:
+        raise ProblemError(f"problem.constraints[{i}]: {error}") from None
 
 
 def _edge(pair: list[str], i: int) -> tuple[str, str]:
@@ -392,17 +305,18 @@ def _outcome(entry: OutcomeEntry, variables: Mapping[str, Variable]) -> Outcome:
     return Outcome(entry.node, tuple(entry.values[state] for state in states), low, high)
 
 
-def _costs(entry: ProblemEntry, variables: Mapping[str, Variable]) -> list[list[float]]:
+def _costs(entry: ProblemEntry, variables: Mapping[str, Variable]) -> list[tuple[float, ...]]:
     if all(arm.cost is None for arm in entry.arms):
         return []
-    known = variables.get(entry.sensitive)
-    regimes = (NATURAL, *(entry.groups or (known.states if known and known.states else ())))
+    known = variables.get(one_attribute(entry.sensitive))
+    groups = tuple(entry.groups or (known.states if known and known.states else ()))
+    forced = held_forced(entry.regimes, groups)
     rows = []
     for i, arm in enumerate(entry.arms):
-        cost = 1.0 if arm.cost is None else arm.cost
-        if isinstance(cost, dict) and sorted(cost) != sorted(regimes):
-            raise ProblemError(f"problem.arms[{i}].cost: needs one number for each regime: {', '.join(regimes)}.")
-        rows.append([cost[r] if isinstance(cost, dict) else cost for r in regimes])
+        try:
+            rows.append(arm_costs(1.0 if arm.cost is None else arm.cost, groups, forced))
+        except ProblemError as error:
+            raise ProblemError(f"problem.arms[{i}].cost: {error}") from None
     return rows
 
 

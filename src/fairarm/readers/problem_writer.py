@@ -10,11 +10,13 @@ import tomli_w
 
 from fairarm.errors import ProblemError
 from fairarm.files import write_whole
+from fairarm.problem.constraint import Constraint
 from fairarm.problem.context import ContextLaw
 from fairarm.problem.log_map import LogMap, WithColumns, problem_and_columns
 from fairarm.problem.mechanism import Mechanism, Table, Unknown
 from fairarm.problem.network import Network
 from fairarm.problem.problem import Problem
+from fairarm.problem.regimes import NATURAL
 
 
 def write_problem(
@@ -50,6 +52,7 @@ def _problem(problem: Problem) -> dict[str, Any]:
         "description": problem.description,
         "sensitive": problem.sensitive,
         "groups": list(problem.groups),
+        "regimes": None if problem.forced == problem.groups else list(problem.forced),
         "decision": problem.decision,
         "deployed": problem.deployed,
         "budget": problem.budget,
@@ -64,18 +67,32 @@ def _problem(problem: Problem) -> dict[str, Any]:
             else None,
             range=[outcome.low, outcome.high],
         ),
-        "constraints": [{"weights": dict(c.weights), "tolerance": c.tolerance} for c in problem.constraints],
+        "constraints": [_constraint(c) for c in problem.constraints],
         "states": {name: list(v.states) for name, v in problem.variables.items() if v.states is not None},
         "ranges": {name: [v.low, v.high] for name, v in problem.variables.items() if v.states is None},
         "ordered": _ordered(problem),
         "context": _context(problem),
         "arms": [
-            {"name": arm.name, "cost": dict(zip(problem.regimes, costs, strict=True)), **_rows(arm.mechanism, f"Arm '{arm.name}'")}
+            {"name": arm.name, "cost": _cost(problem, costs), **_rows(arm.mechanism, f"Arm '{arm.name}'")}
             for arm, costs in zip(problem.arms, problem.costs, strict=True)
         ],
         "mechanisms": [_mechanism(mechanism) for mechanism in problem.mechanisms.values()],
     }  # fmt: skip
     return _without_none(**entry)
+
+
+def _cost(problem: Problem, costs: tuple[float, ...]) -> dict[str, float]:
+    """By regime, of those that are offered."""
+    return {name: cost for name, cost in zip(problem.regimes, costs, strict=True) if name in (NATURAL, *problem.forced)}
+
+
+def _constraint(asked: Constraint) -> dict[str, Any]:
+    given = {**asdict(asked), "weights": dict(asked.weights), "groups": list(asked.groups)}
+    if asked.direction == "both":
+        del given["direction"]
+    if asked.compare == "weights":  # the weights say so
+        del given["compare"]
+    return {key: value for key, value in given.items() if value not in (None, "", [], {})}
 
 
 def _ordered(problem: Problem) -> list[str] | None:

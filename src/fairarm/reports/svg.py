@@ -210,11 +210,13 @@ class Drawing:
         place = f'x="{number(corner[0])}" y="{number(corner[1])}" width="{number(size[0])}" height="{number(size[1])}"'
         self._parts.append(f"<rect{self._named(id)} {place}{_style(fill, stroke, width)}/>")
 
-    def cells(self, corners: Sequence[Point], size: Point, fill: str) -> None:
+    def cells(
+        self, corners: Sequence[Point], size: Point, fill: str, opacity: float = 1.0, id: str | None = None
+    ) -> None:
         """Rectangles of one colour and size as one path: a map of many cells stays small."""
         box = f"h{number(size[0])}v{number(size[1])}h-{number(size[0])}z"
         d = "".join(f"M{number(x)} {number(y)}{box}" for x, y in corners)
-        self._parts.append(f'<path class="cells" d="{d}"{_style(fill)}/>')
+        self._parts.append(f'<path{self._named(id)} class="cells" d="{d}"{_style(fill, opacity=opacity)}/>')
 
     def mark(
         self,
@@ -236,6 +238,15 @@ class Drawing:
             d = _circle(radius) if shape == "o" else _path([(radius * x, radius * y) for x, y in SHAPES[shape]]) + "Z"
         at = f"translate({number(place[0])} {number(place[1])})"
         self._parts.append(f'<path{self._named(id)} class="mark" transform="{at}" d="{d}"{style}/>')
+
+    def strokes(
+        self, shape: str, places: Sequence[Point], size: float, stroke: str, width: float = 1.0, id: str | None = None
+    ) -> None:
+        """Marks of strokes, | or x, as one path: many of them stay small."""
+        r, d = number(size / 2), number(size)
+        drawn = {"|": f"m0 -{r}v{d}", "x": f"m-{r} -{r}l{d} {d}m0 -{d}l-{d} {d}"}[shape]
+        path = "".join(f"M{number(x)} {number(y)}{drawn}" for x, y in places)
+        self._parts.append(f'<path{self._named(id)} class="strokes" d="{path}"{_style("none", stroke, width)}/>')
 
     def text(
         self,

@@ -229,7 +229,7 @@ def plans_of_all_phases_stay_within_what_is_given(subject: Subject, world: World
 
 
 def _affordable(run: Algorithm, made: np.ndarray[tuple[int, ...], np.dtype[np.int64]], pulls: int) -> None:
-    budget, cost = run.problem.average_cost_budget(pulls), float(np.sum(made * run.problem.compiled.cost_array))
+    budget, cost = run.problem.average_cost_budget(pulls), float(run.problem.compiled.cost_of(made))
     holds(budget is None or cost <= budget * pulls + 1e-6, f"a cost of {cost}, more than {budget} per pull")
 
 

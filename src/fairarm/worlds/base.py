@@ -2,36 +2,68 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Protocol, cast
 
 import numpy as np
 
 from fairarm.core.answer import Code
-from fairarm.core.fairness import best_fair, gap_of, is_fair
+from fairarm.core.fairness import Rows, best_fair, gap_of
 from fairarm.core.types import BoolArray, FloatArray
+from fairarm.errors import ProblemError
+from fairarm.problem.fairness import unscaled_rows
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, Request
 
 
 @dataclass(frozen=True)
 class Truth:
-    """Exact means of every arm, in the outcome's own units: ``outcomes`` (K,), ``gaps`` μ(s) − μ(s') (K,)."""
+    """Exact means of every arm, in the outcome's own units, and what is asked of them.
+
+    Of two groups whose gap is to be small, give the ``tolerance``; `Truth.of` takes what a problem asks, whatever that is.
+    """
 
     outcomes: FloatArray
+    """(K,)."""
     group_outcomes: FloatArray
     """(K, G)."""
-    tolerance: float
+    tolerance: float | None = None
+    """Of the gap between two groups, where that is all that is asked about; else None."""
+    asked: Rows | None = field(default=None, compare=False)
+    """The rows of fairness, in the outcome's units; made of the tolerance where that is given."""
+
+    def __post_init__(self) -> None:
+        if self.tolerance is not None:  # the only row: what it says counts, also where it was replaced
+            object.__setattr__(self, "asked", Rows.gap(self.tolerance))
+        elif self.asked is None:
+            raise ProblemError(
+                "A truth needs a tolerance, or what is asked: use Truth.of(problem, outcomes, group_outcomes)."
+            )
+
+    @classmethod
+    def of(cls, problem: Problem, outcomes: FloatArray, group_outcomes: FloatArray) -> Truth:
+        """Of a problem's arms, with the rows that it asks about."""
+        tolerance = problem.gap_tolerance if problem.has_one_gap else None
+        return cls(outcomes, group_outcomes, tolerance, unscaled_rows(problem))
+
+    @property
+    def rows(self) -> FloatArray:
+        """The value of every row of fairness, (K, J)."""
+        return self._asked.values(self.group_outcomes, self.outcomes)
 
     @property
     def gaps(self) -> FloatArray:
-        """ζ_k, (K,)."""
+        """ζ_k = μ(s) − μ(s') of two groups, (K,)."""
         return gap_of(self.group_outcomes)
 
     @property
     def fair(self) -> BoolArray:
-        """Which arms are fair, (K,): a gap strictly below the tolerance."""
-        return is_fair(self.gaps, self.tolerance)
+        """Which arms are fair, (K,): all rows hold strictly, as a gap below the tolerance does."""
+        return self._asked.fair(self.rows)
+
+    @property
+    def _asked(self) -> Rows:
+        return cast(Rows, self.asked)
 
     @property
     def best_fair_arm(self) -> int | None:
@@ -57,5 +89,5 @@ class World(Protocol):
         ...
 
     def truth(self) -> Truth | None:
-        """What only the world may know: every arm's exact outcome and gap."""
+        """What only the world may know: every arm's exact outcome and means by group."""
         ...

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairarm.core.fairness import gap_of
+from fairarm.beliefs.draws import Draws
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.problem.problem import Problem
 
@@ -24,12 +24,12 @@ class CellWorlds:
     outcome_law: FloatArray
     shares: FloatArray
 
-    def outcomes(self) -> tuple[FloatArray, FloatArray]:
-        """Each arm's mean scaled outcome and its gap μ(s) − μ(s') in every world, (N, K) each."""
+    def outcomes(self) -> Draws:
+        """Each arm's mean scaled outcome in every world, (N, K), and by group, (N, K, G)."""
         theta = self.outcome_law @ self.problem.outcome.scaled_values
         means = np.einsum("ktx,ntx->nkt" if self.law.ndim == 3 else "nktx,ntx->nkt", self.law, theta)
         outcomes = means @ self.shares if self.shares.ndim == 1 else (means * self.shares[:, None]).sum(axis=2)
-        return np.asarray(outcomes), gap_of(means)
+        return Draws(np.asarray(outcomes), np.asarray(means))
 
     def draw(self, counts: IntArray, rng: np.random.Generator) -> IntArray:
         """Counts of (S, x, y) for pulls (N, R, K): (N, R, K, G, X · states of Y)."""

@@ -20,6 +20,7 @@ from fairarm.problem.mechanism import Table
 from fairarm.problem.network import Network
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, Request
+from fairarm.problem.space import check_points
 from fairarm.worlds.base import Truth, World
 
 
@@ -42,6 +43,7 @@ class NetworkWorld:
     def law(self) -> FloatArray:
         """P(cell, y | arm k, S = t), (K, G, O), from the network with V's mechanism replaced by the arm's."""
         p, space = self.problem, self.problem.compiled.row_space
+        check_points(p, space.count)
         shared = shared_factor(self.network, p, space.columns)
         values = p.variables[p.sensitive].size
         columns = {
@@ -82,7 +84,7 @@ class NetworkWorld:
     def truth(self) -> Truth:
         """By exact inference, in the outcome's own units."""
         means = self.law @ self.outcome_values
-        return Truth(means @ self.shares, means, self.problem.gap_tolerance)
+        return Truth.of(self.problem, means @ self.shares, means)
 
     def draw(self, counts: IntArray, rng: np.random.Generator) -> IntArray:
         """Counts of (S, cell, y) for pulls (..., R, K): (..., R, K, G, O)."""

@@ -12,9 +12,11 @@ import numpy as np
 from fairarm import algorithm
 from fairarm.algorithms import DESCRIPTIONS, Algorithm, Verdict
 from fairarm.catalog import load_problem
+from fairarm.problem.constraint import Constraint
 from fairarm.problem.pulls import Batch, Request
 from fairarm.testing.problems import make_world
 from fairarm.worlds import World
+from many_groups import many_groups
 
 PULLS, SEED, LOG_ROWS = 60, 3, 25
 
@@ -53,6 +55,10 @@ def cases() -> Iterator[Case]:
         yield Case("ad-marketplace", name)
         yield Case("beta-mixtures:K=3", name)
     yield Case("beta-mixtures:K=3", "pool", finished=True)
+    for name in ("pool", "top-two", "tf-lucb", "uniform"):
+        yield Case("groups", name)
+    yield Case("groups", "pool", BAYES_STOP, log=True)
+    yield Case("groups", "pool", finished=True)
 
 
 @cache
@@ -60,6 +66,8 @@ def world_of(problem: str) -> World:
     """Of a bundled problem, or of one of the contract suite's."""
     if problem in ("chain", "context", "real"):
         return make_world(problem)
+    if problem == "groups":
+        return many_groups(1, constraints=(Constraint(tolerance=0.2), Constraint(compare="floor", at_least=0.3)))
     world = load_problem(problem).world
     if world is None:
         raise ValueError(problem)

@@ -10,6 +10,7 @@ import pytest
 from scipy.optimize import minimize, nnls
 
 from fairarm.core.answer import Code
+from fairarm.core.design import events as design
 from fairarm.core.design.events import (
     Alternatives,
     Laws,
@@ -17,7 +18,7 @@ from fairarm.core.design.events import (
     evidence_gradient,
     plan_pulls,
 )
-from fairarm.core.fairness import best_fair_arm
+from fairarm.core.fairness import Rows, best_fair_arm
 
 # ---- the events ----
 
@@ -320,3 +321,224 @@ def test_counts_of_a_billion_and_of_almost_nothing() -> None:
         value, gradient = evidence_gradient(np.full((1, 4), size), case.noise, Laws(case.units), case.events)
         assert np.isfinite(gradient).all()
         np.testing.assert_allclose(value[0], case.evidence(0, np.full(4, size)), rtol=1e-6, atol=1e-12)
+
+
+# ---- several rows ----
+
+
+class Question:
+    """Truths of several groups with several rows, some with one end."""
+
+    def __init__(self, seed: int, K: int, C: int, G: int, J: int, N: int = 2, shared: bool = True) -> None:
+        rng = np.random.default_rng([seed, K, C, G, J])
+        laws = rng.dirichlet(np.full(C, 0.7), size=(1 if shared else N, K, G))
+        self.shares = rng.dirichlet(np.full(G, 2.0))
+        natural = np.einsum("nktc,t->nkc", laws, self.shares)
+        self.units = np.concatenate([natural[:, None], laws.transpose(0, 2, 1, 3)], axis=1)
+        self.theta = np.clip(rng.random((N, 1, C)) + 0.15 * rng.standard_normal((N, 3, C)), 0, 1)
+        self.every = np.broadcast_to(self.units, (N, *self.units.shape[1:]))
+        weights = rng.uniform(-1, 1, (J, G)) * (rng.random((J, G)) < 0.7)
+        weights[:, 0] += 0.1
+        everyone = rng.uniform(-1, 1, J) * (np.arange(J) % 2)
+        self.asked = Rows(weights, everyone, np.full(J, -np.inf), np.full(J, np.inf))
+        values = self.values_of(self.theta)
+        low, high = (
+            np.quantile(values, rng.choice([0.0, 0.1, 0.25]), axis=(0, 1, 2)),
+            np.quantile(values, 0.9, axis=(0, 1, 2)),
+        )
+        kind = np.arange(J) % 3
+        self.asked = Rows(weights, everyone, np.where(kind == 1, -np.inf, low), np.where(kind == 2, np.inf, high))
+        self.outcomes = np.einsum("ndc,nkc->ndk", self.theta, self.every[:, 0])
+        self.values = values
+        self.counts, self.noise = rng.uniform(0.5, 20, (N, C)), rng.uniform(0.005, 0.25, (N, C))
+        self.N, self.K, self.C, self.J = N, K, C, J
+
+    def alpha(self, n: int, k: int, j: int) -> np.ndarray:
+        return self.asked.by_group[j] @ self.every[n, 1:, k] + self.asked.everyone[j] * self.every[n, 0, k]
+
+    def values_of(self, theta: np.ndarray) -> np.ndarray:
+        N, D, _ = theta.shape
+        K, J = self.units.shape[2], len(self.asked.low)
+        return np.array(
+            [
+                [[[self.alpha(n, k, j) @ theta[n, d] for j in range(J)] for k in range(K)] for d in range(D)]
+                for n in range(N)
+            ]
+        )
+
+    @property
+    def events(self) -> Alternatives:
+        return alternatives(self.outcomes, self.values, self.asked)
+
+    @property
+    def laws(self) -> Laws:
+        return Laws(self.units, self.asked)
+
+    def best(self, n: int, d: int) -> int:
+        low, high = self.asked.low, self.asked.high
+        fair = [k for k in range(self.K) if all(low[j] < self.values[n, d, k, j] < high[j] for j in range(self.J))]
+        return max(fair, key=lambda k: self.outcomes[n, d, k]) if fair else Code.NONE
+
+    def leave(self, n: int, d: int, k: int, j: int) -> tuple[np.ndarray, float]:
+        """The condition a·δ ≥ g with which row j of arm k goes beyond its nearer end."""
+        value, low, high = self.values[n, d, k, j], self.asked.low[j], self.asked.high[j]
+        a = self.alpha(n, k, j)
+        return (a, high - value) if high - value <= value - low else (-a, value - low)
+
+    def evidence(self, n: int, counts: np.ndarray, exact: bool = False) -> np.ndarray:
+        """Γ by loops, in the order of the arms and then of the answer's other rows; ``exact``: all rows at once."""
+        out = np.full((3, self.K + self.J - 1), np.inf)
+        for d in range(3):
+            b = self.best(n, d)
+            for k in range(self.K):
+                rows, needs = zip(*(self.leave(n, d, k, j) for j in range(self.J)), strict=True)
+                if k == b:
+                    alone = [
+                        least_distance(np.array([a]), np.array([g]), counts, self.noise[n])
+                        for a, g in zip(rows, needs, strict=True)
+                    ]
+                    out[d, k], out[d, self.K :] = alone[0], alone[1:]
+                    continue
+                over = (
+                    []
+                    if b == Code.NONE
+                    else [(self.every[n, 0, k] - self.every[n, 0, b], self.outcomes[n, d, b] - self.outcomes[n, d, k])]
+                )
+                meet = [(-a, -g) for a, g in zip(rows, needs, strict=True)]
+                groups = [meet] if exact else [[one] for one in meet]
+                found = []
+                for group in groups:
+                    A, g = (np.array(part) for part in zip(*over, *group, strict=True))
+                    found.append(least_distance(A, g, counts, self.noise[n]))
+                out[d, k] = max(found)
+        return out
+
+
+QUESTIONS = [(0, 2, 4, 3, 3), (1, 3, 6, 4, 6), (2, 4, 5, 3, 2), (3, 1, 4, 4, 5), (4, 3, 8, 2, 3)]
+
+
+def rows_are_right(question: Question) -> bool:
+    """The events against loops, the evidence against the least distance, the gradient against finite differences."""
+    events, N, C = question.events, question.N, question.C
+    for n, d in np.ndindex(N, 3):
+        if events.best[n, d] != question.best(n, d):
+            return False
+    value, gradient = evidence_gradient(question.counts, question.noise, question.laws, events)
+    for n in range(N):
+        if not np.allclose(value[n], question.evidence(n, question.counts[n]), rtol=1e-6, atol=1e-9):
+            return False
+        for c in range(C):
+            up, down = question.counts[n].copy(), question.counts[n].copy()
+            up[c], down[c] = up[c] * 1.0001, down[c] * 0.9999
+            slope = (soft_least(question.evidence(n, up)) - soft_least(question.evidence(n, down))) / (up[c] - down[c])
+            if abs(gradient[n, c] - slope) > 1e-3 * abs(slope) + 1e-6 * np.abs(gradient[n]).max() + 1e-12:
+                return False
+    return True
+
+
+@pytest.mark.parametrize(("seed", "K", "C", "G", "J"), QUESTIONS)
+@pytest.mark.parametrize("shared", [True, False])
+def test_events_and_evidence_of_several_rows(seed: int, K: int, C: int, G: int, J: int, shared: bool) -> None:
+    question = Question(seed, K, C, G, J, shared=shared)
+    assert rows_are_right(question)
+    value, _ = evidence_gradient(question.counts, question.noise, question.laws, question.events)
+    assert value.shape == (2, 3, K - 1 + J)
+
+
+def test_the_cases_cover_every_kind_of_event() -> None:
+    """Answers and none, rows that are met and broken, either end the nearer one, another row than the first the hardest."""
+    cases = [Question(*case) for case in QUESTIONS]
+    best = np.concatenate([case.events.best.ravel() for case in cases])
+    assert (best == Code.NONE).any() and (best >= 0).any()
+    two_sided = [case.values[..., 0] - (case.asked.low[0] + case.asked.high[0]) / 2 for case in cases]
+    sides = np.concatenate([side.ravel() for side in two_sided])
+    assert (sides > 0).any() and (sides < 0).any()
+
+
+@pytest.mark.parametrize(("seed", "K", "C", "G", "J"), QUESTIONS)
+def test_two_rows_bound_all_rows_from_below(seed: int, K: int, C: int, G: int, J: int) -> None:
+    """The exact programme has all of an arm's rows at once; what stands for it is never more, and often the same."""
+    question = Question(seed, K, C, G, J)
+    value, _ = evidence_gradient(question.counts, question.noise, question.laws, question.events)
+    for n in range(question.N):
+        exact = question.evidence(n, question.counts[n], exact=True)
+        assert np.all(value[n] <= exact * (1 + 1e-6) + 1e-9)
+        assert np.mean(np.isclose(value[n], exact, rtol=1e-5)) >= 0.4
+
+
+def test_one_row_is_the_gap_to_the_last_bit() -> None:
+    case = Instance(4, 4, 6, N=3)
+    rows = Rows.gap(case.tolerance)
+    a = evidence_gradient(case.counts, case.noise, Laws(case.units), case.events)
+    events = alternatives(case.outcomes, case.gaps[..., None], rows)
+    b = evidence_gradient(case.counts, case.noise, Laws(case.units, rows), events)
+    assert all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_plans_of_many_rows_are_made_part_by_part(shared: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    question = Question(5, 3, 5, 3, 4, N=5, shared=shared)
+    given = (
+        question.counts,
+        question.noise,
+        question.laws,
+        question.events,
+        np.full(5, 80.0),
+        np.ones((4, 3)),
+        np.full(5, np.inf),
+    )
+    whole = plan_pulls(*given)
+    monkeypatch.setattr(design, "BLOCK", 2 * 3 * 4 * 5)
+    np.testing.assert_allclose(plan_pulls(*given), whole, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(whole.sum(axis=(1, 2)), 80.0)
+
+
+# ---- mutants: what is wrong shows ----
+
+
+def row_dropped(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Rows, "fair", lambda self, values: self.hold(values)[..., :-1].all(axis=-1))
+
+
+def end_flipped(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Rows, "hold", lambda self, values: (values > self.low) & (values < -self.high))
+
+
+def end_included(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Rows, "hold", lambda self, values: (values > self.low) | (values < self.high))
+
+
+def further_end(patch: pytest.MonkeyPatch) -> None:
+    honest = Rows.is_above
+    ended = lambda self: np.isfinite(self.low) & np.isfinite(self.high)  # noqa: E731
+    patch.setattr(Rows, "is_above", lambda self, values: honest(self, values) ^ ended(self))
+
+
+def first_row_stands_for_all(patch: pytest.MonkeyPatch) -> None:
+    honest = design.np.argmax
+    patch.setattr(design.np, "argmax", lambda x, axis=None: honest(x, axis) * (np.ndim(x) != 4))
+
+
+def easiest_row_stands_for_all(patch: pytest.MonkeyPatch) -> None:
+    honest = design.np.argmax
+    patch.setattr(design.np, "argmax", lambda x, axis=None: np.argmin(x, axis) if np.ndim(x) == 4 else honest(x, axis))
+
+
+def one_break_for_all_rows(patch: pytest.MonkeyPatch) -> None:
+    honest = design._of_events
+
+    def one(each: np.ndarray, events: Alternatives) -> tuple[np.ndarray, np.ndarray]:
+        value, weight = honest(each, events)
+        value[..., each.shape[2] :] = np.inf
+        return value, weight
+
+    patch.setattr(design, "_of_events", one)
+
+
+@pytest.mark.parametrize(
+    "mutant",
+    [row_dropped, end_flipped, end_included, further_end, first_row_stands_for_all, easiest_row_stands_for_all, one_break_for_all_rows],
+)  # fmt: skip
+def test_what_is_wrong_shows(mutant: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutant(monkeypatch)
+    assert not all(rows_are_right(Question(*case)) for case in QUESTIONS)

@@ -8,7 +8,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from fairarm.core.paper.bounds import error_bound, fair_from_phase, no_fair_arm_bound, rejection_phases
+from fairarm.core.paper.bounds import (
+    beyond_ends,
+    error_bound,
+    fair_from_phase,
+    no_fair_arm_bound,
+    rejection_phases,
+)
 
 INF = math.inf
 
@@ -234,3 +240,40 @@ def test_theorem_2_is_clipped() -> None:
     assert no_fair_arm_bound(np.array([0.5]), 0.25, 10**12, 1.0) == 1.0
     assert no_fair_arm_bound(np.array([0.5]), 0.25, 10**12, 0.0) == 0.0
     assert no_fair_arm_bound(np.array([0.25]), 0.25, 10**12, 1.0) == 0.0
+
+
+# ---- several gaps ----
+
+
+def test_the_worst_gap_of_an_arm_counts() -> None:
+    """Ends (−.5, .25) and (−.25, none): arm 0 is inside both, by .05 at the nearest; arm 1 is .15 above the first; arm 2 is .1 below
+    the first and .35 below the second; arm 3 lies on an end."""
+    gaps = np.array([[0.2, 7.0], [0.4, 0.0], [-0.6, -0.6], [0.25, 0.0]])
+    above, below = np.array([-0.5, -0.25]), np.array([0.25, INF])
+    assert beyond_ends(gaps, below, above) == pytest.approx([-0.05, 0.15, 0.35, 0.0])
+    assert beyond_ends(np.array([0.3, -0.7]), 0.5) == pytest.approx([-0.2, 0.2])
+
+
+def test_theorem_2_with_several_gaps() -> None:
+    """ξ* = min over arms of the worst of its gaps: .15 here; e = 6 estimators an arm, so that 2 e K = 24."""
+    gaps, below = np.array([[0.4, 0.0, 0.1], [0.1, -0.6, 0.3]]), np.full(3, 0.25)
+    T, v = 2**30, 0.5
+    n, harmonic = phases(T)
+    expected = 1 - 24 * n * math.exp(-(0.15**2) * T * v**2 / (32 * n**3 * harmonic))
+    assert 0 < expected < 1
+    assert no_fair_arm_bound(gaps, below, T, v, -below, 6) == pytest.approx(expected, rel=1e-9)
+    assert no_fair_arm_bound(np.array([[0.2, 0.0, 0.1], [0.1, -0.6, 0.3]]), below, T, v, -below, 6) == 0.0
+
+
+def test_theorem_1_with_one_end() -> None:
+    """ζ > −E alone: a large gap above 0 is fair. l_0 = ⌊log(6/1.4)⌋ + 1 = 3; ρ_1 = ⌈log 40⌉, ρ_2 = ⌊log 24⌋ + 1."""
+    mu, zeta, E = np.array([0.75, 0.5, 1.0]), np.array([[0.9], [-0.125], [-0.75]]), 0.5
+    beyond = beyond_ends(zeta, np.array([INF]), np.array([-E]))
+    assert beyond == pytest.approx([-1.4, -0.375, 0.25])
+    assert rejection_phases(mu, zeta, np.array([INF]), 0, above=np.array([-E])).tolist() == [INF, 6, 5]
+    assert fair_from_phase(1.4, 0.0) == 3
+    T = 2**34
+    found = error_bound(mu, zeta, np.array([INF]), 0, T, by_size, np.array([-E]))
+    H = max(6**3 * 4**6 / by_size(np.array([1, 1, 0])) ** 2, 5**3 * 4**5 / by_size(np.ones(3)) ** 2)
+    rho = max(math.log2(20 / 0.25), math.log2(12 / 0.25), 3)
+    assert found == pytest.approx(min(1.0, 8 * 9 * rho * math.exp(-T / (8 * H * phases(T)[1]))), rel=1e-9)

@@ -76,3 +76,35 @@ def test_against_plain_loops(phase: int) -> None:
             assert fair[i, k] == (a + 3 / 2**phase < E and b + 3 / 2**phase < E)
             assert unfair[i, k] == (a - 3 / 2**phase > E or b - 3 / 2**phase > E)
             assert worse[i, k] == (max(known, default=-math.inf) > outcomes[i, k] + 5 / 2**phase)
+
+
+# ---- ends of their own for every pair ----
+
+
+def test_each_pair_has_its_ends() -> None:
+    """Phase 5, radius 3/32 = .09375. Pair 0 in (−.5, .25), pair 1 above −.25 alone."""
+    above, below = np.array([-0.5, -0.25]), np.array([0.25, np.inf])
+    first = np.array([0.0, 0.15, 0.16, -0.40, -0.41, 0.30, 0.35, -0.60, 0.0, 0.0, 0.0, np.nan, np.nan])
+    second = np.array([0.0, 5.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, -0.15, -0.16, -0.35, 0.0, -0.35])
+    gaps = np.stack([first, second])
+    fair = [True, True, False, True, False, False, False, False, True, False, False, False, False]
+    unfair = [False, False, False, False, False, False, True, True, False, False, True, False, True]
+    assert safely_fair(gaps, 5, below, above).tolist() == fair
+    assert surely_unfair(gaps, 5, below, above).tolist() == unfair
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_ends_that_are_a_tolerance_mean_the_tolerance(seed: int) -> None:
+    """One number, one for each pair, both ends: the same, bit for bit, also where a sum falls on the tolerance."""
+    rng = np.random.default_rng(seed)
+    gaps = rng.choice([0.1, 0.3, -0.3, 0.7, -0.1, np.nan, 0.4, 0.05], (4, 6, 30)) + 0.0
+    for phase in (3, 4, 6):
+        for E in (0.1 + 3 / 2**phase, 0.3, 0.7 - 3 / 2**phase):
+            ends = np.full(6, E)
+            for test, page in (
+                (safely_fair, lambda z, r, E=E: np.all(np.abs(z) + r < E, axis=-2)),
+                (surely_unfair, lambda z, r, E=E: np.any(np.abs(z) - r > E, axis=-2)),
+            ):
+                expected = page(gaps, 3 / 2**phase)
+                for found in (test(gaps, phase, E), test(gaps, phase, ends), test(gaps, phase, ends, -ends)):
+                    np.testing.assert_array_equal(found, expected)

@@ -96,6 +96,23 @@ def test_many_columns_are_cut_to_the_largest(J: int, C: int) -> None:
     assert lost < 2 * 0.9 ** (2 * 64)
 
 
+@pytest.mark.parametrize(("J", "added"), [(64, 0), (100, 36), (200, 64)])
+def test_columns_that_the_largest_leave_out_have_directions_of_their_own(J: int, added: int) -> None:
+    """Columns that have nothing in common: 64 directions hold 64 of them, or parts of all."""
+    rng, C = np.random.default_rng(J), 250
+    q = rng.dirichlet(np.ones(C), 2)
+    columns = np.linalg.qr(rng.normal(size=(2, C, J)))[0].transpose(0, 2, 1) / np.sqrt(q)[:, None]
+    columns[1, 70:] = 0.0  # a replicate whose arms span less
+    basis = Directions.of(columns, np.zeros((0, C)), np.zeros((2, 0, C)), q).basis[:, :, 1:]
+    assert basis.shape == (2, C, 64 + added)
+    for n, few in ((0, J), (1, min(J, 70))):
+        weighted, root = columns[n] * np.sqrt(q[n]), np.sqrt(q[n])[:, None]
+        U, s, _ = np.linalg.svd(basis[n] * root, full_matrices=False)
+        U = U[:, s > 1e-9 * s[0]]
+        left = np.linalg.norm(weighted - weighted @ U @ U.T, axis=1)
+        assert U.shape[1] == min(few, 64 + added) and ((left > 0.05).sum() == 0 or few > 64 + added)
+
+
 def test_equal_columns_are_taken_in_a_fixed_order() -> None:
     """Singular vectors of equal singular values are anybody's choice. Rounding must not choose: draws would differ."""
     columns = np.eye(6)[None] * 0.4

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from fairarm.core.fairness import Rows
 from fairarm.core.posterior.disagreement import WeightedSums, of_cells, of_rows
 
 
@@ -86,3 +87,28 @@ def test_a_model_that_follows_the_rows_has_less_room_to_differ() -> None:
     """A prior worth little holds back little: half the standard error is then the measure, and no less."""
     assert not one_cell(0.5, 540, 1000) and one_cell(0.5, 540, 1000, strength=1.0)
     assert not one_cell(0.5, 525, 1000, strength=1.0)
+
+
+def test_every_row_of_several_groups_by_loops() -> None:
+    """Three groups, a pair, a group against everybody and a floor: the first form by cells, the second by rows."""
+    rng = np.random.default_rng(2)
+    asked = Rows(
+        np.array([[0.0, 1, -1], [1, 0, 0], [0, 0, 1]]), np.array([0.0, -1.0, 0.0]), np.full(3, -1.0), np.ones(3)
+    )
+    law, shares = rng.dirichlet(np.ones(4), (2, 3)), np.array([0.2, 0.3, 0.5])
+    rows, mean, noise = np.array([[5, 9, 3, 8]]), rng.random((1, 4)), rng.random((1, 4)) / 4
+    sums = rows * rng.random((1, 4))
+    q = law.mean(axis=(0, 1))[None]
+    found = of_cells(law[None], q, shares[None], (rows, sums, sums), mean, noise, np.ones((1, 4)), asked)
+    first = WeightedSums(rng.random((2, 2, 3)), rng.random((3, 2, 3, 3)), rng.random((2, 3)))
+    means, unseen = rng.random((2, 3)), rng.random((2, 3)) / 10
+    by_rows = of_rows(first, 0.1, means, shares, unseen, asked)
+    assert found.difference.shape == by_rows.difference.shape == (4, 1, 2)
+    for what, a in enumerate((shares, [0.0, 1.0, -1.0], [1 - 0.2, -0.3, -0.5], [0.0, 0.0, 1.0])):
+        for k in range(2):
+            w = [sum(a[t] * law[k, t, c] for t in range(3)) / q[0, c] for c in range(4)]
+            off = sum(w[c] * (sums[0, c] - rows[0, c] * mean[0, c]) for c in range(4)) / rows.sum()
+            assert found.difference[what, 0, k] == pytest.approx(off)
+            shift = sum(a[t] * (first.first[1, k, t] - means[k, t] * first.first[0, k, t]) for t in range(3))
+            allowed = sum(abs(a[t]) * unseen[k, t] for t in range(3))
+            assert abs(by_rows.difference[what, 0, k]) == pytest.approx(max(abs(shift) - allowed, 0.0))

@@ -111,6 +111,22 @@ def test_an_arm_that_made_the_rows_is_as_its_plain_mean(monkeypatch: pytest.Monk
     np.testing.assert_allclose(drawn.std(axis=0), sd, rtol=0.15)
 
 
+def test_many_arms_that_made_the_rows_are_near_their_plain_means(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same of 100 arms, more than there are directions: each that these leave out has one of its own. Without, the prior has
+    the last word on some."""
+    rng, C, K = np.random.default_rng(4), 150, 100
+    rows = rng.integers(1, 40, (1, C))
+    draws = [rng.normal(m, 0.1, n) for m, n in zip(rng.uniform(0.2, 0.8, C), rows[0], strict=True)]
+    cells = CellRows.of(rows, np.array([[y.sum() for y in draws]]), np.array([[(y**2).sum() for y in draws]]))
+    law, q = rng.dirichlet(np.full(C, 0.05), (1, K)), rows / rows.sum()
+    directions = Directions.of(arm_columns(law, q, cells.variance), np.zeros((0, C)), np.zeros((1, 0, C)), q)
+    monkeypatch.setattr(real, "SCALES", {(1e4, 1e4): 1.0})
+    found = RealPosterior.of(cells, directions)
+    sd = np.sqrt(law[0] ** 2 @ (cells.variance[0] / rows[0]))
+    apart = (law[0] @ found.mean[0] - law[0] @ np.array([y.mean() for y in draws])) / sd
+    assert np.abs(apart).max() < 0.15, np.abs(apart).max()
+
+
 def clipped_moments(mean: np.ndarray, sd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """First two moments of a normal variable cut to [0, 1]."""
     a, b = (0 - mean) / sd, (1 - mean) / sd

@@ -55,10 +55,17 @@ FAIL: dict[str, tuple[dict[str, Any], dict[str, str], str]] = {
     "one group": (log(sex=["f"] * N), {"sensitive": "sex"}, "one value only"),
     "no values": (log(x=pa.nulls(N, pa.string())), {"sensitive": "x"}, "no values"),
     "an outcome that is the same everywhere": (log(repaid=[1.5] * N), {"outcome": "repaid"}, "one value only"),
-    "many groups": (log(age=np.arange(N)), {"sensitive": "age"}, "two are compared"),
-    "three groups that are named": (log(sex=list("aabbc") * (N // 5)), {"sensitive": "sex"}, "Which two groups?"),
-    "three groups as large": (log(sex=list("abc") * (N // 3)), {"sensitive": "sex"}, "log.labels and log.drop"),
-    "five groups": (log(sex=list("aabbc") * (N // 5)), {}, "sex: it has 3 groups"),
+    "many groups": (
+        log(age=np.arange(N)),
+        {"sensitive": "age"},
+        "120 groups (0 1%, 1 1%, 2 1%, 3 1%, …), and at most 20",
+    ),
+    "21 groups that are named": (log(sex=[f"g{i % 21}" for i in range(N)]), {}, "sex: it has 21 groups"),
+    "merging is the way out": (
+        log(sex=np.arange(N) % 30),
+        {"sensitive": "sex"},
+        "Merge some of them or leave their rows out",
+    ),
     "dates as outcomes": (log(day=DAYS), {"outcome": "day"}, "it holds times"),
     "dates as groups": (log(day=DAYS), {"sensitive": "day"}, "it holds times"),
     "texts as outcomes": (log(x=[f"n{i % 50}" for i in range(N)]), {"outcome": "x"}, "50 different texts"),
@@ -150,3 +157,53 @@ def test_long_numbers_that_are_one_as_doubles_stay_two(as_text: bool) -> None:
 def test_spellings_of_one_number_are_one_state() -> None:
     draft = draft_problem(open_log(log(sex=["1", "2.0", "1.0", "2", "01", "2e0"] * 20)), tolerance=0.1)
     assert [group.rows for group in draft.groups] == [60, 60] and len(draft.labels["sex"]) == 4
+
+
+RACE = (
+    ["white"] * 500
+    + ["Black"] * 120
+    + ["black "] * 30
+    + ["asian"] * 80
+    + ["other"] * 12
+    + ["typo"] * 3
+    + ["unknown"] * 5
+)
+
+
+def race_log() -> dict[str, Any]:
+    rng, n = np.random.default_rng(3), len(RACE)
+    repaid = rng.random(n) < np.where(np.array(RACE) == "white", 0.7, 0.5)
+    return {"race": RACE, "offer": rng.choice(["none", "full"], n), "repaid": repaid.astype(int)}
+
+
+def test_all_groups_are_proposed_with_their_rows_and_small_ones_are_named() -> None:
+    """What has very few rows is a mistake to be confirmed; a small group is a group."""
+    held = race_log()
+    draft = draft_problem(open_log(held))
+    problem = parse_problem(draft.text, "draft", Path("."), 0.1).problem
+    assert problem.groups == ("Black", "asian", "other", "white") == tuple(group.group for group in draft.groups)
+    assert [group.rows for group in draft.groups] == [150, 80, 12, 500]
+    assert draft.labels == {"race": {"black ": "Black"}} and draft.drop == {"race": {"typo": 3, "unknown": 5}}
+    assert [column.why for column in draft.columns if column.role == "sensitive"] == ["its name, and 4 groups"]
+    few = "groups with few rows, of which little can be said: other (12). Merge them, or leave them out"
+    assert few in draft.to_confirm and "# TO CONFIRM: groups with few rows: other (12 rows)." in draft.text
+    worth, groups = np.array(held["repaid"]), np.char.strip(np.char.lower(np.array(held["race"])))
+    means = [worth[groups == name.lower()].mean() for name in problem.groups]
+    assert [group.mean for group in draft.groups] == pytest.approx(means)
+    high, low = problem.groups[int(np.argmax(means))], problem.groups[int(np.argmin(means))]
+    said = f"largest plain gap {max(means) - min(means):.4g} ({high} - {low})"
+    assert draft.plain_gap is None and said in " ".join(draft.text.replace("\n# ", " ").split())
+    assert "docs/fairness.md" in draft.text and "any two groups' mean outcomes" in draft.text
+
+
+def test_without_a_name_that_says_so_only_a_column_with_two_groups_is_taken() -> None:
+    held = {"x": ["a", "b", "c"] * 40, "z": ["p", "q"] * 60, "offer": ["a", "a", "b"] * 40, "repaid": [0, 1, 1, 0] * 30}
+    roles = {column.name: column.role for column in draft_problem(open_log(held)).columns}
+    assert roles["z"] == "sensitive" and roles["x"] == "input"
+    assert draft_problem(open_log(held), sensitive="x").groups[2].rows == 40
+
+
+def test_twenty_groups_are_drafted() -> None:
+    draft = draft_problem(open_log(log(sex=[f"g{i % 20:02}" for i in range(N)])), tolerance=0.1)
+    problem = parse_problem(draft.text, "draft", Path(".")).problem
+    assert len(problem.groups) == 20 and [group.rows for group in draft.groups] == [6] * 20 and not draft.small

@@ -15,7 +15,6 @@ from fairarm.core.proof.log_intervals import GroupCells
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import DataError
 from fairarm.problem.likelihood import Likelihood
-from fairarm.problem.pair import pair_of
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch
 from fairarm.problem.shared_cells import SharedCells
@@ -121,9 +120,10 @@ class Evidence(ABC):
             yield Terms(self._outcome_weight(seen), seen.arm, seen.outcome_sum)
 
     def gap_terms(self, direction: int) -> Iterator[Terms]:
-        """Weights g_kj: direction 0 is ζ^{s,s'} from pulls forced to s', 1 is ζ^{s',s} from pulls forced to s."""
-        pair_of(self.problem)
-        for seen in self.observations((2 - direction,)).blocks(len(self.problem.arms)):
+        """Weights g_kj of ζ^{t,u} from pulls forced to u, where (t, u) is the pair of groups at this place of
+        ``problem.compared``: of two groups 0 is ζ^{s,s'} from pulls forced to s', 1 is ζ^{s',s} from pulls forced to s."""
+        _, given = self.problem.compared[direction]
+        for seen in self.observations((1 + given,)).blocks(len(self.problem.arms)):
             yield Terms(self._gap_weight(seen, direction), seen.arm, seen.outcome_sum)
 
     def _outcome_weight(self, seen: Observations) -> FloatArray:
@@ -131,7 +131,7 @@ class Evidence(ABC):
         return outcome_weights(arms[:, seen.group, seen.at], arms[seen.arm, seen.group, seen.at])
 
     def _gap_weight(self, seen: Observations, direction: int) -> FloatArray:
-        log_L, to, given = self.likelihood.log_L, direction, 1 - direction
+        log_L, (to, given) = self.likelihood.log_L, self.problem.compared[direction]
         return gap_weights(log_L[:, to, seen.at], log_L[:, given, seen.at], log_L[seen.arm, given, seen.at])
 
 

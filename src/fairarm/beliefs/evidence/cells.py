@@ -114,9 +114,9 @@ class CellEvidence(RunEvidence, CountedEvidence):
         kept = self.problem.compiled.tables.outcome_weights
         return super()._outcome_weight(seen) if kept is None else kept[:, seen.arm, seen.group, seen.at]
 
-    def _gap_weight(self, seen: Observations, direction: int) -> FloatArray:
+    def _gap_weight(self, seen: Observations, pair: int) -> FloatArray:
         kept = self.problem.compiled.tables.gap_weights
-        return super()._gap_weight(seen, direction) if kept is None else kept[direction][:, seen.arm, seen.at]
+        return super()._gap_weight(seen, pair) if kept is None else kept[pair][:, seen.arm, seen.at]
 
     def of_replicates(self, which: BoolArray) -> CellEvidence:
         """Some of the replicates; all of them without a copy."""

@@ -7,7 +7,15 @@ from typing import Literal
 
 import numpy as np
 
-from fairarm.beliefs.beliefs import DesignBasis, Diagnostics, point_values, unseen_mass, with_unknown_share
+from fairarm.beliefs.beliefs import (
+    DesignBasis,
+    Diagnostics,
+    point_values,
+    share_contrasts,
+    unseen_mass,
+    with_unknown_shares,
+)
+from fairarm.beliefs.draws import Draws
 from fairarm.beliefs.evidence import Evidence
 from fairarm.beliefs.robust.fit import Fit, Work, fit_lines
 from fairarm.beliefs.robust.layout import DESIGN_POINTS, Layout, few_contexts
@@ -60,11 +68,11 @@ class RobustBeliefs:
 
     @property
     def gaps(self) -> FloatArray:
-        """ζ̂_k, (N, K)."""
+        """ζ̂_k of two groups, (N, K)."""
         return gap_of(self.means)
 
     def standard_errors(self) -> tuple[FloatArray, FloatArray]:
-        """Of outcomes and gaps, (N, K) each, with what is unknown and what P(S) adds."""
+        """Of outcomes and of two groups' gaps, (N, K) each, with what is unknown and what P(S) adds."""
         outcome, gap = [], []
         for fit in self.fits:
             roots = np.concatenate([fit.sampled, fit.unknown]).reshape(-1, *fit.means.shape)
@@ -79,12 +87,12 @@ class RobustBeliefs:
     def _known_shares(self) -> bool:
         return self.problem.shares is not None and not self.estimated
 
-    def draw(self, rng: np.random.Generator, draws: int) -> tuple[FloatArray, FloatArray]:
-        """Normal draws of every arm's mean in every group, cut to [0, 1], with P(S) ~ Beta where it is not declared.
+    def draw(self, rng: np.random.Generator, draws: int) -> Draws:
+        """Normal draws of every arm's mean in every group, cut to [0, 1], with P(S) ~ Dirichlet where it is not declared.
 
         Sampling errors are drawn wider by √(ν/χ²_ν), ν = rows − 1, as their variance is itself estimated.
         """
-        outcomes, gaps = [], []
+        outcomes, by_group = [], []
         for fit in self.fits:
             freedom = max(fit.lines.rows - 1, 2)
             wider = np.sqrt(freedom / rng.chisquare(freedom, (draws, 1)))
@@ -92,17 +100,18 @@ class RobustBeliefs:
             moved += rng.standard_normal((draws, len(fit.unknown))) @ fit.unknown
             means = np.clip(fit.means + moved.reshape(draws, *fit.means.shape), 0.0, 1.0)
             outcomes.append((means * self._draw_shares(fit, rng, draws)[:, None]).sum(axis=2))
-            gaps.append(gap_of(means))
-        return np.stack(outcomes), np.stack(gaps)
+            by_group.append(means)
+        return Draws(np.stack(outcomes), np.stack(by_group))
 
-    def values(self, outcomes: FloatArray, gaps: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def values(self, outcomes: FloatArray, means: FloatArray) -> Draws:
         """The estimates themselves."""
         return point_values(self.means, np.stack([fit.shares for fit in self.fits]))
 
     def self_check(self) -> Disagreement:
         """The estimates against plain weighted means."""
         noise = [1.0 if fit.regression is None else fit.regression.pooled_variance for fit in self.fits]
-        made = [of_rows(f.weighted, v, f.means, f.shares, f.lost) for f, v in zip(self.fits, noise, strict=True)]
+        asked = self.problem.compiled.rows
+        made = [of_rows(f.weighted, v, f.means, f.shares, f.lost, asked) for f, v in zip(self.fits, noise, strict=True)]
         return Disagreement(*(np.concatenate([getattr(d, n) for d in made], axis=1) for n in ("difference", "error")))
 
     def _draw_shares(self, fit: Fit, rng: np.random.Generator, draws: int) -> FloatArray:
@@ -126,19 +135,21 @@ class RobustBeliefs:
 
     def design(self) -> DesignBasis:
         """Points as cells: the expected counts of the pulls made, the residual variance, and the units' laws."""
-        made = [_design(fit) for fit in self.fits]
+        made = [_design(fit, len(self.problem.rows)) for fit in self.fits]
         C = max(counts.shape[0] for counts, _, _ in made)
         counts = np.stack([np.pad(n, (0, C - len(n)), constant_values=1.0) for n, _, _ in made])
         noise = np.stack([np.pad(v, (0, C - len(v)), constant_values=PRIOR_SD**2) for _, v, _ in made])
         units = np.stack([np.pad(u, ((0, 0), (0, 0), (0, C - u.shape[2]))) for _, _, u in made])
+        laws = Laws(units, self.problem.compiled.rows)
         if self._known_shares:
-            return DesignBasis(counts, noise, Laws(units))
+            return DesignBasis(counts, noise, laws)
         natural = np.stack([fit.lines.natural for fit in self.fits])
-        return with_unknown_share(counts, noise, units, self.gaps, natural)
+        slopes = np.stack(share_contrasts(np.moveaxis(self.means, 2, 0), self.outcomes), axis=2)
+        return with_unknown_shares(counts, noise, laws, slopes, natural)
 
 
-def _design(fit: Fit) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Counts (C,), noise (C,) and units (R, K, C) of one replicate."""
+def _design(fit: Fit, rows: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Counts (C,), noise (C,) and units (R, K, C) of one replicate; ``rows`` of fairness."""
     K, G = fit.means.shape
     if fit.regression is None or not fit.contexts.length:
         return np.ones(1), np.full(1, PRIOR_SD**2), np.ones((1 + G, K, 1))
@@ -154,7 +165,7 @@ def _design(fit: Fit) -> tuple[FloatArray, FloatArray, FloatArray]:
         apart[:, np.arange(G), np.arange(G)] = p
         p, noise = apart.reshape(K, G, -1), noise.reshape(1, -1)
     v = noise.reshape(-1, p.shape[2])[0]
-    kept = _heaviest(p, DESIGN_VALUES // ((1 + G) * K))
+    kept = _heaviest(p, DESIGN_VALUES // (max(1 + G, rows) * K))
     p, v = p[:, :, kept], v[kept]
     total = p.sum(axis=2, keepdims=True)
     p = np.divide(p, total, out=np.zeros_like(p), where=total > 0)
@@ -179,8 +190,8 @@ def choose_method(problem: Problem, evidence: Evidence) -> Method:
     """How to estimate: doubly robust where a column of the cell is real-valued, or where there are more than 100 cells
     and most of the arms' mass lies in cells in which fewer than 5 rows are expected.
 
-    With many cells and few rows in each, cell means rest mostly on their prior, a regression on what rows share.
-    Depends on the rows by their number only, so that replicates of one run choose alike.
+    With many cells and few rows in each, a regression says nearly what cell means say, in a tenth of the time
+    (docs/decisions/0025). Depends on the rows by their number only, so that replicates of one run choose alike.
     """
     if any(not problem.variables[name].finite for name in problem.cell_columns):
         return "doubly robust"

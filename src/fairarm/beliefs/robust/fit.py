@@ -6,12 +6,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 
 from fairarm.beliefs.lines import Columns, Lines
 from fairarm.beliefs.robust.layout import Contexts, Layout
-from fairarm.core.fairness import expected_shares, gap_of
+from fairarm.core.fairness import expected_shares
 from fairarm.core.posterior.disagreement import WeightedSums
 from fairarm.core.posterior.doubly_robust import (
     PRIOR_SD,
@@ -120,7 +121,10 @@ def _nothing(lines: Lines, layout: Layout, contexts: Contexts, shares: FloatArra
 
 @dataclass(frozen=True)
 class _RowSums:
-    """Sums over rows of the weights, (K, G), and of w_k = Σ_t P(t) w_{k,t}, (K,)."""
+    """Sums over rows of the weights, (K, G), and of w_k = Σ_t P(t) w_{k,t}, (K,).
+
+    ``differ``: of the two groups that differ most.
+    """
 
     residual: FloatArray
     weight: FloatArray
@@ -194,7 +198,9 @@ class Work:
         fitted = self.regression.predict(columns)
         # Y − m̂ of each line's rows, every row by the fit that did not see it
         left = (self.folds * (lines.outcome[:, None] - fitted.T)).sum(axis=1)
-        residual, weight, square, differ = np.zeros((K, G)), np.zeros((K, G)), np.zeros((K, G)), np.zeros(K)
+        residual, weight, square = np.zeros((K, G)), np.zeros((K, G)), np.zeros((K, G))
+        pairs = list(combinations(range(G), 2))
+        differ = np.zeros((len(pairs), K))
         by_weight = np.zeros((3, K))
         first, second, largest = np.zeros((2, K, G)), np.zeros((3, K, G, G)), np.zeros((K, G))
         size = max(1, BLOCK // (K * G))
@@ -205,8 +211,9 @@ class Work:
             residual += clipped @ left[part]
             weight += clipped @ count
             square += clipped**2 @ count
-            # how far apart the two groups' laws are under an arm: what is unknown of both is shared as far as they are alike
-            differ += 0.5 * np.abs(gap_of(clipped, axis=1)) @ count
+            # how far apart two groups' laws are under an arm: what is unknown of both is shared as far as they are alike
+            for i, (t, u) in enumerate(pairs):
+                differ[i] += 0.5 * np.abs(clipped[:, t] - clipped[:, u]) @ count
             mixed = np.einsum("kti,t->ki", full, self.shares)
             by_weight[:2] += np.stack([mixed @ count, mixed**2 @ count])
             by_weight[2] = np.maximum(by_weight[2], mixed.max(axis=1))
@@ -216,7 +223,7 @@ class Work:
             largest = np.maximum(largest, full.max(axis=2))
         N = lines.rows
         weighted = WeightedSums(first / N, second / N**2, largest / N)
-        return _RowSums(residual, weight, square, differ, by_weight, weighted)
+        return _RowSums(residual, weight, square, differ.max(axis=0), by_weight, weighted)
 
     def _weights_of_lines(self, part: slice) -> tuple[FloatArray, FloatArray]:
         """w_{k,t} of lines, (K, G, I), as they are and clipped; 0 for rows of a group that do not speak for t."""

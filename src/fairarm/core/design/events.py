@@ -10,27 +10,32 @@ counts n in the cells would give on average, concave in n, and p_u is the law of
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fairarm.core.affordable import affordable_mix
 from fairarm.core.answer import Code
 from fairarm.core.design.projection import project
-from fairarm.core.fairness import best_fair_arm, gap_of
-from fairarm.core.types import FloatArray, IntArray
+from fairarm.core.fairness import Rows, as_rows, best_fair_arm, gap_of
+from fairarm.core.types import BoolArray, FloatArray, IntArray
 
 STEPS = 20
 """Of Frank–Wolfe: more make the plan better by less than the noise of what it is planned for."""
 
+BLOCK = 1 << 22
+"""Numbers by arm and row, for draws or cells, that are held at once where there are several rows: 32 MiB."""
+
 
 @dataclass(frozen=True)
 class Alternatives:
-    """For each replicate and draw of the truth, the answer b, and for each arm k what k would need to overturn it.
+    """For each replicate and draw of the truth, the answer b, and what each arm k would need in its outcome and in each row of
+    fairness to overturn it.
 
-    ``outcome`` g1 and ``gap`` g2, (N, D, K): k overturns b by δ with (w_k − w_b)·δ ≥ g1 and sign · d_k·δ ≥ g2; the
-    entry of b itself is its own becoming unfair. A need below 0 is room that the move may use up: a fair k must still
-    be fair, a better one still better. −inf is no condition, where k is b or no arm is fair.
+    ``outcome`` g1 (N, D, K) and ``gap`` g2 (N, D, K, J): k overturns b by δ with (w_k − w_b)·δ ≥ g1 and sign · α_kj·δ ≥ g2 for
+    every row j, and b falls by itself where sign · α_bj·δ ≥ g2 for one of them. A need below 0 is room that the move may use up:
+    a fair k must still be fair, a better one still better. −inf is no condition, where k is b or no arm is fair. A row with two
+    ends counts by the one that is nearer to its value.
     """
 
     best: IntArray
@@ -38,29 +43,47 @@ class Alternatives:
     outcome: FloatArray
     gap: FloatArray
     sign: FloatArray
-    """(N, D, K): the direction in which d_k·θ must move."""
+    """(N, D, K, J): the direction in which α_kj·θ must move."""
+
+    @property
+    def own(self) -> BoolArray:
+        """Which arm is the answer, (N, D, K)."""
+        return np.asarray(np.arange(self.outcome.shape[2]) == self.best[..., None])
+
+    def of(self, replicates: slice) -> Alternatives:
+        """Only these replicates."""
+        here = replicates
+        return Alternatives(self.best[here], self.outcome[here], self.gap[here], self.sign[here])
 
 
-def alternatives(outcomes: FloatArray, gaps: FloatArray, tolerance: float) -> Alternatives:
-    """The answer in each draw, (N, D, K) outcomes and gaps, and what would overturn it."""
-    best = best_fair_arm(outcomes, gaps, tolerance)
+def alternatives(outcomes: FloatArray, values: FloatArray, asked: Rows | float) -> Alternatives:
+    """The answer in each draw, and what would overturn it: outcomes (N, D, K) and values of rows (N, D, K, J), or gaps (N, D, K)
+    and a tolerance."""
+    values, rows = as_rows(values, asked)
+    best = best_fair_arm(outcomes, values, rows)
     top = np.take_along_axis(outcomes, np.maximum(best, 0)[..., None], axis=-1)
     none = (best == Code.NONE)[..., None]
     own = np.arange(outcomes.shape[-1]) == best[..., None]
-    size = np.abs(gaps)
     # where none is fair an arm only has to become fair; the answer itself only has to become unfair: no row on outcomes
     lower = np.where(none | own, -np.inf, top - outcomes)
-    outside = np.where(own, tolerance - size, size - tolerance)
-    # an unfair arm must come in from its side of the tolerance, a fair answer leaves by the nearer one, which is its own
-    toward = np.where(gaps >= 0, -1.0, 1.0)
-    return Alternatives(best, lower, outside, np.where(own, -toward, toward))
+    # an arm must come in by the nearer end, a fair answer leaves by it
+    above = rows.is_above(values)
+    outside = np.where(above, values - rows.high, rows.low - values)
+    toward = np.where(above, -1.0, 1.0)
+    mine = own[..., None]
+    return Alternatives(best, lower, np.where(mine, -outside, outside), np.where(mine, -toward, toward))
+
+
+GAP = Rows.gap(np.inf)
+"""What is asked about where laws come alone: the gap of two groups."""
 
 
 @dataclass(frozen=True)
 class Laws:
-    """The cells' laws, (N or 1, K, C) each: natural w_k, and p_{k,s}, p_{k,s'}, stacked as ``units`` (N, R, K, C)."""
+    """The cells' laws, natural w_k and forced p_{k,t}, stacked as ``units`` (N or 1, R, K, C), and the rows asked about."""
 
     units: FloatArray
+    asked: Rows = GAP
 
     @property
     def natural(self) -> FloatArray:
@@ -69,53 +92,88 @@ class Laws:
 
     @property
     def difference(self) -> FloatArray:
-        """d_k = p_{k,s} − p_{k,s'}."""
+        """d_k = p_{k,s} − p_{k,s'} of two groups, (N or 1, K, C)."""
         return gap_of(self.units[:, 1:], axis=1)
+
+    def coefficients(self) -> FloatArray:
+        """α_kj with α_kj·θ the value of row j, (N or 1, K, J, C)."""
+        return self.asked.coefficients(self.units[:, 1:].transpose(0, 2, 1, 3), self.natural)
+
+    def of(self, replicates: slice) -> Laws:
+        """Only these replicates; all have the same where there is but one law."""
+        return self if len(self.units) == 1 else replace(self, units=self.units[replicates])
 
 
 @dataclass(frozen=True)
 class _Products:
-    """What the evidence against all events has in common, whatever the counts: products of w, d and the answers' w_b."""
+    """What the evidence against all events has in common, whatever the counts: products of w, α and the answers' w_b."""
 
     events: Alternatives
     rows: FloatArray
-    """w_k, then d_k: (N or 1, 2K, C)."""
+    """w_k, then α_kj: (N or 1, K + KJ, C)."""
     squares: FloatArray
-    """w_k², w_k d_k, d_k²: (N or 1, 3K, C)."""
+    """w_k², w_k α_kj, α_kj²: (N or 1, K + 2KJ, C)."""
     answers: FloatArray
     """w_b of each draw's answer, (N, D, C); 0 where no arm is fair."""
 
     @classmethod
     def of(cls, laws: Laws, events: Alternatives) -> _Products:
-        w, d = laws.natural, laws.difference
+        w, alpha = laws.natural, laws.coefficients()
         where = np.arange(len(events.best))[:, None] if len(w) > 1 else 0
         answers = np.where((events.best == Code.NONE)[..., None], 0.0, w[where, np.maximum(events.best, 0)])
-        return cls(events, np.concatenate([w, d], axis=1), np.concatenate([w * w, w * d, d * d], axis=1), answers)
+        flat = (len(alpha), -1, alpha.shape[-1])
+        across, square = ((part * alpha).reshape(flat) for part in (w[:, :, None], alpha))
+        rows = np.concatenate([w, alpha.reshape(flat)], axis=1)
+        return cls(events, rows, np.concatenate([w * w, across, square], axis=1), answers)
 
     def gradient(self, counts: FloatArray, noise: FloatArray) -> tuple[FloatArray, FloatArray]:
         """See `evidence_gradient`."""
-        events, wb, K = self.events, self.answers, self.events.gap.shape[2]
+        events, wb, (K, J) = self.events, self.answers, self.events.gap.shape[2:]
         spread = noise / counts  # v_c / n_c: the variance of θ_c, the metric in which moves are measured
-        # G_ij = Σ_c a_i a_j v/n with a_1 = w_k − w_b and a_2 = ± d_k, multiplied out: no array of (draws, arms, cells) is made
-        ww, wd, dd = np.split(_times(self.squares, spread), 3, axis=1)
+        # G_ij = Σ_c a_i a_j v/n with a_1 = w_k − w_b and a_2 = ± α_kj, multiplied out: no array of (draws, arms, cells) is made
+        ww, wd, dd = np.split(_times(self.squares, spread), (K, K + K * J), axis=1)
         scaled = wb * spread[:, None]
-        across = scaled @ self.rows.transpose(0, 2, 1)  # w_b against every w_k, then every d_k
+        across = scaled @ self.rows.transpose(0, 2, 1)  # w_b against every w_k, then every α_kj
         own = (scaled * wb).sum(axis=2)[:, :, None]
         G11 = np.maximum(ww[:, None] - 2.0 * across[..., :K] + own, 0.0)  # nearly equal numbers may end just below 0
-        G12 = events.sign * (wd[:, None] - across[..., K:])
-        value, lam1, lam2 = project(G11, G12, dd[:, None], events.outcome, events.gap)
-        possible = np.isfinite(value)  # an event that no truth allows needs no pulls
+        by_row = (*across.shape[:2], K, J)
+        G12 = events.sign * (wd[:, None] - across[..., K:]).reshape(by_row)
+        G22 = dd.reshape(len(dd), 1, K, J)
+        each, lam1, lam2 = project(G11[..., None], G12, G22, events.outcome[..., None], events.gap)
+        value, weight = _of_events(each, events)
+        possible = np.isfinite(each)  # an event that no truth allows needs no pulls
         lam1, lam2 = np.where(possible, lam1, 0.0), np.where(possible, lam2 * events.sign, 0.0)
         # d/dn of (P5): the events' own gradients ½ δ²/v, weighted by how much each still matters
-        weight = _softmin(value)
-        first, both = weight * lam1**2, weight * lam1 * lam2
-        # Σ_e weight (lam1 (w_k − w_b) + lam2 d_k)², multiplied out
-        along = np.concatenate([first.sum(axis=1), 2.0 * both.sum(axis=1), (weight * lam2**2).sum(axis=1)], axis=1)
+        first, both = (weight * lam1**2).sum(axis=3), (weight * lam1 * lam2).reshape(*by_row[:2], -1)
+        # Σ_e weight (lam1 (w_k − w_b) + lam2 α_kj)², multiplied out
+        last = (weight * lam2**2).reshape(*by_row[:2], -1).sum(axis=1)
+        along = np.concatenate([first.sum(axis=1), 2.0 * both.sum(axis=1), last], axis=1)
         total = _combined(along, self.squares)
         against = np.concatenate([first, both], axis=2) @ self.rows
         total += (wb * (wb * first.sum(axis=2)[..., None] - 2.0 * against)).sum(axis=1)
         # δ_c = (v_c/n_c)(…)_c, so ½ δ_c²/v_c = ½ (…)² (v/n)² / v; rounding may leave a sum of squares below 0
         return value, 0.5 * np.maximum(total, 0.0) * spread**2 / noise
+
+
+def _of_events(each: FloatArray, events: Alternatives) -> tuple[FloatArray, FloatArray]:
+    """Γ of the events, (N, D, K − 1 + J), from that of every arm and row (N, D, K, J), and how much each of these matters.
+
+    An arm has to meet all rows, and the one that takes most stands for them. The answer falls by any of its rows: the first
+    has the answer's own place among the arms, the others come last.
+    """
+    J, own = each.shape[3], events.own
+    hardest = np.where(own, 0, np.argmax(each, axis=3))[..., None]
+    value = np.take_along_axis(each, hardest, axis=3)[..., 0]
+    if J == 1:
+        return value, _softmin(value)[..., None]
+    K, answered = value.shape[2], (events.best != Code.NONE)[..., None]
+    at = np.maximum(events.best, 0)[..., None, None]
+    falls = np.where(answered, np.take_along_axis(each, at, axis=2)[:, :, 0, 1:], np.inf)
+    value = np.concatenate([value, falls], axis=2)
+    weight, spread = _softmin(value), np.zeros(each.shape)
+    np.put_along_axis(spread, hardest, weight[..., :K, None], axis=3)
+    spread[..., 1:] += np.where(own[..., None], weight[:, :, None, K:], 0.0)
+    return value, spread
 
 
 def _times(matrix: FloatArray, vector: FloatArray) -> FloatArray:
@@ -139,9 +197,10 @@ def _softmin(value: FloatArray) -> FloatArray:
 def evidence_gradient(
     counts: FloatArray, noise: FloatArray, laws: Laws, events: Alternatives
 ) -> tuple[FloatArray, FloatArray]:
-    """Γ_e(counts), (N, D, K), and the gradient of −log Σ_e exp(−Γ_e) with respect to the counts, (N, C).
+    """Γ_e(counts), (N, D, K − 1 + J), and the gradient of −log Σ_e exp(−Γ_e) with respect to the counts, (N, C).
 
-    Γ_e = min ½ Σ_c n_c δ_c²/v_c over the δ of the event; its derivative is ½ δ_c²/v_c at the minimum.
+    Γ_e = min ½ Σ_c n_c δ_c²/v_c over the δ of the event; its derivative is ½ δ_c²/v_c at the minimum. An arm that has to meet
+    several rows counts by its outcome and the one of them with which that is largest: at most the least of all at once.
     """
     return _Products.of(laws, events).gradient(counts, noise)
 
@@ -160,6 +219,14 @@ def plan_pulls(
 
     ``counts`` (N, C) are the rows so far plus the prior's; ``costs`` (R, K).
     """
+    N, D, K, J = events.gap.shape
+    size = max(1, BLOCK // (K * J * max(D, counts.shape[1])))
+    if J > 1 and size < N:  # replicates do not depend on each other
+        parts = [slice(start, start + size) for start in range(0, N, size)]
+        made = [
+            plan_pulls(counts[p], noise[p], laws.of(p), events.of(p), pulls[p], costs, average[p], steps) for p in parts
+        ]
+        return np.concatenate(made)
     units = laws.units.reshape(laws.units.shape[0], -1, laws.units.shape[-1])
     products, flat = _Products.of(laws, events), costs.ravel()
     x = np.zeros((len(counts), len(flat)))

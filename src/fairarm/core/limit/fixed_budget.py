@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairarm.core.answer import Code
-from fairarm.core.fairness import best_fair_arm
+from fairarm.core.fairness import Rows, best_fair_arm
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 
 
@@ -81,13 +81,15 @@ def least_average_error(
     classes: tuple[Rounds, ...],
     law: CellLaw,
     natural: FloatArray,
-    difference: FloatArray,
-    tolerance: float,
+    coefficients: FloatArray,
+    asked: Rows | float,
     rng: np.random.Generator,
     truths: int = 400,
     draws: int = 400,
 ) -> LeastError:
-    """R_T for arms with the laws ``natural`` w_k and ``difference`` d_k, (K, C) each, over this many drawn truths.
+    """R_T for arms with the laws ``natural`` w_k (K, C) over this many drawn truths.
+
+    ``coefficients`` α_kj (K, J, C) of the rows that are ``asked``; a number E is the one row |d_k·θ| < E of d_k (K, C).
 
     The probability of the best answer is the largest share among ``draws`` from the posterior: on average too high, so that
     the error is too low rather than too high.
@@ -97,7 +99,8 @@ def least_average_error(
         theta, rows = law.draw(natural.shape[1:], rng), sum(part.seen(rng) for part in classes)
         after = law.posterior(np.asarray(rows), rng.binomial(rows, theta))
         drawn = _drawn(after, law.values, draws, rng)
-        answers = best_fair_arm(drawn @ natural.T, drawn @ difference.T, tolerance)
+        values = (drawn @ coefficients.reshape(-1, drawn.shape[1]).T).reshape(draws, *coefficients.shape[:-1])
+        answers = best_fair_arm(drawn @ natural.T, values, asked)
         missed[i] = 1.0 - np.bincount(answers - int(Code.NONE)).max() / draws  # (F3)
     return LeastError(float(missed.mean()), float(missed.std(ddof=1) / np.sqrt(truths)))
 

@@ -48,12 +48,12 @@ def require_affordable(costs: FloatArray, budget: float | None) -> None:
         )
 
 
-def require_room(arms: int, blocks: int) -> None:
-    """An error before memory is taken for a programme over so many arms and blocks, each of a regime of its own."""
-    if (entries := (blocks * arms) ** 2) > MOST_ENTRIES:
+def require_room(arms: int, regimes: int, blocks: int) -> None:
+    """An error before memory is taken for a programme over so many arms, in the regimes that feed its blocks."""
+    if (entries := regimes * arms * blocks * arms) > MOST_ENTRIES:
         raise OptionError(
             f"The allocation programme of {arms} arms would take some {78e-9 * entries:.1f} GB of memory; at most "
-            f"{math.isqrt(MOST_ENTRIES) // blocks} arms are taken. Use pool, which needs no programme, or fewer arms."
+            f"{math.isqrt(MOST_ENTRIES // (regimes * blocks))} arms are taken. Use pool, which needs no programme, or fewer arms."
         )
 
 

@@ -25,7 +25,7 @@ def exponential_divergence(law: FloatArray, numerator: FloatArray, denominator: 
     anything else over 0 makes the entry +inf (no overlap). One logsumexp: the literal formula overflows at ratio 700.
 
     M_kj        = log E_k exp(r_kj):                 law = arm k with natural S,      numerator L[k, t], denominator L[j, t]
-    D_kj^{s,s'} = log(E_{k,s} + E_{k,s'}) exp|g_kj|:  law = p_{k,s} + p_{k,s'},        numerator L[k, s] − L[k, s'], denominator L[j, s']
+    D_kj^{t,u}  = log(E_{k,t} + E_{k,u}) exp|g_kj|:  law = p_{k,t} + p_{k,u},         numerator L[k, t] − L[k, u], denominator L[j, u]
     """
     # (A6) and (A7): a cell outside of the law's support must not count, whatever its ratio
     numerator = np.where(law > 0, np.abs(numerator), 0.0)

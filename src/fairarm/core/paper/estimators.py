@@ -33,10 +33,10 @@ def outcome_weights(log_L_own: FloatArray, log_L_pulled: FloatArray) -> FloatArr
 
 
 def gap_weights(log_L_to: FloatArray, log_L_from: FloatArray, log_L_pulled: FloatArray) -> FloatArray:
-    """g_kj^{s,s'} = (L[k, s] − L[k, s']) / L[j, s'] of each observation made with S = s'.
+    """g_kj^{t,u} = (L[k, t] − L[k, u]) / L[j, u] of each observation made with S = u.
 
-    ``log_L_to`` (K, I) is log L[k, s], ``log_L_from`` (K, I) is log L[k, s'], ``log_L_pulled`` (I,) is log L[j_i, s'].
-    Right also where V is a child of S, unlike (P_k/P_j)(P_s/P_s' − 1).
+    ``log_L_to`` (K, I) is log L[k, t], ``log_L_from`` (K, I) is log L[k, u], ``log_L_pulled`` (I,) is log L[j_i, u].
+    Right also where V is a child of S, unlike (P_k/P_j)(P_t/P_u − 1).
     """
     to, given = outcome_weights(log_L_to, log_L_pulled), outcome_weights(log_L_from, log_L_pulled)
     with np.errstate(invalid="ignore"):

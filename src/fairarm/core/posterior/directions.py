@@ -24,7 +24,11 @@ EFFECT = 0.7
 """Size of what a column of the cell, or a smooth function along it, may add, beside the arms' own columns."""
 
 MOST = 64
-"""Directions kept besides the constant and the smooth ones: with more columns and cells than that, the largest."""
+"""Directions kept besides the constant and the smooth ones: with more columns and cells than that, the largest. As many again may
+be added for single arms that these leave out."""
+
+LEFT_OUT = 0.05
+"""A column of an arm has a direction of its own for what the largest leave out, if that is more than this share of its size."""
 
 LEAST = 1e-6
 """A direction ends the list where no cell has this share left of the largest prior variance."""
@@ -52,11 +56,16 @@ class Directions:
         return cls(np.ones((replicates, cells, 1)))
 
     @classmethod
-    def of(cls, arms: FloatArray, effects: FloatArray, smooth: FloatArray) -> Directions:
-        """From the arms' columns (N, J, C), the effects of the cell's columns (M, C) and smooth functions (N, F, C)."""
+    def of(cls, arms: FloatArray, effects: FloatArray, smooth: FloatArray, q: FloatArray | None = None) -> Directions:
+        """From the arms' columns (N, J, C), the effects of the cell's columns (M, C) and smooth functions (N, F, C).
+
+        ``q``: where rows fall, (N, C), by which the size of a column is measured; cells alike where it is None.
+        """
         N, _, C = arms.shape
         along = np.repeat(_spanned(effects[None]), N, axis=0)
-        parts = [np.ones((N, C, 1)), _spanned(arms), along, smooth.transpose(0, 2, 1)]
+        spanned = _spanned(arms)
+        added = _left_out(arms, spanned, np.ones((N, C)) if q is None else q)
+        parts = [np.ones((N, C, 1)), spanned, added, along, smooth.transpose(0, 2, 1)]
         return cls(np.concatenate(parts, axis=2), along.shape[2], smooth.shape[1])
 
 
@@ -135,6 +144,34 @@ def _largest(columns: FloatArray) -> FloatArray:
     values, vectors = np.linalg.eigh(columns.transpose(0, 2, 1) @ columns)
     top = np.sqrt(np.maximum(values[:, -MOST:], 0.0))[:, :, None]
     return np.asarray(top * vectors[:, :, -MOST:].transpose(0, 2, 1))
+
+
+def _left_out(columns: FloatArray, kept: FloatArray, q: FloatArray) -> FloatArray:
+    """What single columns (N, J, C) have outside of the directions kept, (N, C, M): of those with more than `LEFT_OUT` of their
+    size there, the one with the most first, at most `MOST`. None where no column was left out."""
+    N, J, C = columns.shape
+    if min(J, C) <= MOST:
+        return np.zeros((N, C, 0))
+    root, at = np.sqrt(q), np.arange(N)
+    rest = columns * root[:, None]
+    size = np.maximum((rest**2).sum(axis=2), np.finfo(float).tiny)
+    vectors, values, _ = np.linalg.svd(kept * root[:, :, None], full_matrices=False)
+    vectors *= (
+        values[:, None] > LEAST * values[:, :1, None]
+    )  # directions that another replicate has, and this one has not
+    rest = rest - (rest @ vectors) @ vectors.transpose(0, 2, 1)
+    found = []
+    for _ in range(MOST):
+        left = np.sqrt((rest**2).sum(axis=2) / size)
+        first = np.argmax(left >= (1.0 - 1e-6) * left.max(axis=1, keepdims=True), axis=1)
+        going = left[at, first] > LEFT_OUT
+        if not going.any():
+            break
+        row = np.where(going[:, None], rest[at, first], 0.0)
+        found.append(np.divide(row, root, out=np.zeros((N, C)), where=root > 0))
+        unit = row / np.sqrt(np.maximum((row**2).sum(axis=1, keepdims=True), np.finfo(float).tiny))
+        rest = rest - (rest @ unit[:, :, None]) * unit[:, None]
+    return np.stack(found, axis=2) if found else np.zeros((N, C, 0))
 
 
 def smooth_functions(level: IntArray, q: FloatArray) -> FloatArray:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairarm.core.fairness import gap_of
+from fairarm.core.fairness import Rows
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 
 ERRORS = 4.0
@@ -23,21 +23,26 @@ LEAST_APART = 0.25
 """The variance of the difference is at least this share of that of the weighted rows: less is no harm."""
 
 
+GAP = Rows.gap(np.inf)
+"""What is looked at beside the outcome where no rows of fairness are given: the gap of two groups."""
+
+
 @dataclass(frozen=True)
 class Disagreement:
-    """By how much weighted rows differ from the model, and the standard error of that: (2, N, K), outcomes, then gaps."""
+    """By how much weighted rows differ from the model, and the standard error of that: (1 + J, N, K), outcomes, then each row
+    of fairness."""
 
     difference: FloatArray
     error: FloatArray
 
     @property
     def size(self) -> FloatArray:
-        """In standard errors, (2, N, K)."""
+        """In standard errors, (1 + J, N, K)."""
         return np.abs(self.difference) / np.where(self.error > 0, self.error, np.inf)
 
     @property
     def arms(self) -> BoolArray:
-        """Arms whose outcome or gap the model has wrong, (N, K)."""
+        """Arms of which the model has the outcome or a row wrong, (N, K)."""
         return np.asarray((self.size > ERRORS).any(axis=0))
 
 
@@ -49,11 +54,13 @@ def of_cells(
     mean: FloatArray,
     noise: FloatArray,
     strength: FloatArray,
+    asked: Rows = GAP,
 ) -> Disagreement:
     """Rows counted by cell, with Σ Y and Σ Y² (``seen``, (N, C) each), against a model of each cell, (N, C): its ``mean``,
     its ``noise``, and how many rows the prior is worth.
 
-    ``laws`` p_{k,t}(c), (N or 1, K, G, C); ``mixture`` q(c) of all rows, (N, C); ``shares`` P(S), (N or 1, G).
+    ``laws`` p_{k,t}(c), (N or 1, K, G, C); ``mixture`` q(c) of all rows, (N, C); ``shares`` P(S), (N or 1, G); ``asked``: the
+    rows of fairness.
     """
     rows, sums, squares = seen
     total = np.maximum(rows.sum(axis=1), 1)[:, None]
@@ -66,7 +73,7 @@ def of_cells(
     inverse = np.divide(1.0, mixture, out=np.zeros_like(mixture), where=(mixture > 0) & (rows > 0))[:, None]
     found = []
     natural = np.einsum("nktc,nt->nkc", np.broadcast_to(laws, (max(len(laws), len(shares)), *laws.shape[1:])), shares)
-    for law in (natural, gap_of(laws, axis=2)):
+    for law in (natural, *np.moveaxis(asked.coefficients(laws, natural), 2, 0)):
         weight = law * inverse
         square = weight**2
         # (R1)
@@ -90,7 +97,7 @@ class WeightedSums:
 
 
 def of_rows(
-    seen: WeightedSums, noise: float, means: FloatArray, shares: FloatArray, unseen: FloatArray
+    seen: WeightedSums, noise: float, means: FloatArray, shares: FloatArray, unseen: FloatArray, asked: Rows = GAP
 ) -> Disagreement:
     """Weighted rows against a model's ``means`` of every arm and group, (K, G), for one replicate.
 
@@ -102,7 +109,7 @@ def of_rows(
     both = means[:, :, None] + means[:, None, :]
     square = seen.second[2] - both * seen.second[1] + means[:, :, None] * means[:, None, :] * seen.second[0]
     found = []
-    for a in (shares, np.array([1.0, -1.0])):
+    for a in (shares, *asked.weights(shares)):
         off = np.maximum(np.abs(shift @ a) - unseen @ np.abs(a), 0.0)
         came, expected = (np.einsum("ktu,t,u->k", part, a, a) for part in (square, noise * seen.second[0]))
         spread = np.sqrt(np.maximum(np.maximum(came, expected), 0.0))

@@ -110,7 +110,7 @@ def choose(weights: FloatArray, rng: np.random.Generator, draws: int) -> IntArra
     """``draws`` points of the grid for each replicate, (N, draws), by inversion."""
     ladder = np.cumsum(weights, axis=1)
     u = rng.random((len(weights), draws)) * ladder[:, -1:]
-    return np.asarray((u[:, :, None] >= ladder[:, None, :-1]).sum(axis=2))
+    return np.stack([np.searchsorted(own[:-1], each, side="right") for own, each in zip(ladder, u, strict=True)])
 
 
 @dataclass(frozen=True)
@@ -140,9 +140,16 @@ class Kept:
     def drawn(self, at: IntArray, rng: np.random.Generator) -> FloatArray:
         """b at the chosen points (N, D), in units of its prior's sd, (N, D, R)."""
         b = rng.standard_normal((*at.shape, self.mode.shape[1]))
-        for n, point, mode, root in zip(self.replicate, self.point, self.mode, self.root, strict=True):
-            chosen = np.flatnonzero(at[n] == point)
-            b[n, chosen] = mode + b[n, chosen] @ root
+        # draws by their point, in order, those of each kept point from its start to its end
+        order, (N, _) = np.argsort(at, axis=1, kind="stable"), at.shape
+        H = 1 + max(int(at.max(initial=0)), int(self.point.max(initial=0)))
+        last = np.cumsum(np.bincount((H * np.arange(N)[:, None] + at).ravel(), minlength=N * H).reshape(N, H), axis=1)
+        ends = last[self.replicate, self.point]
+        starts = np.where(self.point > 0, last[self.replicate, self.point - 1], 0)
+        for i in np.flatnonzero(ends > starts):
+            n = self.replicate[i]
+            chosen = order[n, starts[i] : ends[i]]
+            b[n, chosen] = self.mode[i] + b[n, chosen] @ self.root[i]
         return b
 
 

@@ -4,7 +4,7 @@ H_h: "h is fair and no fair arm is better"; H_0: "no arm is fair". The truth is 
 under one leader, chosen before it, and what is won or lost goes to that leader's accounts. Whichever H is true, one account
 of each leader is a bet against a truth, and E_H takes the least of those that it could be: so no H pays for the number of arms.
 
-Shapes: N replicates, K arms, P ends of the interval for P(S); hypotheses (N, 1 + K): H_0 first, then each arm's.
+Shapes: N replicates, K arms, J₁ ends of the rows of fairness, P ends of the interval for P(S); hypotheses (N, 1 + K): H_0 first, then each arm's.
 """
 
 from __future__ import annotations
@@ -16,15 +16,12 @@ import numpy as np
 from fairarm.core.proof.claims import Rule
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 
-BROKEN_ENDS = 2
-"""At which an arm's fairness can be broken: ζ ≥ E and −ζ ≥ E."""
-
 
 @dataclass(frozen=True, eq=False)
 class Accounts:
     """Sums of log payoffs, never reset.
 
-    ``broken`` V (N, K, 2) [b, end]: made under leader b against "end of b's gap is broken". ``beats`` W (N, K, K, P) [b, h, end]:
+    ``broken`` V (N, K, J₁) [b, end]: made under leader b against "this end of b is broken". ``beats`` X (N, K, K, P) [b, h, end]:
     under leader b against "h is fair and μ_h ≥ μ_b". ``fair`` F (N, K): under "no arm is fair" against "h is fair".
     ``refuted`` (N, 1 + K): the hypotheses that are, for good.
     """
@@ -39,8 +36,8 @@ class Accounts:
         """Nothing won, nothing lost."""
         K = len(rule.law)
         return cls(
-            broken=np.zeros((replicates, K, BROKEN_ENDS)),
-            beats=np.zeros((replicates, K, K, rule.ends)),
+            broken=np.zeros((replicates, K, len(rule.ends))),
+            beats=np.zeros((replicates, K, K, rule.mixes)),
             fair=np.zeros((replicates, K)),
             refuted=np.zeros((replicates, 1 + K), dtype=np.bool_),
         )
@@ -51,7 +48,7 @@ class Accounts:
 
 
 def least(accounts: Accounts) -> FloatArray:
-    """min(V[b,·], W[b,h,·]) of every leader b and hypothesis h, (N, K, 1 + K) [b, h]; under H_0 without W, and 0 where h is b.
+    """min(V[b,·], X[b,h,·]) of every leader b and hypothesis h, (N, K, 1 + K) [b, h]; under H_0 without X, and 0 where h is b.
 
     Under H_h one of these accounts is a bet against a truth: b is unfair at one of its ends, or h beats it.
     """
@@ -64,7 +61,7 @@ def least(accounts: Accounts) -> FloatArray:
 
 def log_evidence(accounts: Accounts) -> FloatArray:
     """log E_h of every hypothesis, (N, 1 + K)."""
-    # (C9)
+    # (C10)
     found = least(accounts).sum(axis=1)
     found[:, 1:] += accounts.fair
     return np.asarray(found)

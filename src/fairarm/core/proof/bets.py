@@ -1,41 +1,41 @@
 """Certified answers: bets against claims about the truth, with a proof for any truth (docs/certified.md, part 1).
 
-A *claim* is a convex set of truths given by linear rows, Σ_c a_c h_c θ_c ≥ b: "arm k is unfair toward s'", "arm k is
+A *claim* is a convex set of truths given by linear rows, Σ_c a_c h_c θ_c ≥ b: "this end of arm k is broken", "arm k is
 fair", "arm h is fair and at least as good as arm b". Payoffs are fixed before each batch of pulls, such that a true claim cannot
 be expected to gain. What the batch shows then goes to two books: the accounts, which refute *answers* at 1/δ
-(`accounts`), and the wealth of the claims about each arm's gap, which proves *labels* fair and unfair at K/δ.
+(`accounts`), and the wealth of the claims about each arm alone, which proves *labels* fair and unfair at K/δ.
 
 Batches are settled strictly in the order in which they were opened: all that a bet rests on is what was settled before.
 
-Shapes: N replicates, K arms, 2 groups, C cells, P ends of the interval for P(S).
+Shapes: N replicates, K arms, G groups, C cells, J₁ ends of the rows of fairness, P ends of the interval for P(S).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fairarm.core.answer import Code
-from fairarm.core.fairness import is_fair
 from fairarm.core.proof.accounts import Accounts, refuted_now
-from fairarm.core.proof.claims import FAIR, Claims, Rule, gap_claims, pair_claims
+from fairarm.core.proof.claims import Claims, Rule, gap_claims, pair_claims
 from fairarm.core.proof.estimate import Estimate, Leader, Seen, estimate, leader
 from fairarm.core.proof.losses import Lost, kept_payoffs, paid, with_reserve
 from fairarm.core.proof.payoffs import log_payoffs
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import DataError
 
-AT_ONCE = 4096
-"""Claims whose bets are computed together."""
+AT_ONCE = 8192
+"""Rows of claims whose bets are computed together; a claim counts as two at least."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ledger:
     """What the next batch needs: totals of settled batches, the accounts, the labels' wealth, how many were settled.
 
-    ``labels`` (N, 3, K): log wealth of the bets against ζ_k ≥ E, ζ_k ≤ −E, |ζ_k| ≤ E; ``settled`` (N,): batches.
+    ``labels`` (N, J₁ + 1, K): log wealth of the bets against "this end of k is broken", and, last, "k is fair"; of one gap ζ_k ≥ E,
+    −ζ_k ≥ E, |ζ_k| ≤ E. ``settled`` (N,): batches.
     """
 
     seen: Seen
@@ -50,8 +50,8 @@ class Ledger:
 
 @dataclass(frozen=True, eq=False)
 class Brought:
-    """What one batch brought. ``rows`` (N, K, 2): its plan by arm and group, any regime, lost rows included; ``n``, ``y`` (N, C):
-    rows that came and their outcome sums by cell; ``natural`` (N, 2): groups of its natural rows, needed where P(S) is unknown.
+    """What one batch brought. ``rows`` (N, K, G): its plan by arm and group, any regime, lost rows included; ``n``, ``y`` (N, C):
+    rows that came and their outcome sums by cell; ``natural`` (N, G): groups of its natural rows, needed where P(S) is unknown.
 
     A batch may lack rows (``lost``), or be ``cut`` (N,) while it was made: then it is not settled, its rows only teach.
     """
@@ -68,7 +68,8 @@ class Brought:
 class Certificate:
     """``answer`` (N,): an arm, Code.NONE or Code.UNDECIDED. ``fair``, ``unfair`` (N, K): labels.
 
-    ``high``, ``low`` (N, K): unfair on a proved side, ζ_k > E or ζ_k < −E. An unfair arm may be neither.
+    ``high``, ``low`` (N, K): unfair on a proved side, ζ_k > E or ζ_k < −E, where one gap between two groups is asked about. An
+    unfair arm may be neither: of several rows it is not proved which is broken.
     ``refuted`` (N, K): the arm is unfair, or a fair arm is better. ``void`` (N,): every answer is refuted, which no truth
     allows but with probability δ: something that was declared is not so.
     """
@@ -87,7 +88,7 @@ def open_ledger(rule: Rule, replicates: int = 1) -> Ledger:
     return Ledger(
         seen=Seen.nothing(rule, replicates),
         accounts=Accounts.opened(rule, replicates),
-        labels=np.zeros((replicates, 3, len(rule.law))),
+        labels=np.zeros((replicates, len(rule.ends) + 1, len(rule.law))),
         settled=np.zeros(replicates, dtype=np.int64),
     )
 
@@ -144,11 +145,12 @@ def certificate(rule: Rule, ledger: Ledger) -> Certificate:
     # b is answered once every other hypothesis is refuted: answers in order are none, arm 0, arm 1, …
     one = left.sum(axis=1) == 1
     answer = np.where(one, left.argmax(axis=1) + int(Code.NONE), int(Code.UNDECIDED))
-    above, below, unfair = np.moveaxis(ledger.labels >= rule.label_threshold, 1, 0)
-    high, low = unfair & below & ~above, unfair & above & ~below
+    gone = ledger.labels >= rule.label_threshold
+    fair, unfair = np.asarray(gone[:, :-1].all(axis=1)), gone[:, -1]
+    high, low = _sides(gone) if rule.rows.is_one_gap else (np.zeros_like(unfair), np.zeros_like(unfair))
     return Certificate(
         answer=answer.astype(np.int64),
-        fair=above & below,
+        fair=fair,
         unfair=unfair,
         high=high,
         low=low,
@@ -157,8 +159,14 @@ def certificate(rule: Rule, ledger: Ledger) -> Certificate:
     )
 
 
+def _sides(gone: BoolArray) -> tuple[BoolArray, BoolArray]:
+    """Of one gap: where "fair" is refuted, and of the two ends the low one alone, or the high one alone."""
+    above, below, unfair = np.moveaxis(gone, 1, 0)
+    return unfair & below & ~above, unfair & above & ~below
+
+
 def _blend(rule: Rule, batch: Brought) -> FloatArray:
-    # l of the lemma; by (C7) payoffs that are fair under the blend are fair for the batch's rows, whatever unit made each
+    # l of the lemma; by (C8) payoffs that are fair under the blend are fair for the batch's rows, whatever unit made each
     total = batch.rows.sum(axis=(1, 2))
     blend = np.einsum("nkt,ktc->nc", batch.rows, rule.law) / np.maximum(total, 1)[:, None]
     came = batch.n.sum(axis=-1) + (0.0 if batch.lost is None else batch.lost.rows)
@@ -192,10 +200,20 @@ class _Table:
     reserve: float
     loss_share: FloatArray | None
 
-    def won(self, r: IntArray, claims: Claims) -> FloatArray:
-        """The log of what the batch pays to a bet against each claim, (B,); ``r`` (B,) its replicate."""
-        parts = [slice(first, first + AT_ONCE) for first in range(0, len(r), AT_ONCE)]
-        return np.concatenate([np.zeros(0), *(self._won(r[part], claims.take(part)) for part in parts)])
+    def won(self, r: IntArray, rows: int, claims: Callable[[slice], Claims]) -> FloatArray:
+        """The log of what the batch pays to a bet against each claim, (B,); ``r`` (B,) its replicate, ``rows`` of each claim."""
+        size = max(1, AT_ONCE // max(rows, 2))
+        parts = [slice(first, first + size) for first in range(0, len(r), size)]
+        return np.concatenate([np.zeros(0), *(self._won(r[part], claims(part)) for part in parts)])
+
+    def won_alone(self, r: IntArray, kind: IntArray, arm: IntArray) -> FloatArray:
+        """The same of claims about one arm alone, (B,): those that have as many rows together."""
+        rows = np.where(kind == len(self.rule.ends), self.rule.met.level.shape[1], 1)
+        won = np.zeros(len(r))
+        for size in np.unique(rows):
+            at = np.flatnonzero(rows == size)
+            won[at] = self.won(r[at], int(size), _alone(self.rule, kind[at], arm[at]))
+        return won
 
     def _won(self, r: IntArray, claims: Claims) -> FloatArray:
         theta, h, batch = self.known.theta[r], self.known.h[r], self.batch
@@ -206,32 +224,39 @@ class _Table:
         return with_reserve(won, self.reserve, None if batch.cut is None else batch.cut[r])
 
 
+def _alone(rule: Rule, kind: IntArray, arm: IntArray) -> Callable[[slice], Claims]:
+    return lambda part: gap_claims(rule, kind[part], arm[part])
+
+
 def _settled(table: _Table, ledger: Ledger, ahead: Leader) -> tuple[FloatArray, Accounts]:
     """The labels' wealth and the accounts after the batch."""
     rule, known = table.rule, table.known
     labels, accounts = ledger.labels.copy(), ledger.accounts
     broken, beats, fair = accounts.broken.copy(), accounts.beats.copy(), accounts.fair.copy()
-    label, answer = _gap_bets(rule, ledger, known, ahead)
+    label, answer = _lone_bets(rule, ledger, known, ahead)
     r, kind, arm = np.nonzero(label | answer)
-    won = table.won(r, gap_claims(rule, kind, arm))
+    won = table.won_alone(r, kind, arm)
     to_label, to_answer = label[r, kind, arm], answer[r, kind, arm]
     labels[r[to_label], kind[to_label], arm[to_label]] += won[to_label]
-    end, whole = to_answer & (kind != FAIR), to_answer & (kind == FAIR)
+    whole = kind == len(rule.ends)
+    end, whole = to_answer & ~whole, to_answer & whole
     broken[r[end], arm[end], kind[end]] += won[end]
     fair[r[whole], arm[whole]] += won[whole]
     r, h, at = np.nonzero(_pair_bets(rule, ledger, known, ahead))
-    b = ahead.code[r]
-    beats[r, b, h, at] += table.won(r, pair_claims(rule, b, h, known.share[r, at]))
+    b, mix = ahead.code[r], known.mix[r, at]
+    rows = 1 + rule.met.level.shape[1]
+    beats[r, b, h, at] += table.won(r, rows, lambda part: pair_claims(rule, b[part], h[part], mix[part]))
     return labels, replace(accounts, broken=broken, beats=beats, fair=fair)
 
 
-def _gap_bets(rule: Rule, ledger: Ledger, known: Estimate, ahead: Leader) -> tuple[BoolArray, BoolArray]:
-    """Claims about gaps that the estimate contradicts, (N, 3, K): those that are open as labels, and the leader's."""
-    E, K = rule.tolerance, len(rule.law)
-    doubtful = np.stack([known.gap < E, known.gap > -E, np.abs(known.gap) > E], axis=1)
-    own = (np.arange(K) == ahead.code[:, None]) & ahead.sure[:, None]
+def _lone_bets(rule: Rule, ledger: Ledger, known: Estimate, ahead: Leader) -> tuple[BoolArray, BoolArray]:
+    """Claims about one arm that the estimate contradicts, (N, J₁ + 1, K): those that are open as labels, and the leader's."""
+    ends, arms = rule.ends, np.arange(len(rule.law))
+    kept, unfair = ends.kept(known.rows), np.asarray(ends.passed(known.rows).any(axis=-1))
+    doubtful = np.concatenate([np.moveaxis(kept, -1, 1), unfair[:, None]], axis=1)
+    own = (arms == ahead.code[:, None]) & ahead.sure[:, None]
     none = ((ahead.code == Code.NONE) & ahead.sure)[:, None] & ~ledger.accounts.refuted[:, 1:]
-    asked = np.stack([own, own, none], axis=1)
+    asked = np.concatenate([np.repeat(own[:, None], len(ends), axis=1), none[:, None]], axis=1)
     return doubtful & (ledger.labels < rule.label_threshold), doubtful & asked
 
 
@@ -247,4 +272,4 @@ def contradicted_pairs(rule: Rule, known: Estimate, b: IntArray) -> BoolArray:
     """Where the estimate says that h is unfair or worse than b (N,) at an end of the shares, (N, K, P)."""
     outcome = np.moveaxis(known.outcome, 1, 2)
     own = np.take_along_axis(outcome, np.maximum(b, 0)[:, None, None], axis=1)
-    return np.asarray(~((outcome >= own) & is_fair(known.gap, rule.tolerance)[:, :, None]))
+    return np.asarray(~((outcome >= own) & rule.rows.fair(known.rows)[:, :, None]))

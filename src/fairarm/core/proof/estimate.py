@@ -2,7 +2,7 @@
 
 Everything here is a function of batches that were settled before. None of it is trusted by the proof.
 
-Shapes: N replicates, K arms, 2 groups, C cells, P ends of the interval for P(S).
+Shapes: N replicates, K arms, G groups, C cells, J rows of fairness, P ends of the interval for P(S).
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from fairarm.core.answer import Code
-from fairarm.core.fairness import best_fair, expected_shares, gap_of, is_fair, two_groups
+from fairarm.core.fairness import best_fair, expected_shares
 from fairarm.core.proof.claims import Rule
-from fairarm.core.proof.region import SHARE_OF_DELTA, mixture, share_interval
+from fairarm.core.proof.region import mixture, share_mixes
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 
 LEADER_DRAWS, GATE = 60, 0.8
@@ -26,8 +26,8 @@ LEADER_STREAM = 2
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """Totals of settled batches. ``n``, ``y`` (N, C): rows and outcome sums by cell; ``rows`` (N, K, 2) by arm and group;
-    ``natural`` (N, 2): groups of natural rows, whole batches only: the interval for P(S) rests on them."""
+    """Totals of settled batches. ``n``, ``y`` (N, C): rows and outcome sums by cell; ``rows`` (N, K, G) by arm and group;
+    ``natural`` (N, G): groups of natural rows, whole batches only: the interval for P(S) rests on them."""
 
     n: FloatArray
     y: FloatArray
@@ -48,14 +48,24 @@ class Seen:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """θ̂ and ĥ (N, C); μ̂_k at the P ends of the shares (N, P, K); ζ̂_k (N, K); the ends (N, P); P̂(S) (N, 2)."""
+    """θ̂ and ĥ (N, C); μ̂_k at the P ends of the shares (N, P, K); the rows' values (N, K, J); the ends (N, P, G); P̂(S) (N, G)."""
 
     theta: FloatArray
     h: FloatArray
     outcome: FloatArray
-    gap: FloatArray
-    share: FloatArray
+    rows: FloatArray
+    mix: FloatArray
     expected: FloatArray
+
+    @property
+    def gap(self) -> FloatArray:
+        """ζ̂_k (N, K), where one gap is all that is asked about."""
+        return self.rows[..., 0]
+
+    @property
+    def share(self) -> FloatArray:
+        """The first group's at each of the ends, (N, P)."""
+        return self.mix[..., 0]
 
 
 def estimate(rule: Rule, seen: Seen) -> Estimate:
@@ -63,19 +73,17 @@ def estimate(rule: Rule, seen: Seen) -> Estimate:
     theta = mixture(seen.n, seen.y).mean
     h = _context_estimate(rule, seen)
     group = _group_means(rule, theta[:, None], h)[:, 0]
+    mix = share_mixes(rule.shares, seen.natural, rule.delta)
     if rule.shares is None:
-        share = share_interval(*two_groups(seen.natural), SHARE_OF_DELTA * rule.delta)
         expected = expected_shares(seen.natural)
     else:
-        share = np.full((len(theta), 1), float(rule.shares[0]))
         expected = np.broadcast_to(rule.shares, seen.natural.shape)
-    first, second = two_groups(group)
-    outcome = share[:, :, None] * first[:, None] + (1 - share)[:, :, None] * second[:, None]
-    return Estimate(theta, h, outcome, gap_of(group), share, expected)
+    outcome = (mix[:, :, None] * group[:, None]).sum(axis=-1)
+    return Estimate(theta, h, outcome, rule.rows.values(group, outcome[:, 0]), mix, expected)
 
 
 def _group_means(rule: Rule, theta: FloatArray, h: FloatArray) -> FloatArray:
-    """μ_{k,t} at each of D truths, (N, D, C) -> (N, D, K, 2)."""
+    """μ_{k,t} at each of D truths, (N, D, C) -> (N, D, K, G)."""
     K, G, C = rule.law.shape
     law = rule.law.reshape(K * G, C).T
     # (C1) at the estimates; divided by the mass, since ĥ need not give every (k, t) a law that sums to 1
@@ -85,7 +93,7 @@ def _group_means(rule: Rule, theta: FloatArray, h: FloatArray) -> FloatArray:
 
 def _context_estimate(rule: Rule, seen: Seen) -> FloatArray:
     """ĥ = (n_z + ½) / (Σ_{j,t} n_{j,t} L[j,t](z) + ½ Z ω_z) by context group, given for each cell (N, C)."""
-    # (C11)
+    # (C12)
     member = rule.member
     exposure = np.einsum("nkt,ktz->nz", seen.rows, rule.law @ member)
     prior = 0.5 * member.shape[1] * (rule.typical @ member)
@@ -122,7 +130,7 @@ def leader(
     ) if len(replicate) else np.zeros((0, LEADER_DRAWS, rule.law.shape[-1]))  # fmt: skip
     group = _group_means(rule, theta, known.h)
     outcome = np.einsum("ndkt,nt->ndk", group, known.expected)
-    best = best_fair(outcome, is_fair(gap_of(group), rule.tolerance))
+    best = best_fair(outcome, rule.rows.fair(rule.rows.values(group, outcome)))  # (C2)
     answers = np.arange(int(Code.NONE), len(rule.law))
     votes = (best[:, :, None] == answers).mean(axis=1)
     votes = np.where(refuted, -1.0, votes)

@@ -97,7 +97,7 @@ class LawTests:
         """What rows that were lost can have taken from log e at most, (N, M), 0 or less.
 
         ``lost`` (N, R, K) rows of a batch by regime and arm; ``cells`` and ``natural`` are counts with what came of it. A natural
-        row may be of either group, and counts as lost in both.
+        row may be of any group, and counts as lost in all.
         """
         if not self.about:
             return np.zeros((len(cells), 0))

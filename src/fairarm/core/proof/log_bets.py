@@ -5,9 +5,9 @@ A pilot, chosen whatever the rows hold, predicts outcomes and says how much rows
     X = c (Y − m) + a,      X¹ = c (m − Y) + a¹,      c = min(w, τ)
 
 for every arm: what the arm's mean is at least, and what one minus it is at least. A lower bound for a sum of means over the
-groups comes from one product over all rows, so that both groups share one error probability.
+groups comes from one product over all rows, so that all groups share one error probability.
 
-Shapes: K arms, G groups, X places that a row can be in, I lines. Scores come in pairs (2, …): X, then X¹.
+Shapes: K arms, G groups, J rows of fairness, X places that a row can be in, I lines. Scores come in pairs (2, …): X, then X¹.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairarm.core.fairness import two_groups
+from fairarm.core.fairness import Rows
 from fairarm.core.grouping import sum_by_group
 from fairarm.core.proof.log_intervals import GroupCells
-from fairarm.core.proof.region import SHARE_OF_DELTA, Intervals, share_interval
-from fairarm.core.types import FloatArray, IntArray
+from fairarm.core.proof.region import Intervals, require_shares, rows_about, share_mixes
+from fairarm.core.types import BoolArray, FloatArray, IntArray
 
 CLIP = 1.5
 """Weights are cut at √(n / log(1/δ)) / CLIP."""
@@ -40,6 +40,9 @@ MOST_BETS = 1 << 20
 
 BLOCK = 1 << 20
 """Scores (arms × lines) held at once: 16 MiB."""
+
+Scores = tuple[int, ...]
+"""Which of the two scores each group has: 0 for X, 1 for X¹."""
 
 
 def cut_at(rows: FloatArray, delta: float) -> FloatArray:
@@ -98,7 +101,11 @@ class PilotScores:
         variance = np.where(enough, np.maximum(seen.square / n - mean**2, 0.0), 1.0)
         return cls(mean, variance, least)
 
-    def side(self, scores: tuple[int, int], factor: FloatArray, rows: FloatArray) -> Side:
+    def among(self, used: BoolArray) -> PilotScores:
+        """Of some groups only, (G,)."""
+        return PilotScores(self.mean[..., used], self.variance[..., used], self.least[..., used])
+
+    def side(self, scores: Scores, factor: FloatArray, rows: FloatArray) -> Side:
         """As seen from one bound: each group has its score, times its factor."""
         mean, least = _of_groups(self.mean, scores) * factor, _of_groups(self.least, scores) * factor
         variance = (_of_groups(self.variance, scores) * factor**2) @ rows / rows.sum()
@@ -215,12 +222,20 @@ class LineBets:
     pilot: PilotScores
     log_odds: float
 
-    def lower(self, scores: tuple[int, int], factor: FloatArray) -> FloatArray:
-        """A lower bound for Σ_t f_t (n_t/N) (mean score of group t) of every arm, (K,): ``scores`` says which of the two each
-        group has."""
+    def lower(self, scores: Scores, factor: FloatArray) -> FloatArray:
+        """A lower bound for Σ_t f_t (n_t/N) (mean score of group t) of every arm, (K,)."""
         return self.staked(scores, factor).lower()
 
-    def staked(self, scores: tuple[int, int], factor: FloatArray) -> Staked:
+    def among(self, used: BoolArray) -> LineBets:
+        """The same on the lines of some groups only, (G,)."""
+        if used.all():
+            return self
+        kept, to = used[self.lines.group], np.cumsum(used) - 1
+        lines = self.lines
+        fewer = CountedLines(to[lines.group[kept]], lines.place[kept], lines.outcome[kept], lines.count[kept])
+        return LineBets(fewer, self.scores[..., kept], self.rows[used], self.pilot.among(used), self.log_odds)
+
+    def staked(self, scores: Scores, factor: FloatArray) -> Staked:
         """The lines as that bound's bets see them."""
         side, group = self.pilot.side(scores, factor, self.rows), self.lines.group
         x = np.where(np.array(scores)[group] == 0, *self.scores) * factor[group]
@@ -243,7 +258,13 @@ class SumBets:
         """By group, (G,)."""
         return self.seen.rows
 
-    def lower(self, scores: tuple[int, int], factor: FloatArray) -> FloatArray:
+    def among(self, used: BoolArray) -> SumBets:
+        """The same on the rows of some groups only, (G,)."""
+        seen = self.seen
+        fewer = ScoreSums(seen.rows[used], seen.total[..., used], seen.square[..., used])
+        return SumBets(fewer, self.pilot.among(used), self.log_odds)
+
+    def lower(self, scores: Scores, factor: FloatArray) -> FloatArray:
         """The same as of `LineBets`, from the sums."""
         side = self.pilot.side(scores, factor, self.rows)
         total, square = _of_groups(self.seen.total, scores), _of_groups(self.seen.square, scores)
@@ -260,7 +281,7 @@ def sums_of(scoring: Scoring, seen: GroupCells) -> ScoreSums:
     return ScoreSums(n.sum(axis=1), np.sum(total, axis=3), np.sum(square, axis=3))
 
 
-def _of_groups(values: FloatArray, scores: tuple[int, int]) -> FloatArray:
+def _of_groups(values: FloatArray, scores: Scores) -> FloatArray:
     """The score that each group has, (K, G), of both, (2, K, G)."""
     return np.stack([values[score, :, t] for t, score in enumerate(scores)], axis=1)
 
@@ -275,25 +296,36 @@ def bets_on(scoring: Scoring, pilot: CountedLines, rest: CountedLines, log_odds:
     return LineBets(rest, scoring.of(rest.group, rest.place, rest.outcome), rows, known, log_odds)
 
 
-def bet_intervals(bets: LineBets | SumBets, shares: FloatArray | None, natural: FloatArray, delta: float) -> Intervals:
-    """Intervals for every μ_k and ζ_k, (1, K, 2) each: four lower bounds for every arm.
+def bet_intervals(
+    bets: LineBets | SumBets,
+    shares: FloatArray | None,
+    natural: FloatArray,
+    delta: float,
+    asked: Rows | None = None,
+) -> Intervals:
+    """Intervals for every μ_k, (1, K, 2), and every row, (1, K, J, 2): 2 (1 + J) lower bounds for every arm.
 
-    ``shares`` P(S) (G,), or None and ``natural`` (G,) the natural rows by group; δ is the error of all of it. Nothing is known
-    of a gap while a group has no row to bet on.
+    ``shares`` P(S) (G,), or None and ``natural`` (G,) the natural rows by group; ``asked`` the rows, by default the gap between
+    two groups; δ is the error of all of it. Nothing is known of a row while a group in it has no row to bet on.
     """
-    two_groups(bets.rows)
-    arms = bets.pilot.mean.shape[1]
-    if not bets.rows.all():
-        return Intervals(np.tile([0.0, 1.0], (1, arms, 1)), np.tile([-1.0, 1.0], (1, arms, 1)))
-    spread = bets.rows.sum() / bets.rows
-    # (W7): the mean of X in one group and of X¹ in the other is at most 1 + ζ
-    gaps = np.stack([bets.lower((0, 1), spread) - 1.0, 1.0 - bets.lower((1, 0), spread)], axis=-1)
+    rows = rows_about(asked, len(bets.rows))
     if shares is None:
-        first = share_interval(*two_groups(natural[None]), SHARE_OF_DELTA * delta)[0]
-    else:
-        first = np.array([shares[0]])
-    ends = [spread * np.array([share, 1.0 - share]) for share in first]
+        require_shares(rows)
+    mixes = share_mixes(shares, natural[None], delta)[0]
     # (W8): μ is linear in P(S), so that it is no lower than at one of the two ends
-    low = np.min([bets.lower((0, 0), end) for end in ends], axis=0)
-    high = 1.0 - np.min([bets.lower((1, 1), end) for end in ends], axis=0)
-    return Intervals(np.stack([low, high], axis=-1)[None], gaps[None])
+    outcomes = np.stack([_value_interval(bets, mix, np.ones(rows.groups, dtype=np.bool_)) for mix in mixes])
+    widest = np.stack([outcomes[..., 0].min(axis=0), outcomes[..., 1].max(axis=0)], axis=-1)
+    values = [_value_interval(bets, f, f != 0) for f in rows.among(mixes[0])]
+    return Intervals(widest[None], np.stack(values, axis=1)[None])
+
+
+def _value_interval(bets: LineBets | SumBets, f: FloatArray, used: BoolArray) -> FloatArray:
+    """Of Σ_t f_t μ_{k,t}, (K, 2), f (G,), from the rows of the groups that are ``used``: lower bounds for it and its negative."""
+    plus, minus = np.maximum(f, 0.0).sum(), np.maximum(-f, 0.0).sum()
+    if not bets.rows[used].all():
+        return np.tile([-minus, plus], (bets.pilot.mean.shape[1], 1))
+    on, size, down = bets.among(used), np.abs(f[used]), f[used] < 0
+    factor = on.rows.sum() / on.rows * size
+    # (W7): the mean of X where f > 0 and of X¹ where f < 0 is at most the value plus Σ |f| over the latter
+    up, turned = tuple(int(t) for t in down), tuple(int(t) for t in ~down)
+    return np.stack([on.lower(up, factor) - minus, plus - on.lower(turned, factor)], axis=-1)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairarm.core.fairness import two_groups
-from fairarm.core.proof.region import SHARE_OF_DELTA, Intervals, share_interval
+from fairarm.core.fairness import Rows
+from fairarm.core.proof.region import SHARE_OF_DELTA, Intervals, require_shares, rows_about, share_mixes
 from fairarm.core.types import FloatArray, IntArray
 
 CLIP = 3.0
@@ -42,9 +42,12 @@ class GroupCells:
     made: IntArray
 
 
-def bound_delta(delta: float, arms: int, shares_known: bool) -> float:
-    """The error of each bound: two sides of two groups of every arm, and a part for P(S) where it is unknown."""
-    return (1.0 if shares_known else 1.0 - SHARE_OF_DELTA) * delta / (4 * arms)
+def bound_delta(delta: float, arms: int, shares_known: bool, of_an_arm: int = 2) -> float:
+    """The error of each bound: two sides of so many means of every arm, and a part for P(S) where it is unknown.
+
+    ``of_an_arm``: G where each group's mean is bounded, 1 + J where the outcome and every row are; both are 2 for one gap.
+    """
+    return (1.0 if shares_known else 1.0 - SHARE_OF_DELTA) * delta / (2 * of_an_arm * arms)
 
 
 def cut_level(rows: FloatArray, delta: float) -> FloatArray:
@@ -92,19 +95,23 @@ def mean_intervals(seen: CutSums, delta: float) -> FloatArray:
     return np.stack([np.minimum(low, 1.0), np.maximum(high, 0.0)], axis=-1)
 
 
-def weighted_intervals(seen: CutSums, delta: float, shares: FloatArray | None, natural: FloatArray) -> Intervals:
-    """Intervals for every μ_k and ζ_k, all at once with probability ≥ 1 − δ: (1, K, 2) each.
+def weighted_intervals(
+    seen: CutSums, delta: float, shares: FloatArray | None, natural: FloatArray, asked: Rows | None = None
+) -> Intervals:
+    """Intervals for every μ_k, (1, K, 2), and every row, (1, K, J, 2), all at once with probability ≥ 1 − δ.
 
-    ``shares`` P(S) (G,), or None and ``natural`` (G,) the natural rows by group. Ends may cross, which those of a true
-    interval do with probability at most δ.
+    ``shares`` P(S) (G,), or None and ``natural`` (G,) the natural rows by group; ``asked`` the rows, by default the gap between
+    two groups. Ends may cross, which those of a true interval do with probability at most δ.
     """
-    ends = mean_intervals(seen, bound_delta(delta, seen.sums.shape[1], shares is not None))
+    rows = rows_about(asked, len(seen.rows))
     if shares is None:
-        share = share_interval(*two_groups(natural[None]), SHARE_OF_DELTA * delta)[0]
-    else:
-        share = np.array([shares[0]])
-    first, second = two_groups(ends, axis=1)
-    mixed = share[:, None, None] * first + (1 - share)[:, None, None] * second
+        require_shares(rows)
+    ends = mean_intervals(seen, bound_delta(delta, seen.sums.shape[1], shares is not None, rows.groups))
+    mixes = share_mixes(shares, natural[None], delta)[0]
+    mixed = (mixes[:, None, :, None] * ends).sum(axis=2)
     outcomes = np.stack([mixed[..., 0].min(axis=0), mixed[..., 1].max(axis=0)], axis=-1)
-    gaps = np.stack([first[:, 0] - second[:, 1], first[:, 1] - second[:, 0]], axis=-1)
-    return Intervals(outcomes[None], gaps[None])
+    # a row is lowest where groups that it counts are at their lower end, and those that it takes away at the upper one
+    f, (low, high) = rows.among(mixes[0]), np.moveaxis(ends, -1, 0)
+    plus, minus = np.maximum(f, 0.0), np.maximum(-f, 0.0)
+    value = np.stack([low @ plus.T - high @ minus.T, high @ plus.T - low @ minus.T], axis=-1)
+    return Intervals(outcomes[None], value[None])

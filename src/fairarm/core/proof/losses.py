@@ -60,7 +60,7 @@ def kept_payoffs(
 
 
 def _shrunk(raw: tuple[FloatArray, FloatArray], f: FloatArray) -> tuple[FloatArray, FloatArray]:
-    # (C8): at least 1 − f, and its mean under the blend stays at most 1
+    # (C9): at least 1 − f, and its mean under the blend stays at most 1
     up, down = (np.log1p(f[:, None] * np.expm1(log_S)) for log_S in raw)
     return up, down
 
@@ -70,7 +70,7 @@ def paid(
 ) -> FloatArray:
     """The log of what a batch pays to each bet, (B,), of replicate ``r`` (B,); a lost row pays the least it can."""
     log_up, log_down = payoffs
-    # (C3), summed over the rows of each cell
+    # (C4), summed over the rows of each cell
     won = np.einsum("bc,bc->b", y[r], log_up) + np.einsum("bc,bc->b", (n - y)[r], log_down)
     if lost is None:
         return np.asarray(won)

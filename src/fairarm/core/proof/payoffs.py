@@ -3,7 +3,7 @@
 A bet on one batch is a pair of payoffs S(c, 1), S(c, 0) for every cell. Its price is checked on the numbers that are used,
 so the solver that makes it good need not be trusted.
 
-Shapes: C cells, Z context groups, B claims with I rows each, J moments of the context law.
+Shapes: C cells, Z context groups, B claims with I rows each, M moments of the context law.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ def log_payoffs(
 
 
 def based(rule: Rule, blend: FloatArray) -> FloatArray:
-    """l' of (C6): the blend (B, C) with a hair of the average arm."""
+    """l' of (C7): the blend (B, C) with a hair of the average arm."""
     # a cell that no arm reaches is left out of the price, and only must not divide by 0
-    return np.where(rule.typical > 0, (blend + EXPLORED * rule.typical) / (1 + EXPLORED), EXPLORED)  # (C6)
+    return np.where(rule.typical > 0, (blend + EXPLORED * rule.typical) / (1 + EXPLORED), EXPLORED)  # (C7)
 
 
 @dataclass(eq=False)
 class Stake:
-    """A bet on each of B claims: r and τ (B, C), λ and κ (B, I+J), and the rows that they price."""
+    """A bet on each of B claims: r and τ (B, C), λ and κ (B, I+M), and the rows that they price."""
 
     rise: FloatArray
     stay: FloatArray
@@ -86,7 +86,7 @@ def no_stake(rule: Rule, claims: Claims, base: FloatArray) -> Stake:
 def priced(rule: Rule, stake: Stake, base: FloatArray, reached: BoolArray) -> tuple[FloatArray, FloatArray]:
     """log S(c, 1) and log S(c, 0) of a stake, divided by what its price is exceeded by; 0 where a row cannot land."""
     possible = rule.typical > 0
-    # the left side of (C4) less the λ and κ terms, over l_z, at its largest z: what S must be divided by to keep its price
+    # the left side of (C5) less the λ and κ terms, over l_z, at its largest z: what S must be divided by to keep its price
     use = np.maximum(stake.stay, stake.rise + np.einsum("bi,bic->bc", stake.multiplier, stake.slope))
     member = rule.member[:, possible @ rule.member > 0] * possible[:, None]
     budget = stake.budget[:, :, possible @ rule.member > 0]
@@ -95,7 +95,7 @@ def priced(rule: Rule, stake: Stake, base: FloatArray, reached: BoolArray) -> tu
     own = stake.multiplier.shape[1] - len(rule.moments)
     sound = (excess > 0) & np.isfinite(excess) & (stake.multiplier[:, :own] >= 0).all(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        # (C5)
+        # (C6)
         log_S = np.log(np.stack([stake.rise, stake.stay]) / base) - np.log(excess)[:, None]
     # S = 1 is a bet too: nothing is won or lost where the numbers are not sound, or where the batch cannot land
     log_S = np.where(sound[:, None] & reached, log_S, 0.0)
@@ -123,7 +123,7 @@ def best_stake(
     two_sided = np.concatenate([claims.two_sided, more], axis=1)
     signed = np.arange(all_bets.multiplier.shape[1]) < claims.level.shape[1]
     bets, where = all_bets.take(np.arange(len(base))), np.arange(len(base))
-    idle = ((up + down) * np.log(base)).sum(axis=1)  # (C12) without a bet; precision is relative to the gain over it
+    idle = ((up + down) * np.log(base)).sum(axis=1)  # (C13) without a bet; precision is relative to the gain over it
     for _ in range(STEPS if steps is None else steps):
         gain, growth = _newton(bets, rule.member, up, down, signed, two_sided)
         going = gain > (PRECISION if precision is None else precision) * (growth - idle) + 1e-12
@@ -144,14 +144,14 @@ def _newton(
     τ is eliminated first (its Hessian is diagonal), then the multiplier ρ_z of each context group; what is left is a
     system in λ and κ. A row at λ_i = 0 that would go negative is held there; a two-sided row at 0 may turn around.
     """
-    # Growth (C12) as a function of τ, λ, κ alone, since r = τ − λ·a: its gradient in τ is u/r + v/τ, its curvature in τ_c
+    # Growth (C13) as a function of τ, λ, κ alone, since r = τ − λ·a: its gradient in τ is u/r + v/τ, its curvature in τ_c
     # is −1/D_c, and cells interact only through λ, κ and the budget of their context group.
     a, beta, lam = bets.slope, bets.budget, bets.multiplier
     g_rise, g_stay = up / bets.rise, down / bets.stay
     curve = g_rise / bets.rise
     D = 1 / (curve + g_stay / bets.stay)
     D_z = D @ member
-    # ρ_z prices the budget: with λ and κ still, τ moves by D e, which sums to 0 over each group, so (C4) stays an equality
+    # ρ_z prices the budget: with λ and κ still, τ moves by D e, which sums to 0 over each group, so (C5) stays an equality
     rho = (D * (g_rise + g_stay)) @ member / D_z
     e = g_rise + g_stay - rho @ member.T
     # what is left for λ once τ has followed: the slope of growth along each row
@@ -162,7 +162,7 @@ def _newton(
         a[turn] *= -1
         pull = np.where(turn, -pull, pull)
     gradient = pull + np.einsum("biz,bz->bi", beta, rho)
-    # the Schur complement: −Hessian of growth in (λ, κ) after τ and ρ have been eliminated, I + J rows instead of C cells
+    # the Schur complement: −Hessian of growth in (λ, κ) after τ and ρ have been eliminated, I + M rows instead of C cells
     M = a * curve[:, None, :]
     shift = ((M * D[:, None, :]) @ member - beta) / D_z[:, None, :]
     F = M - shift @ member.T

@@ -4,7 +4,8 @@ Nothing here is part of the proof. A batch with shares ν of the units lets the 
 rate_e(ν) per pull, the divergence of the estimate from the claim under ν, whose gradient in ν is known from the bet itself.
 Each account lacks some wealth D_e; the shares are moved to where rate_e/D_e is least.
 
-Shapes: N replicates, R regimes (natural, then each group), K arms, C cells, B claims over all replicates.
+Shapes: N replicates, R regimes (natural, then each group), K arms, C cells, J₁ ends of the rows of fairness, B claims over all
+replicates.
 """
 
 from __future__ import annotations
@@ -15,12 +16,11 @@ import numpy as np
 
 from fairarm.core.affordable import affordable_mix
 from fairarm.core.answer import Code
-from fairarm.core.fairness import is_fair
-from fairarm.core.proof.accounts import BROKEN_ENDS, least, log_evidence
+from fairarm.core.proof.accounts import least, log_evidence
 from fairarm.core.proof.bets import Ledger, contradicted_pairs
-from fairarm.core.proof.claims import FAIR, Claims, Rule, gap_claims, pair_claims
+from fairarm.core.proof.claims import Claims, Rule, gap_claims, joined, pair_claims
 from fairarm.core.proof.estimate import Estimate, estimate, leader
-from fairarm.core.proof.payoffs import based, best_stake, priced
+from fairarm.core.proof.payoffs import Stake, based, best_stake, priced
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 
 STEPS, FIRST_STEP = 6, 0.4
@@ -39,13 +39,24 @@ NATURAL, NATURAL_IN_A_TIE = 0.05, 0.9
 """The part of every plan that is natural pulls, and that part while the interval for P(S) decides who is better."""
 
 
+LEAST_ROWS = 2
+"""To which claims are padded: those with fewer rows are bet on together."""
+
+
 @dataclass(frozen=True, eq=False)
 class Goals:
-    """The accounts of the leaders that lack wealth: claims against them, each one's replicate (B,) and missing wealth (B,)."""
+    """The accounts of the leaders that lack wealth: claims against them, those with as many rows together; of all of these, in
+    order, each one's replicate (B,) and missing wealth (B,)."""
 
-    claims: Claims
+    claims: tuple[Claims, ...]
     replicate: IntArray
     missing: FloatArray
+
+    @property
+    def parts(self) -> list[slice]:
+        """Where the claims of each are among all."""
+        ends = np.cumsum([len(part.level) for part in self.claims])
+        return [slice(int(end) - len(part.level), int(end)) for part, end in zip(self.claims, ends, strict=True)]
 
 
 def plan_proof(
@@ -83,34 +94,36 @@ def goals(rule: Rule, ledger: Ledger, known: Estimate, ahead: IntArray) -> Goals
     # the missing wealth of an account is that of the hypothesis without what the leader's accounts give it
     short = np.where(refuted, -np.inf, lacking + least(accounts)[rows, b])
     short[rows, 1 + b] = -np.inf
-    E, gap = rule.tolerance, known.gap[rows, b]
     broken = short.max(axis=1)[:, None] - accounts.broken[rows, b]
-    broken = np.where(some[:, None] & np.stack([gap < E, gap > -E], axis=1), broken, 0.0)
+    broken = np.where(some[:, None] & rule.ends.kept(known.rows[rows, b]), broken, 0.0)
     beats = short[:, 1:, None] - accounts.beats[rows, b]
     beats = np.where(some[:, None, None] & contradicted_pairs(rule, known, ahead), beats, 0.0)
-    fair = np.where(~some[:, None] & ~refuted[:, 1:] & (np.abs(known.gap) > E), lacking[:, 1:], 0.0)
-    return _joined(rule, known, ahead, broken, beats, fair)
+    unfair = rule.ends.passed(known.rows).any(axis=-1)
+    fair = np.where(~some[:, None] & ~refuted[:, 1:] & unfair, lacking[:, 1:], 0.0)
+    return _goals(rule, known, ahead, broken, beats, fair)
 
 
-def _joined(
+def _goals(
     rule: Rule, known: Estimate, ahead: IntArray, broken: FloatArray, beats: FloatArray, fair: FloatArray
 ) -> Goals:
-    """Claims with wealth missing, of all kinds, as two-row claims."""
+    """Claims with wealth missing, of all kinds."""
     r1, end = np.nonzero(broken > 0)
     r2, arm = np.nonzero(fair > 0)
     r3, h, at = np.nonzero(beats > 0)
-    kind = np.concatenate([end, np.full(len(r2), FAIR)])
-    one = gap_claims(rule, kind, np.concatenate([ahead[r1], arm]))
-    two = pair_claims(rule, ahead[r3], h, known.share[r3, at])
-    # a claim of one row is one of two rows of which the other says nothing: 0 ≥ −1
-    more = np.zeros_like(one.slope)
-    claims = Claims(
-        np.concatenate([np.concatenate([one.slope, more], axis=1), two.slope]),
-        np.concatenate([np.concatenate([one.level, -np.ones_like(one.level)], axis=1), two.level]),
-        np.concatenate([np.concatenate([one.two_sided, np.zeros_like(one.two_sided)], axis=1), two.two_sided]),
+    parts = [
+        (r1, gap_claims(rule, end, ahead[r1]), broken[r1, end]),
+        (r2, gap_claims(rule, np.full(len(r2), len(rule.ends)), arm), fair[r2, arm]),
+        (r3, pair_claims(rule, ahead[r3], h, known.mix[r3, at]), beats[r3, h, at]),
+    ]
+    by_rows: dict[int, list[tuple[IntArray, Claims, FloatArray]]] = {}
+    for part in parts:
+        by_rows.setdefault(max(part[1].level.shape[1], LEAST_ROWS), []).append(part)
+    every = [part for alike in by_rows.values() for part in alike]
+    return Goals(
+        claims=tuple(joined([claims for _, claims, _ in alike], rows) for rows, alike in by_rows.items()),
+        replicate=np.concatenate([r for r, _, _ in every]),
+        missing=np.maximum(np.concatenate([missing for _, _, missing in every]), LEAST_MISSING),
     )
-    missing = np.concatenate([broken[r1, end], fair[r2, arm], beats[r3, h, at]])
-    return Goals(claims, np.concatenate([r1, r2, r3]), np.maximum(missing, LEAST_MISSING))
 
 
 def _soonest(
@@ -121,22 +134,38 @@ def _soonest(
     if not len(r):
         return shares
     flat = costs.ravel()
-    stake, old = None, np.zeros(0)
-    theta, h = known.theta[r], known.h[r]
+    bets = [_Bet(claims, r[part]) for claims, part in zip(goals.claims, goals.parts, strict=True)]
     for step in range(STEPS):
         law = _law(rule, known, shares)
-        base = based(rule, (1 - EXPLORED) * law + EXPLORED * rule.typical)[r]
-        if stake is not None:
-            stake = stake.moved(1 - _size(step - 1), old, base)
-        newton = NEWTON_STEPS if stake else FIRST_NEWTON
-        stake = best_stake(rule, goals.claims, base, theta, h, stake, PRECISION, newton)
-        log_up, log_down = priced(rule, stake, base, base > 0)
-        growth = h * (theta * log_up + (1 - theta) * log_down)
+        base = based(rule, (1 - EXPLORED) * law + EXPLORED * rule.typical)
+        growth = np.concatenate([bet.growth(rule, known, base, step) for bet in bets])
         direction = _direction(goals, growth, np.einsum("bc,bc->b", law[r], growth), len(shares))
         vertex = affordable_mix(_of_units(rule, known, direction).reshape(len(shares), -1), flat, average)
-        size, old = _size(step), base
+        size = _size(step)
         shares = (1 - size) * shares + size * vertex.reshape(shares.shape)
     return shares
+
+
+@dataclass(eq=False)
+class _Bet:
+    """Bets against claims of one replicate each, (B,), improved from step to step."""
+
+    claims: Claims
+    replicate: IntArray
+    stake: Stake | None = None
+    base: FloatArray | None = None
+
+    def growth(self, rule: Rule, known: Estimate, base: FloatArray, step: int) -> FloatArray:
+        """kl_e(c), (B, C), under laws l' (N, C)."""
+        r = self.replicate
+        theta, h, base = known.theta[r], known.h[r], base[r]
+        start = (
+            None if self.stake is None or self.base is None else self.stake.moved(1 - _size(step - 1), self.base, base)
+        )
+        newton = FIRST_NEWTON if start is None else NEWTON_STEPS
+        self.stake, self.base = best_stake(rule, self.claims, base, theta, h, start, PRECISION, newton), base
+        log_up, log_down = priced(rule, self.stake, base, base > 0)
+        return np.asarray(h * (theta * log_up + (1 - theta) * log_down))
 
 
 def _size(step: int) -> float:
@@ -169,8 +198,8 @@ def _of_units(rule: Rule, known: Estimate, values: FloatArray) -> FloatArray:
 
 def _tied(rule: Rule, ledger: Ledger, known: Estimate, ahead: IntArray) -> BoolArray:
     """Whether the interval for P(S) decides if an open, seemingly fair arm is better than the leader, (N,)."""
-    if rule.ends < BROKEN_ENDS:
+    if rule.shares is not None:
         return np.zeros(len(ahead), dtype=np.bool_)
     worse = contradicted_pairs(rule, known, ahead)
     undecided = worse.any(axis=2) & ~worse.all(axis=2) & ~ledger.accounts.refuted[:, 1:]
-    return np.asarray((undecided & is_fair(known.gap, rule.tolerance)).any(axis=1) & (ahead != Code.NONE))
+    return np.asarray((undecided & rule.rows.fair(known.rows)).any(axis=1) & (ahead != Code.NONE))

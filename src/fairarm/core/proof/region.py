@@ -17,8 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairarm.core import special
-from fairarm.core.fairness import PRIOR_ROWS, gap_of, two_groups
+from fairarm.core.fairness import PRIOR_ROWS, Rows, two_groups
 from fairarm.core.types import FloatArray
+from fairarm.errors import ProblemError
 
 NEAR = (0.005, 0.02, 0.08, 0.25, 0.5)
 STRENGTH = (1.0, 5.0, 25.0, 125.0)
@@ -47,7 +48,7 @@ def mixture(n: FloatArray, y: FloatArray) -> Mixed:
     for near in NEAR:
         for strength in STRENGTH:
             alpha, beta = near * strength, (1 - near) * strength
-            # (C13): a cell near 0 or near 1, by a coin; logs, since the product over cells is far below the least number
+            # (C14): a cell near 0 or near 1, by a coin; logs, since the product over cells is far below the least number
             low, high = special.betaln(y + alpha, n - y + beta), special.betaln(y + beta, n - y + alpha)
             either = np.logaddexp(low, high)
             log_weight.append((either - special.betaln(alpha, beta) - math.log(2)).sum(axis=-1))
@@ -89,7 +90,7 @@ def highest_in_region(n: FloatArray, y: FloatArray, weight: FloatArray, delta: f
     ``weight`` f (N or 1, F, C); returns (N, F). The best λ puts the maximiser on the region's border: found by
     halving on a log scale. A λ that is not the best gives a wider interval, not a wrong one.
     """
-    # (C14): ℓ(θ) above this level
+    # (C15): ℓ(θ) above this level
     level = (mixture(n, y).log_evidence - math.log(1 / delta))[:, None]
     up, down = y[:, None, :], (n - y)[:, None, :]
     size = np.abs(weight).max(axis=-1)
@@ -101,7 +102,7 @@ def highest_in_region(n: FloatArray, y: FloatArray, weight: FloatArray, delta: f
         theta, rest = tilted(up, down, np.exp(middle)[..., None] * weight)
         inside = (special.xlogy(up, theta) + special.xlogy(down, rest)).sum(axis=-1) >= level
         low, high = np.where(inside, middle, low), np.where(inside, high, middle)
-    # (C15) at the λ found; θ ≤ 1 bounds it too, and better where there are hardly any rows
+    # (C16) at the λ found; θ ≤ 1 bounds it too, and better where there are hardly any rows
     scale = np.exp(low)
     bound = (tilted_maximum(up, down, scale[..., None] * weight) - level) / scale
     return np.asarray(np.minimum(bound, np.maximum(weight, 0).sum(axis=-1)))
@@ -112,7 +113,7 @@ def share_interval(first: FloatArray, second: FloatArray, delta: float) -> Float
 
     { π : log B(a+½, b+½)/B(½, ½) − a log π − b log(1−π) < log(1/δ) } for counts a, b; ends are rounded outwards.
     """
-    # (C10)
+    # (C11)
     level = (
         special.betaln(first + PRIOR_ROWS, second + PRIOR_ROWS)
         - special.betaln(PRIOR_ROWS, PRIOR_ROWS)
@@ -133,17 +134,78 @@ def share_interval(first: FloatArray, second: FloatArray, delta: float) -> Float
     return np.stack(ends, axis=-1)
 
 
-@dataclass(frozen=True)
+SHARE_OF_DELTA = 0.1
+"""The part of δ that the interval for P(S) takes where P(S) is unknown."""
+
+
+def rows_about(asked: Rows | float | None, groups: int) -> Rows:
+    """What is asked about so many groups; a tolerance, or None, is that of the gap between two, and refused where there are others."""
+    if isinstance(asked, Rows):
+        if asked.groups != groups:
+            raise ProblemError(f"The rows of fairness are about {asked.groups} groups, and the law has {groups}.")
+        return asked
+    two_groups(np.zeros(groups))
+    return Rows.gap(math.inf if asked is None else asked)
+
+
+def needs_shares(rows: Rows) -> bool:
+    """Whether nothing can be certified while P(S) is unknown: more than two groups, or one compared with everybody's mean."""
+    return rows.groups > 2 or bool(rows.everyone.any())
+
+
+def require_shares(rows: Rows) -> None:
+    """An error where P(S), which is unknown, has to be known."""
+    if needs_shares(rows):
+        what = (
+            "a row compares a group with the mean of everybody"
+            if rows.groups == 2
+            else f"there are {rows.groups} groups"
+        )
+        raise ProblemError(
+            f"Nothing can be certified while P(S) is not known, as {what}: declare the shares, or use bayes-stop."
+        )
+
+
+def known_mix(shares: FloatArray) -> FloatArray:
+    """P(S) (G,) as it is used: the last share is 1 less the others, so that they sum to 1."""
+    return np.append(shares[:-1], 1.0 - shares[:-1].sum())
+
+
+def share_mixes(shares: FloatArray | None, natural: FloatArray, delta: float) -> FloatArray:
+    """P(S) as it may be, (N, P, G): as declared, P = 1, or of two groups the ends of the interval after natural rows (N, G).
+
+    μ_k is linear in P(S), so over the interval its extremes are at the ends. δ is the error of the whole; the interval takes
+    a tenth of it.
+    """
+    if shares is not None:
+        return np.broadcast_to(known_mix(shares), (len(natural), 1, len(shares)))
+    first = share_interval(*two_groups(natural), SHARE_OF_DELTA * delta)
+    return np.stack([first, 1.0 - first], axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
 class Intervals:
-    """Certified intervals, all at once with probability ≥ 1 − δ: ``outcomes`` μ_k and ``gaps`` ζ_k, (N, K, 2) each."""
+    """Certified intervals, all at once with probability ≥ 1 − δ: ``outcomes`` μ_k (N, K, 2), and ``rows`` (N, K, J, 2), the
+    value of every row of fairness; where it is one row, its axis may be left out."""
 
     outcomes: FloatArray
-    gaps: FloatArray
+    rows: FloatArray
+
+    def __post_init__(self) -> None:
+        if self.rows.ndim == self.outcomes.ndim:
+            object.__setattr__(self, "rows", self.rows[..., None, :])
+
+    @property
+    def gaps(self) -> FloatArray:
+        """Of the one row that there is, (N, K, 2)."""
+        if self.rows.shape[-2] != 1:
+            raise ProblemError(f"An arm has {self.rows.shape[-2]} rows of fairness, not one gap: take all of them.")
+        return self.rows[..., 0, :]
 
     @property
     def empty(self) -> bool:
         """No truth lies within all of them: ends are in the wrong order, which true ones are with probability at most δ."""
-        return any(bool(np.any(part[..., 0] > part[..., 1])) for part in (self.outcomes, self.gaps))
+        return any(bool(np.any(part[..., 0] > part[..., 1])) for part in (self.outcomes, self.rows))
 
 
 def narrowed(found: Sequence[Intervals]) -> Intervals:
@@ -154,11 +216,7 @@ def narrowed(found: Sequence[Intervals]) -> Intervals:
             [np.max([p[..., 0] for p in parts], axis=0), np.min([p[..., 1] for p in parts], axis=0)], axis=-1
         )
 
-    return Intervals(both([i.outcomes for i in found]), both([i.gaps for i in found]))
-
-
-SHARE_OF_DELTA = 0.1
-"""The part of δ that the interval for P(S) takes where P(S) is unknown."""
+    return Intervals(both([i.outcomes for i in found]), both([i.rows for i in found]))
 
 
 def intervals(
@@ -168,27 +226,27 @@ def intervals(
     delta: float,
     shares: FloatArray | None = None,
     natural: FloatArray | None = None,
+    asked: Rows | None = None,
 ) -> Intervals:
-    """Projections of the joint region on every μ_k and ζ_k; the law of the cells is known.
+    """Projections of the joint region on every μ_k and every row; the law of the cells is known.
 
-    ``law`` p_{k,t}(c) (K, 2, C); ``shares`` P(S) (2,), or None and ``natural`` (N, 2) the group counts of natural
-    rows. μ_k is linear in P(S), so over an interval of shares its extremes are at the ends.
+    ``law`` p_{k,t}(c) (K, G, C); ``shares`` P(S) (G,), or None and ``natural`` (N, G) the group counts of natural
+    rows; ``asked`` the rows, by default the gap between two groups.
     """
-    of_first, of_second = two_groups(law, axis=1)
+    rows = rows_about(asked, law.shape[1])
+    part = delta
     if shares is None:
-        if natural is None:
-            natural = np.zeros((len(n), 2))
-        share = share_interval(*two_groups(natural), SHARE_OF_DELTA * delta)
-        delta = (1 - SHARE_OF_DELTA) * delta
-    else:
-        share = np.full((1, 1), float(shares[0]))
-    outcomes = []
-    for end in share.T:
-        weight = end[:, None, None] * of_first + (1 - end)[:, None, None] * of_second
-        outcomes.append(_both_ends(n, y, weight, delta))
-    pair = np.stack(outcomes)
+        require_shares(rows)
+        part = (1 - SHARE_OF_DELTA) * delta
+    mixes = share_mixes(shares, np.zeros((len(n), rows.groups)) if natural is None else natural, delta)
+    mixes = mixes if shares is None else mixes[:1]
+    weights = [(mix[:, None, :, None] * law).sum(axis=2) for mix in np.moveaxis(mixes, 1, 0)]
+    pair = np.stack([_both_ends(n, y, weight, part) for weight in weights])
     widest = np.stack([pair[..., 0].min(axis=0), pair[..., 1].max(axis=0)], axis=-1)
-    return Intervals(widest, _both_ends(n, y, gap_of(law, axis=1)[None], delta))
+    # a row with a part of the outcome itself has P(S) in it, which is then known
+    value = np.ascontiguousarray(rows.coefficients(law, weights[0][0]))
+    of_rows = _both_ends(n, y, value.reshape(1, -1, law.shape[2]), part)
+    return Intervals(widest, of_rows.reshape(len(n), *value.shape[:2], 2))
 
 
 def _both_ends(n: FloatArray, y: FloatArray, weight: FloatArray, delta: float) -> FloatArray:

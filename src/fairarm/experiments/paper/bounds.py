@@ -13,9 +13,9 @@ import numpy as np
 
 from fairarm.algorithms.csr import Readings, csr
 from fairarm.catalog import load_problem
-from fairarm.core.paper.bounds import error_bound, no_fair_arm_bound
 from fairarm.errors import OptionError
 from fairarm.experiments.paper.plan import PaperPoint
+from fairarm.experiments.theorems import theorems
 from fairarm.problem.problem import Problem
 from fairarm.worlds.base import Truth
 
@@ -91,13 +91,8 @@ def _instance(name: str, pulls: tuple[int, ...]) -> InstanceBound:
 
 def error_allowed(problem: Problem, truth: Truth, pulls: int) -> float:
     """Theorem 1's bound, or 1 minus theorem 2's where no arm is fair."""
-    procedure = csr(problem, pulls, False, Readings())
-    gaps, tolerance = truth.gaps / problem.outcome.width, problem.compiled.scaled_tolerance
-    if truth.best_fair_arm is None:
-        everyone = np.ones(len(problem.arms), dtype=np.bool_)
-        return 1.0 - no_fair_arm_bound(gaps, tolerance, pulls, procedure.value(everyone))
-    outcomes = problem.outcome.scale(truth.outcomes)
-    return error_bound(outcomes, gaps, tolerance, truth.best_fair_arm, pulls, procedure.value)
+    error, none = theorems(csr(problem, pulls, False, Readings()), truth)
+    return 1.0 - none if none is not None else 1.0 if error is None else error
 
 
 def reach(bound: Callable[[int], float], pulls: Sequence[int], errors: Sequence[float]) -> int | None:

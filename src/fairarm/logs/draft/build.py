@@ -15,12 +15,12 @@ from fairarm.logs.draft.naming import plain_name, shown
 from fairarm.logs.draft.roles import ROLES, Choice, choose
 from fairarm.logs.draft.text import file_text
 from fairarm.logs.draft.worth import doubts, worth
+from fairarm.logs.findings import is_small
 from fairarm.logs.reading import LogReader
 from fairarm.logs.table import LogTable
 from fairarm.problem.log_map import LogMap
 from fairarm.problem.mechanism import Arm, Unknown
 from fairarm.problem.outcome import Outcome
-from fairarm.problem.pair import pair_of
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import groups_of
 from fairarm.problem.variables import Variable
@@ -76,7 +76,7 @@ class Draft:
     """Column -> {value in the log: state}."""
     drop: Mapping[str, Mapping[str, int]]
     """Column -> {value: rows that are left out}; "" is a missing one."""
-    groups: tuple[GroupMean, GroupMean]
+    groups: tuple[GroupMean, ...]
     mean: float | None
     tolerance: float | None
     """As given; None where it is left open."""
@@ -86,9 +86,23 @@ class Draft:
 
     @property
     def plain_gap(self) -> float | None:
-        """The difference of the groups' mean outcomes in the log as it is, first minus second."""
+        """The difference of the groups' mean outcomes in the log as it is, first minus second; None where there are more."""
+        if len(self.groups) != 2:
+            return None
         first, second = (group.mean for group in self.groups)
         return None if first is None or second is None else first - second
+
+    @property
+    def widest(self) -> tuple[GroupMean, GroupMean] | None:
+        """The groups with the highest and the lowest mean outcome in the log as it is; None where fewer than two are known."""
+        known = [group for group in self.groups if group.mean is not None]
+        ordered = sorted(known, key=lambda group: -(group.mean or 0.0))
+        return (ordered[0], ordered[-1]) if len(ordered) > 1 else None
+
+    @property
+    def small(self) -> tuple[GroupMean, ...]:
+        """Groups of which there are few rows: what is said of them will be uncertain."""
+        return tuple(group for group in self.groups if is_small(group.rows, sum(each.rows for each in self.groups)))
 
 
 def draft_problem(
@@ -129,9 +143,18 @@ def draft_problem(
         mean=mean,
         tolerance=tolerance,
         doubts=said,
-        to_confirm=to_confirm(choice, tolerance, problem.deployed or "", said),
+        to_confirm=(),
     )
-    return replace(draft, text=file_text(draft, choice, names, problem, where))
+    asked = to_confirm(choice, tolerance, problem.deployed or "", (*said, *_few(draft)))
+    return replace(draft, to_confirm=asked, text=file_text(draft, choice, names, problem, where))
+
+
+def _few(draft: Draft) -> list[str]:
+    """What is said of groups with few rows."""
+    small = ", ".join(f"{shown(group.group)} ({group.rows:,})" for group in draft.small)
+    return (
+        [f"groups with few rows, of which little can be said: {small}. Merge them, or leave them out"] if small else []
+    )
 
 
 def _check(table: LogTable, given: Mapping[str, str], tolerance: float | None) -> None:
@@ -226,9 +249,7 @@ def _left_out(choice: Choice) -> dict[str, dict[str, int]]:
 # ---- what the log says as it is ----
 
 
-def _means(
-    problem: Problem, where: LogMap, table: LogTable
-) -> tuple[LogReader, tuple[GroupMean, GroupMean], float | None]:
+def _means(problem: Problem, where: LogMap, table: LogTable) -> tuple[LogReader, tuple[GroupMean, ...], float | None]:
     """Usable natural rows by group and their mean outcomes, as `evaluate` counts them; and the mean of all."""
     reader = LogReader(problem, table, where)
     cells = reader.cells()
@@ -240,14 +261,14 @@ def _means(
     scaled = (
         cells.sums[:, 0] if cells.sums is not None else outcome.scaled_values[batch.columns[outcome.node]] * batch.count
     )
-    groups = pair_of(problem)
+    groups = problem.groups
     rows = np.array([batch.count[natural & (group == t)].sum() for t in range(len(groups))])
     sums = np.array([scaled[natural & (group == t)].sum() for t in range(len(groups))])
     rows, sums = np.append(rows, rows.sum()), np.append(sums, sums.sum())
     values = outcome.unscale(sums / np.maximum(rows, 1))
     means = [float(value) if count else None for value, count in zip(values, rows, strict=True)]
-    first, second = (GroupMean(g, int(n), m) for g, n, m in zip(groups, rows, means, strict=False))
-    return reader, (first, second), means[-1]
+    made = tuple(GroupMean(g, int(n), m) for g, n, m in zip(groups, rows, means, strict=False))
+    return reader, made, means[-1]
 
 
 # ---- what is shown ----

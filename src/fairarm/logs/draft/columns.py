@@ -20,8 +20,9 @@ from fairarm.logs.coding import COMMA, PERCENTAGE, texts
 from fairarm.logs.draft.naming import plain_name, shown
 from fairarm.logs.table import LogTable
 from fairarm.logs.values import MISSING_WORDS
+from fairarm.problem.fairness import MAX_GROUPS
 from fairarm.problem.mechanism import reads_as_no_fair_arm
-from fairarm.problem.parts import NATURAL
+from fairarm.problem.regimes import NATURAL
 
 MOST_LISTED = 200
 """Values of a column that are looked at."""
@@ -35,6 +36,9 @@ MOST_STRAYS = 50
 
 RARE = 0.05
 """Strays are at most this share of a column's rows."""
+
+STRAY, FEW_ROWS = 0.01, 30
+"""A value of the sensitive attribute with at most this share of the rows, and fewer rows than this, is taken for a mistake."""
 
 TINY = 0.001
 """A value this rare may be left out where a column has too many."""
@@ -177,13 +181,15 @@ def as_states(column: Column, role: Role) -> States | str:
     unknown = [key for key in spelt if key in UNKNOWN - {"none"}]
     if role == "sensitive" or sum(_rows(spelt[key]) for key in unknown) <= RARE * column.filled:
         drop |= _removed(spelt, unknown)
-    if role in ("sensitive", "outcome") and len(spelt) > 2 and not (role == "outcome" and _numeric(column)):
-        drop |= _two_of(spelt, column)
     if role == "sensitive" and len(spelt) > 2:
-        return f"it has {len(spelt)} groups ({_listed(spelt)}), and two are compared"
-    if len(spelt) > MOST_STATES:
+        drop |= _without_strays(spelt, column)
+    if role == "outcome" and len(spelt) > 2 and not _numeric(column):
+        drop |= _two_of(spelt, column)
+    if role == "sensitive" and len(spelt) > MAX_GROUPS:
+        return f"it has {len(spelt)} groups ({_listed(spelt)}), and at most {MAX_GROUPS} are compared"
+    if role != "sensitive" and len(spelt) > MOST_STATES:
         drop |= _without_tiny(spelt, column)
-    if len(spelt) > MOST_STATES:
+    if role != "sensitive" and len(spelt) > MOST_STATES:
         return f"it has {len(spelt)} different values, and a table takes at most {MOST_STATES}"
     if len(spelt) < (1 if role == "arm" else 2):
         return f"it has {'one value only' if spelt else 'no values'}{_beside(drop)}"
@@ -192,8 +198,16 @@ def as_states(column: Column, role: Role) -> States | str:
     return States(rows, labels, unusable=drop) if role in ("decision", "outcome") else States(rows, labels, drop)
 
 
+def _without_strays(spelt: Spelt, column: Column) -> dict[str, int]:
+    """Spellings of groups joined, and what is left out: values of so few rows that they are mistakes rather than groups."""
+    _join_abbreviations(spelt)
+    strays = [key for key in spelt if _rows(spelt[key]) < FEW_ROWS and _rows(spelt[key]) <= STRAY * column.filled]
+    few = sum(_rows(spelt[key]) for key in strays) <= RARE * column.filled
+    return _removed(spelt, strays) if few else {}
+
+
 def _two_of(spelt: Spelt, column: Column) -> dict[str, int]:
-    """Spellings of the two largest groups joined, and what is left out: the others, if they are few."""
+    """Spellings of the two commonest values joined, and what is left out: the others, if they are few."""
     _join_abbreviations(spelt)
     rest = sorted(spelt, key=lambda key: -_rows(spelt[key]))[2:]
     few = sum(_rows(spelt[key]) for key in rest) <= RARE * column.filled

@@ -73,8 +73,7 @@ ROLES = tuple(WORDS)
 MEANING = {"sensitive": "sensitive attribute", "decision": "decision", "outcome": "outcome"}
 WAYS = {
     "sensitive": (
-        "Which two groups? Merge the others into them or leave their rows out: in the log, or by log.labels and log.drop in a "
-        "problem file of your own."
+        "Merge some of them or leave their rows out: in the log, or by log.labels and log.drop in a problem file of your own."
     ),
     "decision": "Give it a few states in the log.",
     "outcome": "Give it numbers, or a few states, in the log.",
@@ -272,7 +271,10 @@ def _guess(found: Choice, role: str) -> None:
 
 
 def _plain_enough(made: States | Numbers, role: str) -> bool:
-    """Without a name that says so, an outcome has numbers or two states: what others are worth cannot be guessed."""
+    """Without a name that says so, a sensitive attribute has two groups, and an outcome numbers or two states: what others are
+    worth cannot be guessed."""
+    if role == "sensitive":
+        return len(made.rows) == 2 if isinstance(made, States) else False
     return role != "outcome" or isinstance(made, Numbers) or len(made.rows) == 2 or all(map(_is_number, made.rows))
 
 

@@ -31,6 +31,7 @@ def file_text(draft: Draft, choice: Choice, names: Mapping[str, str], problem: P
         f"deployed = {quoted(problem.deployed or '')}  # TO CONFIRM: the rule that runs today",
         f"outcome = {_outcome(problem)}{_mark(choice, 'outcome')}",
         *_worth(problem, draft),
+        *(line for few in _small(draft) for line in _wrapped_text(few)),
         "",
         *_tolerance(draft, problem),
         "",
@@ -72,9 +73,18 @@ def by_group(draft: Draft) -> str:
     each = [
         f"{shown(g.group)} {'unknown' if g.mean is None else f'{g.mean:.4g}'} ({g.rows:,} rows)" for g in draft.groups
     ]
-    gap = "unknown" if draft.plain_gap is None else f"{draft.plain_gap:.4g}"
     mean = "unknown" if draft.mean is None else f"{draft.mean:.4g}"
-    return f"{', '.join(each)}; plain gap {gap}; mean of all {mean}"
+    return f"{', '.join(each)}; {_gap(draft)}; mean of all {mean}"
+
+
+def _gap(draft: Draft) -> str:
+    """Of two groups the gap between them, of more the largest."""
+    if len(draft.groups) == 2:
+        return f"plain gap {'unknown' if draft.plain_gap is None else f'{draft.plain_gap:.4g}'}"
+    if draft.widest is None:
+        return "largest plain gap unknown"
+    high, low = draft.widest
+    return f"largest plain gap {(high.mean or 0.0) - (low.mean or 0.0):.4g} ({shown(high.group)} - {shown(low.group)})"
 
 
 def left_out(values: Mapping[str, int]) -> str:
@@ -116,11 +126,27 @@ def _worth(problem: Problem, draft: Draft) -> list[str]:
     return [*doubts, f"# TO CONFIRM: {what}; more is better.", *(f"# {line}" for line in unusable(draft))]
 
 
+def _small(draft: Draft) -> list[str]:
+    each = ", ".join(f"{shown(group.group)} ({group.rows:,} rows)" for group in draft.small)
+    return (
+        [f"TO CONFIRM: groups with few rows: {each}. Merge them by log.labels, or leave them out by log.drop."]
+        if each
+        else []
+    )
+
+
 def _tolerance(draft: Draft, problem: Problem) -> list[str]:
     """The one line that is left open, with what helps to choose it."""
+    many = len(draft.groups) > 2
+    between = "any two groups'" if many else "the groups'"
     said = [
-        f"# The largest gap between the groups' mean outcomes that still counts as fair, in units of {shown(draft.outcome)}.",
-        f"# In the log as it is: {by_group(draft)}.",
+        f"# The largest gap between {between} mean outcomes that still counts as fair, in units of {shown(draft.outcome)}.",
+        *_wrapped_text(f"In the log as it is: {by_group(draft)}."),
+        *(
+            ["# Other questions (against one group, against the mean, the 80 % rule, a floor): docs/fairness.md."]
+            if many
+            else []
+        ),
     ]
     if draft.tolerance is not None:
         return [*said, f"tolerance = {draft.tolerance!r}"]

@@ -72,7 +72,8 @@ class Panel:
         """Grid, ticks and texts of the horizontal scale, and below them its name; ``above`` repeats the texts at the top."""
         box, draw = self.box, self.drawing
         for at, text in zip(ticks.at, ticks.texts, strict=True):
-            x = self.x(at)
+            x, half = self.x(at), text_width(text, TICK_SIZE) / 2
+            text = text if half <= x <= draw.width - half else ""  # a long number at an edge would be cut off
             with draw.group(kind="x-tick"):
                 draw.line((x, box.top), (x, box.bottom + TICK), "line", 0.7)
                 if text:

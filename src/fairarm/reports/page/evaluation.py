@@ -8,9 +8,21 @@ from fairarm.beliefs.findings import Finding
 from fairarm.experiments.evaluate import ArmEvaluation, Estimate, Evaluation
 from fairarm.problem.mechanism import NO_FAIR_ARM
 from fairarm.problem.pair import pair_of
-from fairarm.problem.parts import NATURAL
 from fairarm.problem.problem import Problem
+from fairarm.problem.regimes import NATURAL
+from fairarm.reports.known import logged_arm, one_gap
 from fairarm.reports.page.charts import Cover, cover_figure
+from fairarm.reports.page.conditions import (
+    FAIR_TITLE,
+    ArmRows,
+    Told,
+    asked_fact,
+    closest_cells,
+    cut_note,
+    fairness,
+    pictures,
+    row_table,
+)
 from fairarm.reports.page.forest import Line, Marks, forest
 from fairarm.reports.page.parts import Block, Box, Card, Facts, Items, Page, PageTable, Section, Text, Tone
 from fairarm.reports.page.rows import MOST_ROWS, Row, Words
@@ -26,7 +38,6 @@ from fairarm.reports.words import (
     left_to_learn,
     looks_text,
     no_arm,
-    not_fair_means,
     not_named,
     percent,
     plain_gap_text,
@@ -44,6 +55,7 @@ from fairarm.reports.words import (
 
 PROBABLY = 0.5
 """An arm that is fair with a lower probability is drawn as unfair."""
+CERTIFIED = {True: "fair", False: "unfair", None: "no"}
 SUPPORT = {
     "yes": "the log speaks for it",
     "weakly": "the log speaks for it weakly",
@@ -61,10 +73,10 @@ def evaluation_page(found: Evaluation, version: str) -> Page:
         sections=[
             _findings(found),
             _outcomes(found, arms),
-            _gaps(found, arms),
+            _gaps(found, arms) if problem.has_one_gap else _conditions(found, arms),
             _cover(found, arms),
             _plain(found),
-            Section("All numbers", [make(found, arms) for make in (_outcome_table, _gap_table, _support_table)]),
+            Section("All numbers", _tables(found, arms)),
             _next(found),
             _assumptions(found),
             fairness(problem),
@@ -82,25 +94,41 @@ def by_probability(found: Evaluation) -> list[ArmEvaluation]:
 
 
 def _answer(found: Evaluation) -> Box:
-    arm, digits, signed = _answered(found), outcome_digits(found), gap_digits(found)
+    arm, digits = _answered(found), outcome_digits(found)
     if arm is not None:
         headline = (
             f"{arm.name} is the best fair arm by this log, with probability {found.probability:.3f}: its outcome is "
-            f"{value(arm.outcome.value, digits)} ({percent(found.confidence)} interval {between(arm.outcome.low, arm.outcome.high, digits)}) "
-            f"and its gap {_estimate(arm.gap, signed)}."
+            f"{value(arm.outcome.value, digits)} ({percent(found.confidence)} interval {between(arm.outcome.low, arm.outcome.high, digits)})"
+            f"{_its_gap(found, arm)}."
         )
         headline = " ".join(text for text in (not_named(found), headline) if text)
     else:
         headline = no_arm(found)
     lines = [
+        *_closest_line(found, arm),
         posterior(found.arm or NO_FAIR_ARM, found.probability, found.runner_up, found.runner_up_probability),
         f"The probability goes by the posterior: what the rows and the assumptions below say together, not a proof. {METHODS.get(found.method, '')}",
     ]
-    if smooth := smooth_text(found):
+    if smooth := smooth_text(found.evidence.smooth):
         lines.append(smooth)
     if arm is not None and arm.support != "yes":
         lines.append(f'Beware of {arm.name}: {SUPPORT[arm.support]} (see "Can the log speak for the arms?").')
     return Box("Answer, by probability", headline, lines, "good" if arm is not None else "warn")
+
+
+def _its_gap(found: Evaluation, arm: ArmEvaluation) -> str:
+    return f" and its gap {_estimate(one_gap(arm), gap_digits(found))}" if found.problem.has_one_gap else ""
+
+
+def _closest_line(found: Evaluation, arm: ArmEvaluation | None) -> list[str]:
+    """What comes closest to making the answer unfair, where there is more than one gap."""
+    if arm is None or found.problem.has_one_gap:
+        return []
+    words, ends, holds = closest_cells(found.problem, logged_arm(found.problem, arm))
+    sure = percent(found.confidence)
+    return [
+        f"What comes closest to making {arm.name} unfair: {words}; {sure} interval {ends}, holds with probability {holds}."
+    ]
 
 
 def _answered(found: Evaluation) -> ArmEvaluation | None:
@@ -114,7 +142,8 @@ def outcome_digits(found: Evaluation) -> str:
 
 def gap_digits(found: Evaluation) -> str:
     """The same for gaps, which have a sign."""
-    return interval_digits(found.problem.outcome, [(arm.gap.low, arm.gap.high) for arm in found.arms], signed=True)
+    gaps = [one_gap(arm) for arm in found.arms]
+    return interval_digits(found.problem.outcome, [(gap.low, gap.high) for gap in gaps], signed=True)
 
 
 def _estimate(number: Estimate, digits: str) -> str:
@@ -150,11 +179,6 @@ def _card(finding: Finding) -> Card:
 # ---- figures ----
 
 
-def cut_note(arms: int, which: str = "most probable") -> list[str]:
-    """A line that says so, where a picture leaves arms out."""
-    return [f"The picture shows the {MOST_ROWS} {which} of {arms} arms; the table has all."] if arms > MOST_ROWS else []
-
-
 def _line(found: Evaluation, arm: ArmEvaluation, number: Estimate, digits: str) -> Line:
     low, high = number.certified_low, number.certified_high
     return Line(
@@ -168,6 +192,10 @@ def _line(found: Evaluation, arm: ArmEvaluation, number: Estimate, digits: str) 
 
 
 def _key(found: Evaluation, arms: Sequence[ArmEvaluation]) -> list[str]:
+    return [" ".join(_signs(found, arms)), *cut_note(len(found.arms))]
+
+
+def _signs(found: Evaluation, arms: Sequence[ArmEvaluation]) -> list[str]:
     """What the signs of a forest plot mean, only those that are there."""
     sure = percent(found.confidence)
     said = [f"Thick line: the usual {sure} interval, from the posterior."]
@@ -178,7 +206,7 @@ def _key(found: Evaluation, arms: Sequence[ArmEvaluation]) -> list[str]:
     said.append("● fair with probability 0.5 or more. ○ and grey: less, probably unfair.")
     if any(arm.support == "no" for arm in arms):
         said.append("Broken line: the log does not speak for the arm.")
-    return [" ".join(said), *cut_note(len(found.arms))]
+    return said
 
 
 def _outcomes(found: Evaluation, arms: Sequence[ArmEvaluation]) -> Section:
@@ -211,11 +239,28 @@ def _gaps(found: Evaluation, arms: Sequence[ArmEvaluation]) -> Section:
         caption=_key(found, drawn),
     )
     signed = gap_digits(found)
-    lines = [_line(found, arm, arm.gap, signed) for arm in drawn]
+    lines = [_line(found, arm, one_gap(arm), signed) for arm in drawn]
     figure = forest(words, lines, Marks(tolerance, zero=True, plain=found.plain_gap, digits=signed))
     node = problem.outcome.node
     text = f"The mean {node} if everybody were {s}, less the mean if everybody were {other}."
     return Section("How fair each arm is", [Text(text), figure])
+
+
+def _conditions(found: Evaluation, arms: Sequence[ArmEvaluation]) -> Section:
+    told = Told(f"{percent(found.confidence)} interval", " ".join(_signs(found, arms[:MOST_ROWS])))
+    return Section("How fair each arm is", pictures(found.problem, _arm_rows(found, arms), told))
+
+
+def _arm_rows(found: Evaluation, arms: Sequence[ArmEvaluation]) -> list[ArmRows]:
+    return [
+        ArmRows(
+            logged_arm(found.problem, arm),
+            best=arm.name == found.arm,
+            unfair=arm.fair_probability < PROBABLY,
+            weak=arm.support == "no",
+        )
+        for arm in arms
+    ]
 
 
 def _cover(found: Evaluation, arms: Sequence[ArmEvaluation]) -> Section:
@@ -255,13 +300,15 @@ def _plain(found: Evaluation) -> Section:
     rows = [(group.group, whole(group.rows), value(group.mean, digits)) for group in found.observed]
     columns = ("group", "rows", f"mean {unit_of(found.problem.outcome)}")
     blocks.append(PageTable("The log as it is: natural rows by group", columns, rows))
-    return Section("The plain gap in the log", blocks)
+    return Section("The plain gap in the log" if found.problem.has_one_gap else "The log as it is", blocks)
 
 
 def plain_text(found: Evaluation) -> str:
     """The plain gap, and how it differs from the arms' gaps."""
-    signed = gap_digits(found)
     plain = plain_gap_text(found)
+    if plain is not None and not found.problem.has_one_gap:
+        return f"{plain} {why_gaps_differ(found)}"
+    signed = gap_digits(found)
     if plain is None or found.plain_gap is None:
         empty = next(group.group for group in found.observed if group.mean is None)
         return f"The log has no natural rows of {empty}: there is no plain gap to compare with."
@@ -269,15 +316,24 @@ def plain_text(found: Evaluation) -> str:
     text = f"{plain} {why_gaps_differ(found)}"
     if arm is None:
         return text
-    change = abs(found.plain_gap) - abs(arm.gap.value)
+    gap = one_gap(arm)
+    change = abs(found.plain_gap) - abs(gap.value)
     word = "smaller" if change > 0 else "larger"
     return (
-        f"{text} Under {arm.name} the gap is {_estimate(arm.gap, signed)}: "
+        f"{text} Under {arm.name} the gap is {_estimate(gap, signed)}: "
         f"{value(abs(change), signed.removeprefix('+'))} {word} in size."
     )
 
 
 # ---- tables ----
+
+
+def _tables(found: Evaluation, arms: Sequence[ArmEvaluation]) -> list[PageTable]:
+    if found.problem.has_one_gap:
+        return [make(found, arms) for make in (_outcome_table, _gap_table, _support_table)]
+    rows, certified = _arm_rows(found, arms), found.certified_by is not None
+    every = row_table(found.problem, rows, f"{percent(found.confidence)} interval", certified)
+    return [_outcome_table(found, arms), _fair_table(found, arms), _support_table(found, arms), every]
 
 
 def _outcome_table(found: Evaluation, arms: Sequence[ArmEvaluation]) -> PageTable:
@@ -290,14 +346,23 @@ def _outcome_table(found: Evaluation, arms: Sequence[ArmEvaluation]) -> PageTabl
 def _gap_table(found: Evaluation, arms: Sequence[ArmEvaluation]) -> PageTable:
     sure, signed = percent(found.confidence), gap_digits(found)
     columns = ("arm", gap_unit_of(found.problem), f"{sure} interval", "certified interval", "fair", "certified")
-    said = {True: "fair", False: "unfair", None: "no"}
     rows = [
-        (arm.name, *_cells(arm.gap, signed), value(arm.fair_probability, ".3f"), said[arm.certified_fair])
+        (arm.name, *_cells(one_gap(arm), signed), value(arm.fair_probability, ".3f"), CERTIFIED[arm.certified_fair])
         for arm in arms
     ]
     return PageTable(
         "Gaps. Fair: the probability that the gap is below the tolerance.", columns, rows, ("certified",), found.arm
     )
+
+
+def _fair_table(found: Evaluation, arms: Sequence[ArmEvaluation]) -> PageTable:
+    problem = found.problem
+    rows = [
+        (arm.name, value(arm.fair_probability, ".3f"), CERTIFIED[arm.certified_fair], *closest_cells(problem, logged_arm(problem, arm)))
+        for arm in arms
+    ]  # fmt: skip
+    columns = ("arm", "fair", "certified", "closest to unfair", f"{percent(found.confidence)} interval", "holds")
+    return PageTable(FAIR_TITLE, columns, rows, ("certified", "closest to unfair"), found.arm)
 
 
 def _cells(number: Estimate, digits: str) -> tuple[str, str, str]:
@@ -353,22 +418,12 @@ def _assumptions(found: Evaluation) -> Section:
     return Section("What all this assumes", blocks)
 
 
-def fairness(problem: Problem) -> Section:
-    """What fair means here, and what it does not."""
-    s, other = pair_of(problem)
-    text = (
-        f"An arm is fair here if the mean {problem.outcome.node} with everybody {s} and the mean with everybody {other} differ "
-        f"by less than {problem.gap_tolerance:.6g}. More is not meant:"
-    )
-    return Section('What "fair" does not mean', [Text(text), Items(not_fair_means(problem.sensitive))])
-
-
 def _made(found: Evaluation, version: str) -> Section:
     problem = found.problem
     pairs = [
         ("problem", problem.name),
         ("arms", whole(len(problem.arms))),
-        ("tolerance", f"{problem.gap_tolerance:.6g}"),
+        asked_fact(problem),
         ("log", found.log),
         ("engine", found.engine),
         ("rows read", whole(found.rows)),

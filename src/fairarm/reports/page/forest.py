@@ -15,6 +15,8 @@ WIDEST, WIDEST_BAND = 4.0, 12.0
 """A picture may be this many times as wide as what must be seen, to hold certified intervals, and to hold the tolerance.
 Longer lines end in an arrow."""
 USUAL, THIN = 6.0, 1.3
+STROKE, BENEATH = 6.0, 7.5
+"""Of other numbers: their length, and how far below the line their middle is, where no end of an interval is taken for one."""
 DASHES = "3 2.1"
 
 
@@ -30,6 +32,8 @@ class Line:
     unfair: bool = False
     weak: bool = False
     """The rows do not speak for it."""
+    others: tuple[float, ...] = ()
+    """Other numbers of the arm on the same scale, without intervals."""
 
     @property
     def colour(self) -> str:
@@ -39,13 +43,25 @@ class Line:
 
 @dataclass(frozen=True)
 class Marks:
-    """What else is on the scale: the tolerance to both sides of 0, and one more number."""
+    """What else is on the scale: the tolerance to both sides of 0, or other ends, and one more number."""
 
     tolerance: float | None = None
     zero: bool = False
     plain: float | None = None
     digits: str = "+.4f"
     """Of that number."""
+    ends: tuple[float | None, float | None] = (None, None)
+    """In place of a tolerance: what is fair lies between them; one may be missing."""
+
+    @property
+    def fair(self) -> tuple[float | None, float | None]:
+        """Where what is fair starts and ends."""
+        return self.ends if self.tolerance is None else (-self.tolerance, self.tolerance)
+
+    @property
+    def known_ends(self) -> list[float]:
+        """Those that there are."""
+        return [end for end in self.fair if end is not None]
 
 
 def forest(words: Words, lines: Sequence[Line], marks: Marks | None = None) -> Figure:
@@ -54,8 +70,8 @@ def forest(words: Words, lines: Sequence[Line], marks: Marks | None = None) -> F
     limits = window(lines, marks)
 
     def beneath(canvas: Canvas) -> None:
-        if marks.tolerance is not None:
-            _draw_band(canvas, marks.tolerance, limits)
+        if marks.known_ends:
+            _draw_band(canvas, marks.fair, limits)
 
     def draw(canvas: Canvas) -> None:
         _draw_marks(canvas, marks, limits)
@@ -78,11 +94,10 @@ def _said(marks: Marks, limits: tuple[float, float]) -> list[str]:
 
 def window(lines: Sequence[Line], marks: Marks) -> tuple[float, float]:
     """The limits of the scale: all means, truths and usual intervals are inside, others if that is not too wide."""
-    must = [x for line in lines for x in (line.mean, line.truth, *(line.usual or ()))] + [marks.plain]
+    must = [x for line in lines for x in (line.mean, line.truth, *(line.usual or ()), *line.others)] + [marks.plain]
     seen = [x for x in must if x is not None and math.isfinite(x)] + ([0.0] if marks.zero else [])
     low, high = (min(seen), max(seen)) if seen else (0.0, 1.0)
-    if marks.tolerance is not None:
-        low, high = _reach(low, high, [-marks.tolerance, marks.tolerance], WIDEST_BAND)
+    low, high = _reach(low, high, marks.known_ends, WIDEST_BAND)
     certified = [x for line in lines for x in line.certified or () if math.isfinite(x)]
     low, high = _reach(low, high, certified, WIDEST)
     pad = 0.04 * max(high - low, 1e-6 * max(1.0, abs(low), abs(high)))
@@ -106,18 +121,19 @@ def _draw_marks(canvas: Canvas, marks: Marks, limits: tuple[float, float]) -> No
         x = panel.x(at)
         draw.line((x, box.top), (x, box.bottom), colour, width, dashes, id)
 
-    for edge in (-1.0, 1.0) if marks.tolerance is not None else ():
-        if limits[0] < (at := edge * (marks.tolerance or 0.0)) < limits[1]:
-            upright(at, "good", 1.2, "4.4 2")
+    for end in marks.known_ends:
+        if limits[0] < end < limits[1]:
+            upright(end, "good", 1.2, "4.4 2")
     if marks.zero:
         upright(0.0, "muted", 0.9)
     if marks.plain is not None and math.isfinite(marks.plain):
         upright(marks.plain, "ink", 1.4, "1.4 2.1", id="plain-gap")
 
 
-def _draw_band(canvas: Canvas, tolerance: float, limits: tuple[float, float]) -> None:
+def _draw_band(canvas: Canvas, fair: tuple[float | None, float | None], limits: tuple[float, float]) -> None:
     panel, box = canvas.panel, canvas.panel.box
-    left, right = panel.x(max(-tolerance, limits[0])), panel.x(min(tolerance, limits[1]))
+    low, high = (edge if end is None else end for end, edge in zip(fair, limits, strict=True))
+    left, right = (panel.x(min(max(x, limits[0]), limits[1])) for x in (low, high))
     panel.drawing.rectangle((left, box.top), (right - left, box.height), "band", id="tolerance")
 
 
@@ -128,6 +144,8 @@ def _draw_line(canvas: Canvas, i: int, line: Line, limits: tuple[float, float]) 
     if _known(line.usual):
         low, high = (at(x) for x in _cut(line.usual, limits))
         draw.line((low, y), (high, y), colour, USUAL, DASHES if line.weak else "", id=f"usual-{i}")
+    if line.others:
+        draw.strokes("|", [(at(x), y + BENEATH) for x in line.others], STROKE, colour, 1.4, id=f"others-{i}")
     if line.mean is not None and math.isfinite(line.mean):
         shape, size = ("*", 17.0) if line.row.best else ("o", 9.0)
         fill, edge = ("paper", colour) if line.unfair else (colour, "paper")

@@ -7,8 +7,20 @@ from dataclasses import dataclass
 
 from fairarm.algorithms.verdict import ArmReason, ArmReport, Verdict
 from fairarm.experiments.identify import Identification
+from fairarm.reports.known import reported_arm, true_arm
 from fairarm.reports.page.charts import phase_figure
-from fairarm.reports.page.evaluation import PROBABLY, cut_note, fairness
+from fairarm.reports.page.conditions import (
+    FAIR_TITLE,
+    ArmRows,
+    Told,
+    asked_fact,
+    closest_cells,
+    cut_note,
+    fairness,
+    pictures,
+    row_table,
+)
+from fairarm.reports.page.evaluation import PROBABLY
 from fairarm.reports.page.forest import Line, Marks, forest
 from fairarm.reports.page.parts import Block, Box, Facts, Page, PageTable, Section, Text, Tone
 from fairarm.reports.page.rows import MOST_ROWS, Row, Words
@@ -28,6 +40,7 @@ from fairarm.reports.words import (
     not_most_probable,
     plan_text,
     question,
+    smooth_text,
     started_from,
     sureness,
     unit_of,
@@ -40,12 +53,19 @@ from fairarm.reports.words import (
 def identification_page(found: Identification, version: str) -> Page:
     """The page of one run."""
     verdict, problem = found.verdict, found.problem
-    arms = by_probability(verdict)
-    outcome, gap = _measures(found)
+    arms, outcome = by_probability(verdict), _outcome(found)
+    if problem.has_one_gap:
+        gap = _gap_measure(found)
+        how_fair: list[Block] = [_forest(found, arms, gap, Marks(problem.gap_tolerance, zero=True))]
+        numbers = _tables(verdict, arms, outcome, gap)
+    else:
+        rows = _arm_rows(found, arms)
+        how_fair = pictures(problem, rows, Told(_limits_name(found), " ".join(_signs(found))))
+        numbers = _row_tables(verdict, arms, rows, outcome)
     mixture = (
         []
         if found.mixture is None
-        else [Section("A mixture of two arms", [Text(mixture_text(found.mixture, problem.outcome))])]
+        else [Section("A mixture of arms", [Text(mixture_text(found.mixture, problem.outcome))])]
     )
     return Page(
         title=f"{problem.name}: the best fair arm, by {found.algorithm}",
@@ -54,8 +74,8 @@ def identification_page(found: Identification, version: str) -> Page:
         sections=[
             _phases(found),
             Section("How good each arm is", [_forest(found, arms, outcome, Marks())]),
-            Section("How fair each arm is", [_forest(found, arms, gap, Marks(problem.gap_tolerance, zero=True))]),
-            Section("All numbers", _tables(verdict, arms, outcome, gap)),
+            Section("How fair each arm is", how_fair),
+            Section("All numbers", numbers),
             *mixture,
             fairness(problem),
             _made(found, version),
@@ -75,8 +95,7 @@ def _answer(found: Identification) -> Box:
     verdict = found.verdict
     headline = unmarked(answer_of(verdict, found.pulls, found.cost))
     lines = [*sureness(verdict), *(remark.text for remark in closing(found))]
-    if started := started_from(found):
-        lines.append(started)
+    lines += [line for line in (smooth_text(found.smooth), started_from(found)) if line]
     good = verdict.status == "FOUND" and verdict.fairness_tested
     if verdict.arm is None:
         headline = headline[0].upper() + headline[1:]
@@ -148,28 +167,30 @@ class Measure:
         return value(self.mean(report), self.digits), between(low, high, self.digits)
 
 
-def _measures(found: Identification) -> tuple[Measure, Measure]:
-    truth, problem = found.truth, found.problem
-    names_ = problem.arm_names
-    outcomes = {} if truth is None else dict(zip(names_, truth.outcomes.tolist(), strict=True))
-    gaps = {} if truth is None else dict(zip(names_, truth.gaps.tolist(), strict=True))
-    digits, signed = _digits(found)
-    outcome, gap = f"mean {unit_of(problem.outcome)}", gap_unit_of(problem)
-    return (
-        Measure("outcomes", "Outcome of each arm", digits, lambda r: r.outcome, lambda r: r.outcome_interval, outcomes, outcome),
-        Measure("gaps", "Gap between the groups under each arm", signed, _gap, lambda r: r.gap_interval, gaps, gap),
-    )  # fmt: skip
-
-
-def _digits(found: Identification) -> tuple[str, str]:
-    """Of outcomes and of gaps, as on the terminal."""
-    outcome, arms = found.problem.outcome, found.verdict.arms
-    if found.verdict.leader is None:
-        return digits_of(outcome), digits_of(outcome, [found.problem.gap_tolerance], signed=True)
-    return (
-        interval_digits(outcome, [report.outcome_interval for report in arms]),
-        interval_digits(outcome, [report.gap_interval for report in arms], signed=True),
+def _outcome(found: Identification) -> Measure:
+    truths = (
+        {} if found.truth is None else dict(zip(found.problem.arm_names, found.truth.outcomes.tolist(), strict=True))
     )
+    unit, digits = f"mean {unit_of(found.problem.outcome)}", _digits(found)
+    return Measure("outcomes", "Outcome of each arm", digits, lambda r: r.outcome, lambda r: r.outcome_interval, truths, unit)  # fmt: skip
+
+
+def _digits(found: Identification) -> str:
+    """Of outcomes, as on the terminal."""
+    outcome = found.problem.outcome
+    if found.verdict.leader is None:
+        return digits_of(outcome)
+    return interval_digits(outcome, [report.outcome_interval for report in found.verdict.arms])
+
+
+def _gap_measure(found: Identification) -> Measure:
+    problem, truth, arms = found.problem, found.truth, found.verdict.arms
+    truths = {} if truth is None else dict(zip(problem.arm_names, truth.gaps.tolist(), strict=True))
+    signed = digits_of(problem.outcome, [problem.gap_tolerance], signed=True)
+    if found.verdict.leader is not None:
+        signed = interval_digits(problem.outcome, [report.gap_interval for report in arms], signed=True)
+    name = "Gap between the groups under each arm"
+    return Measure("gaps", name, signed, _gap, lambda r: r.gap_interval, truths, gap_unit_of(problem))
 
 
 def _gap(report: ArmReport) -> float | None:
@@ -212,11 +233,63 @@ def _side(report: ArmReport, measure: Measure) -> str:
 
 
 def _key(found: Identification) -> list[str]:
+    return [" ".join(_signs(found)), *cut_note(len(found.verdict.arms))]
+
+
+def _signs(found: Identification) -> list[str]:
     thick = ["Thick line: 95 % limits."] if found.verdict.leader else []
     truth = ["× the truth in this world."] if found.truth is not None else []
     star = ["★ the arm found."] if found.verdict.arm else []
-    signs = ["● fair or not shown unfair. ○ and grey: unfair by what is known."]
-    return [" ".join([*thick, *star, *signs, *truth]), *cut_note(len(found.verdict.arms))]
+    return [*thick, *star, "● fair or not shown unfair. ○ and grey: unfair by what is known.", *truth]
+
+
+def _limits_name(found: Identification) -> str:
+    return "95 % limits" if found.verdict.leader else ""
+
+
+def _arm_rows(found: Identification, arms: Sequence[ArmReport]) -> list[ArmRows]:
+    problem, truth = found.problem, found.truth
+    return [
+        ArmRows(
+            reported_arm(problem, report),
+            best=report.name == found.verdict.arm,
+            unfair=_unfair(report),
+            truth=None if truth is None else true_arm(problem, truth, problem.arm_index(report.name)),
+        )
+        for report in arms
+    ]
+
+
+def _row_tables(
+    verdict: Verdict, arms: Sequence[ArmReport], rows: Sequence[ArmRows], outcome: Measure
+) -> list[PageTable]:
+    """The tables where more is asked about than one gap."""
+    every = row_table(verdict.problem, rows, "95 % limits")
+    if verdict.leader is None:
+        return [_tested_table(verdict, arms, rows, outcome), every]
+    return [_best_table(verdict, arms, outcome), _fair_table(verdict, arms, rows), every]
+
+
+def _tested_table(verdict: Verdict, arms: Sequence[ArmReport], rows: Sequence[ArmRows], outcome: Measure) -> PageTable:
+    lines = [
+        (
+            r.name, value(r.outcome, outcome.digits), str(r.rejected_in_phase or ""), arm_reason(verdict, r, row=False),
+            closest_cells(verdict.problem, each.known)[0],
+        )
+        for r, each in zip(arms, rows, strict=True)
+    ]  # fmt: skip
+    columns = ("arm", outcome.xlabel, "phase", "why", "closest to unfair")
+    title = "Estimates, the phase in which an arm was rejected, and why"
+    return PageTable(title, columns, lines, ("why", "closest to unfair"), verdict.arm)
+
+
+def _fair_table(verdict: Verdict, arms: Sequence[ArmReport], rows: Sequence[ArmRows]) -> PageTable:
+    lines = [
+        (r.name, value(r.fair_probability, ".2f"), r.certified or "no", *closest_cells(verdict.problem, each.known))
+        for r, each in zip(arms, rows, strict=True)
+    ]
+    columns = ("arm", "fair", "certified", "closest to unfair", "95 % limits", "holds")
+    return PageTable(FAIR_TITLE, columns, lines, ("certified", "closest to unfair"), verdict.arm)
 
 
 def _tables(verdict: Verdict, arms: Sequence[ArmReport], outcome: Measure, gap: Measure) -> list[PageTable]:
@@ -232,22 +305,9 @@ def _tables(verdict: Verdict, arms: Sequence[ArmReport], outcome: Measure, gap: 
                 "Estimates, the phase in which an arm was rejected, and why", columns, rows, ("why",), verdict.arm
             )
         ]
-    best = [
-        (
-            r.name,
-            *outcome.cells(r),
-            value(r.best_probability, ".2f"),
-            value(r.effective_rows, ".0f"),
-            arm_reason(verdict, r),
-        )
-        for r in arms
-    ]
     fair = [(r.name, *gap.cells(r), value(r.fair_probability, ".2f"), r.certified or "no") for r in arms]
     return [
-        PageTable(
-            "The most probable arms first. Best: the probability that this is the best fair arm; rows: effective sample size.",
-            ("arm", outcome.xlabel, "95 % limits", "best", "rows", "why"), best, ("why",), verdict.arm,
-        ),
+        _best_table(verdict, arms, outcome),
         PageTable(
             "Gaps. Fair: the probability that the gap is below the tolerance.",
             ("arm", gap.xlabel, "95 % limits", "fair", "certified"), fair, ("certified",), verdict.arm,
@@ -255,10 +315,24 @@ def _tables(verdict: Verdict, arms: Sequence[ArmReport], outcome: Measure, gap: 
     ]  # fmt: skip
 
 
+def _best_table(verdict: Verdict, arms: Sequence[ArmReport], outcome: Measure) -> PageTable:
+    rows = [
+        (
+            r.name, *outcome.cells(r), value(r.best_probability, ".2f"), value(r.effective_rows, ".0f"),
+            arm_reason(verdict, r, row=False),
+        )
+        for r in arms
+    ]  # fmt: skip
+    return PageTable(
+        "The most probable arms first. Best: the probability that this is the best fair arm; rows: effective sample size.",
+        ("arm", outcome.xlabel, "95 % limits", "best", "rows", "why"), rows, ("why",), verdict.arm,
+    )  # fmt: skip
+
+
 def _made(found: Identification, version: str) -> Section:
     pairs = [
         ("problem", found.problem.name),
-        ("tolerance", f"{found.problem.gap_tolerance:.6g}"),
+        asked_fact(found.problem),
         ("algorithm", found.algorithm),
         ("arms", whole(len(found.verdict.arms))),
         ("phases", whole(found.verdict.phases)),

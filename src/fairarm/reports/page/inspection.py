@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import numpy as np
 
 from fairarm.core.types import FloatArray
 from fairarm.experiments.inspect import Inspection
 from fairarm.problem.pair import pair_of
 from fairarm.problem.problem import Problem
-from fairarm.reports.page.evaluation import cut_note, fairness
+from fairarm.reports.known import true_arm
+from fairarm.reports.page.conditions import (
+    ArmRows,
+    Told,
+    asked_fact,
+    closest_cells,
+    cut_note,
+    fairness,
+    pictures,
+    row_table,
+)
 from fairarm.reports.page.forest import Line, Marks, forest
 from fairarm.reports.page.maps import NAMED, map_figure
 from fairarm.reports.page.parts import Block, Box, Facts, Items, Maps, Page, PageTable, Section, Text
@@ -16,6 +28,8 @@ from fairarm.reports.page.rows import MOST_ROWS, Row, Words
 from fairarm.reports.svg import shown
 from fairarm.reports.words import (
     digits_of,
+    distance_columns,
+    distances_text,
     gap_unit_of,
     limit_text,
     names,
@@ -26,6 +40,10 @@ from fairarm.reports.words import (
     value,
     whole,
 )
+
+CLOSEST = "closest to unfair"
+MOST_PAIRS = 6
+"""Pairs of groups, each way counted, that have a map of their own."""
 
 
 def inspection_page(found: Inspection, version: str) -> Page:
@@ -98,10 +116,10 @@ def reasons(problem: Problem, node: str) -> list[str]:
 
 def _arms(found: Inspection) -> list[Block]:
     problem, truth = found.problem, found.truth
-    s, other = pair_of(problem)
-    j = problem.arm_index(problem.deployed) if problem.deployed else 0
     many = len(problem.arms) > NAMED
-    digits, signed = _digits(problem)
+    digits = digits_of(problem.outcome)
+    fairness_heads, fairness_cells = _fairness_columns(found)
+    distance_heads, distance_cells = distance_columns(found)
     rows = []
     for k, name in enumerate(problem.arm_names):
         fair = "?" if truth is None else "yes" if truth.fair[k] else "no"
@@ -109,29 +127,46 @@ def _arms(found: Inspection) -> list[Block]:
             (
                 name + (" (deployed)" if name == problem.deployed else ""),
                 *([str(k + 1)] if many else []),
-                value(float(truth.outcomes[k]) if truth else None, digits), value(float(truth.gaps[k]) if truth else None, signed), fair,
-                value(None if found.M is None else float(found.M[k, j]), ".2f"),
-                *(value(None if found.D is None else float(found.D[d, k, j]), ".2f") for d in (0, 1)),
+                value(float(truth.outcomes[k]) if truth else None, digits), *fairness_cells[k], fair, *distance_cells[k],
             )
         )  # fmt: skip
     columns = (
-        "arm",
-        *(["number"] if many else []),
-        f"mean {unit_of(problem.outcome)}",
-        gap_unit_of(problem),
-        "fair",
-        "M",
-        f"D {s}|{other}",
-        f"D {other}|{s}",
-    )
+        "arm", *(["number"] if many else []), f"mean {unit_of(problem.outcome)}", *fairness_heads, "fair", *distance_heads,
+    )  # fmt: skip
     best = None if truth is None or truth.best_fair_arm is None else rows[truth.best_fair_arm][0]
-    title = f"M and D: how far each arm is from {problem.arm_names[j]}; the smaller, the more its pulls tell."
-    return [*_truth_figures(found), PageTable(title, columns, rows, ("fair",), best)]
+    made = PageTable(distances_text(found), columns, rows, ("fair", CLOSEST), best)
+    return [*_truth_figures(found), made, *_every_row(found)]
 
 
-def _digits(problem: Problem) -> tuple[str, str]:
-    """Of outcomes and of gaps, as on the terminal."""
-    return digits_of(problem.outcome), digits_of(problem.outcome, [problem.gap_tolerance], signed=True)
+def _fairness_columns(found: Inspection) -> tuple[list[str], list[list[str]]]:
+    """Headings, and the cells of each arm: the gap, or the condition that comes closest to breaking."""
+    problem, arms = found.problem, range(len(found.problem.arms))
+    if problem.has_one_gap:
+        signed = _gap_digits(problem)
+        return [gap_unit_of(problem)], [[value(gap, signed)] for gap in found.gaps()]
+    if found.truth is None:
+        return [], [[] for _ in arms]
+    return [CLOSEST], [[closest_cells(problem, true_arm(problem, found.truth, k))[0]] for k in arms]
+
+
+def _every_row(found: Inspection) -> list[Block]:
+    if found.problem.has_one_gap or found.truth is None:
+        return []
+    return [row_table(found.problem, _arm_rows(found, range(len(found.problem.arms))), "")]
+
+
+def _arm_rows(found: Inspection, order: Iterable[int]) -> list[ArmRows]:
+    if (truth := found.truth) is None:
+        return []
+    return [
+        ArmRows(true_arm(found.problem, truth, k), best=k == truth.best_fair_arm, unfair=not truth.fair[k])
+        for k in order
+    ]
+
+
+def _gap_digits(problem: Problem) -> str:
+    """Of gaps, as on the terminal."""
+    return digits_of(problem.outcome, [problem.gap_tolerance], signed=True)
 
 
 def _truth_figures(found: Inspection) -> list[Block]:
@@ -139,11 +174,12 @@ def _truth_figures(found: Inspection) -> list[Block]:
     problem, truth = found.problem, found.truth
     if truth is None:
         return []
-    order = np.lexsort((-truth.outcomes, ~truth.fair))[:MOST_ROWS]
+    ranked = np.lexsort((-truth.outcomes, ~truth.fair))
+    order = ranked[:MOST_ROWS]
     star = "" if truth.best_fair_arm is None else "★ the best fair arm. "
-    caption = [f"{star}● fair. ○ and grey: unfair.", *cut_note(len(problem.arms), "best")]
-    outcome, gap = f"mean {shown(problem.outcome.node, 20)}", f"gap {' - '.join(pair_of(problem))}"
-    digits, signed = _digits(problem)
+    signs = f"{star}● fair. ○ and grey: unfair."
+    caption = [signs, *cut_note(len(problem.arms), "best")]
+    outcome, digits = f"mean {shown(problem.outcome.node, 20)}", digits_of(problem.outcome)
 
     def figure(name: str, what: str, unit: str, numbers: FloatArray, digits: str, marks: Marks) -> Block:
         texts = [value(float(numbers[k]), digits) for k in order]
@@ -155,17 +191,18 @@ def _truth_figures(found: Inspection) -> list[Block]:
         title, text = f"The truth in this world: {what}", "All numbers are in the table."
         return forest(Words(name, title, text, ("arm", what, what), unit, caption), lines, marks)
 
-    return [
-        figure("outcomes", outcome, f"mean {unit_of(problem.outcome)}", truth.outcomes, digits, Marks()),
-        figure("gaps", gap, gap_unit_of(problem), truth.gaps, signed, Marks(problem.gap_tolerance, zero=True)),
-    ]
+    outcomes = figure("outcomes", outcome, f"mean {unit_of(problem.outcome)}", truth.outcomes, digits, Marks())
+    if not problem.has_one_gap:
+        rows = _arm_rows(found, ranked.tolist())
+        return [outcomes, *pictures(problem, rows, Told(key=signs, first="best"))]
+    gap, marks = f"gap {' - '.join(pair_of(problem))}", Marks(problem.gap_tolerance, zero=True)
+    return [outcomes, figure("gaps", gap, gap_unit_of(problem), truth.gaps, _gap_digits(problem), marks)]
 
 
 def _divergences(found: Inspection) -> list[Section]:
     problem = found.problem
     if found.M is None or found.D is None:
         return []
-    s, other = pair_of(problem)
     arms = problem.arm_names[:MOST_ROWS]
     K = len(arms)
     cut = [f"The first {K} of {len(problem.arms)} arms."] if len(problem.arms) > K else []
@@ -176,16 +213,27 @@ def _divergences(found: Inspection) -> list[Section]:
         *cut,
     ]
     maps = [
-        map_figure("m", "M: outcomes", found.M[:K, :K], arms),
-        map_figure("d1", f"D {s}|{other}: gaps, from pulls forced to {other}", found.D[0, :K, :K], arms),
-        map_figure("d2", f"D {other}|{s}: gaps, from pulls forced to {s}", found.D[1, :K, :K], arms),
+        map_figure(name, title, matrix[:K, :K], arms)
+        for name, title, matrix in [("m", "M: outcomes", found.M), *_gap_maps(problem, found.D)]
     ]
+    if len(problem.compared) > MOST_PAIRS:
+        caption.append("--json has D of every pair.")
     text = (
         "How far arms are from each other by reweighting: the smaller, the more the pulls of one tell about the other."
     )
     lost = found.unreached()
     warning = [Text(f"The deployed arm's pulls say nothing about: {names(lost)}.", note=True)] if lost else []
     return [Section("Which arms inform which", [Text(text), *warning, Maps(maps), Text(" ".join(caption))])]
+
+
+def _gap_maps(problem: Problem, D: FloatArray) -> Iterator[tuple[str, str, FloatArray]]:
+    """D of every compared pair; of many, the largest."""
+    pairs = [(problem.groups[t], problem.groups[u]) for t, u in problem.compared]
+    if len(pairs) > MOST_PAIRS:
+        yield "d", f"D: gaps, the largest over {len(pairs) // 2} pairs of groups, both ways", D.max(axis=0)
+        return
+    for number, ((t, u), matrix) in enumerate(zip(pairs, D, strict=True), 1):
+        yield f"d{number}", f"D {t}|{u}: gaps, from pulls forced to {u}", matrix
 
 
 # ---- pulls ----
@@ -208,7 +256,7 @@ def _made(found: Inspection, version: str) -> Section:
         ("problem", problem.name),
         ("arms", whole(len(problem.arms))),
         ("deployed arm", problem.deployed or "none"),
-        ("tolerance", f"{problem.gap_tolerance:.6g}"),
+        asked_fact(problem),
         ("pulls", whole(found.pulls)),
         ("fairarm", version),
     ]

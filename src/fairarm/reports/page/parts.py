@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Literal
 
 from fairarm.reports.svg import text_width
@@ -65,14 +66,16 @@ class PageTable:
     texts: Sequence[str] = ()
     best: str | None = None
     """The row to set off, by its name."""
+    folded: bool = False
+    """A long one, which is opened by who wants it."""
     kind: ClassVar[str] = "table"
 
-    @property
+    @cached_property
     def short(self) -> bool:
         """Whether the first column fits on a line."""
         return all(len(row[0]) <= SHORT for row in self.rows)
 
-    @property
+    @cached_property
     def hint(self) -> int | None:
         """The widest of the screens in `HINTS` on which the table does not fit; None if it fits on all."""
         width = (sum(self._narrowest(i) for i in range(len(self.columns))) + 2 * REM) / REM

@@ -9,6 +9,7 @@ import numpy as np
 
 from fairarm.core.fairness import interval_fairness
 from fairarm.core.statistics import RESOLVED
+from fairarm.problem.fairness import pair_names
 from fairarm.problem.pair import pair_of
 from fairarm.reports.words.numbers import count, interval_digits, limits, names, percent, unit_of, value
 from fairarm.reports.words.runs import below_gate, passed_over
@@ -33,24 +34,9 @@ ADJUSTED = {
 """How an arm's gap was made from the rows."""
 
 
-def smooth_text(found: Evaluation) -> str | None:
-    """Whether outcomes follow the order of the ordered columns, by the rows; None where no column is ordered."""
-    smooth = found.evidence.smooth
-    if smooth is None:
-        return None
-    weight = float(smooth.weight[0])
-    along = f"smooth along {', '.join(map(repr, smooth.columns))} (weight {weight:.2f})"
-    if weight >= 0.8:
-        return f"Outcomes are taken as {along}. The rows speak for it."
-    if weight <= 0.2:
-        return f"Outcomes are hardly taken as {along}. The rows speak against it, so every level stands for itself."
-    return f"Outcomes are partly taken as {along}. The rows leave it open."
-
-
 def not_named(found: Evaluation) -> str | None:
-    """Why an arm that is likelier than the answer is not the answer; None where there is none, or no answer."""
-    unheard = [arm for arm in found.arms if arm.support == "no"] if found.status == "UNDECIDED" else []
-    arm = max(unheard or found.arms, key=lambda each: each.best_probability)
+    """Why an arm that is likelier than the answer is not the answer; None where there is none."""
+    arm = _in_the_way(found) or max(found.arms, key=lambda each: each.best_probability)
     if arm.name == found.arm or arm.best_probability <= found.probability:
         return None
     if arm.support == "no":
@@ -63,20 +49,28 @@ def not_named(found: Evaluation) -> str | None:
 
 def no_arm(found: Evaluation) -> str:
     """The answer of a log that names no arm, and why: what the answer is comes first."""
+    if found.status != "UNDECIDED":
+        return f"By this log, no arm is likely enough to be fair {chances(found)}."
+    text = "This log does not say which arm is best"
     if found.model_disagrees:
-        return "This log does not say which arm is best: the estimates do not agree with its rows (model-disagrees)."
-    why = not_named(found)
-    if found.status == "UNDECIDED":
-        text = (
-            "This log does not say which arm is best: it does not speak for one that is likelier than any it could name"
-        )
-        return f"{text} {chances(found)}." + (f" {why}" if why else "")
-    text = "By this log, no arm is likely enough to be fair"
-    if why is None:
-        return f"{text} {chances(found)}."
+        return f"{text}: the estimates do not agree with its rows (model-disagrees)."
+    if _in_the_way(found) is not None:
+        return f"{text}: it does not speak for one that is likelier than any it could name {chances(found)}. {not_named(found)}"
     arm = max(found.arms, key=lambda each: each.best_probability)
+    if arm.best_probability <= found.probability:
+        return f"{text}: no arm is likely enough to be fair, nor is it likely enough that none is {chances(found)}."
     below = below_gate(arm.fair_probability, found.min_fair_probability)
-    return f"{text}: {arm.name} is the likeliest answer (probability {arm.best_probability:.3f}), {below}."
+    return (
+        f"{text}: {arm.name} is the likeliest answer (probability {arm.best_probability:.3f}), {below}. That no arm is fair has "
+        f"probability {found.probability:.3f}."
+    )
+
+
+def _in_the_way(found: Evaluation) -> ArmEvaluation | None:
+    """Where the log leaves it open: the arm that is likelier than every answer, but that the log does not speak for."""
+    unheard = [arm for arm in found.arms if arm.support == "no"] if found.status == "UNDECIDED" else []
+    arm = max(unheard, key=lambda each: each.best_probability, default=None)
+    return arm if arm is not None and arm.best_probability > found.probability else None
 
 
 def chances(found: Evaluation) -> str:
@@ -129,8 +123,9 @@ def certified_labels(found: Evaluation) -> str | None:
 
 
 def _toward(found: Evaluation, arm: ArmEvaluation) -> str:
-    """The group whose outcome is proved to be the lower one: the whole certified interval lies beyond one end."""
-    low, high = arm.gap.certified_low, arm.gap.certified_high
+    """The group whose outcome is proved to be the lower one: the whole certified interval lies beyond one end. Where more is asked
+    about than one gap it is not certified which row is broken."""
+    low, high = (None, None) if arm.gap is None else (arm.gap.certified_low, arm.gap.certified_high)
     if low is None or high is None:
         return ""
     _, above, below = interval_fairness(np.array(low), np.array(high), found.problem.gap_tolerance)
@@ -151,7 +146,9 @@ def left_to_learn(found: Evaluation) -> str | None:
 
 
 def plain_gap_text(found: Evaluation) -> str | None:
-    """The log as it is, its plain gap with an interval; None where a group has no natural rows."""
+    """The log as it is, its plain gap with an interval, of several the largest; None where a group has no natural rows."""
+    if not found.problem.has_one_gap:
+        return _plain_gaps_text(found)
     if found.plain_gap is None:
         return None
     first, second = found.observed
@@ -162,6 +159,28 @@ def plain_gap_text(found: Evaluation) -> str | None:
         f"{percent(found.confidence)} interval {limits(ends, signed)}" if ends is not None else _no_interval(found)
     )
     return f"In the log as it is: {means}. Plain gap {first.group} - {second.group}: {value(found.plain_gap, signed)} ({interval})."
+
+
+def _plain_gaps_text(found: Evaluation) -> str:
+    problem = found.problem
+    known = {pair: gap for pair, gap in found.plain_gaps.items() if gap.value is not None and gap.value > 0}
+    ends = [gap.interval for gap in known.values()]
+    digits = interval_digits(problem.outcome, ends)
+    means = ", ".join(f"{g.group} {value(g.mean, digits)} ({count(g.rows, 'row')})" for g in found.observed)
+    text = f"In the log as it is: {means}."
+    if not known:
+        return text
+    pair, gap = max(known.items(), key=lambda item: item[1].value or 0.0)
+    t, u = problem.compared[pair_names(problem).index(pair)]
+    sure = (
+        "no interval"
+        if gap.interval is None
+        else f"{percent(found.confidence)} interval {limits(gap.interval, digits)}"
+    )
+    of = f" of {len(found.plain_gaps) // 2}" if len(found.plain_gaps) > 2 else ""
+    return (
+        f"{text} Largest plain gap{of}: {problem.groups[t]} - {problem.groups[u]} {value(gap.value, digits)} ({sure})."
+    )
 
 
 def _no_interval(found: Evaluation) -> str:
@@ -176,6 +195,11 @@ def _no_interval(found: Evaluation) -> str:
 
 def why_gaps_differ(found: Evaluation) -> str:
     """Why the plain gap is no arm's gap."""
+    if not found.problem.has_one_gap:
+        return (
+            f"This is what {_makers(found)} did in these rows, chance included. An arm's numbers are what to expect if that arm "
+            f"decided for everybody, {ADJUSTED[found.method]}; so the two differ, also for an arm that made the rows."
+        )
     return (
         f"The plain gap is what {_makers(found)} did in these rows, chance included. An arm's gap is what to expect if that arm "
         f"decided for everybody, {ADJUSTED[found.method]}; so the two differ, also for an arm that made the rows."

@@ -60,6 +60,13 @@ def gap_unit_of(problem: Problem) -> str:
     return f"gap {' - '.join(pair_of(problem))}, in {unit_of(problem.outcome)}"
 
 
+def plain_number(x: float | None) -> str:
+    """A number that was declared: 0.05, 1.2, 3,000,000."""
+    if x is None:
+        return UNKNOWN
+    return f"{x:,.6g}" if abs(x) < LARGE**2 else f"{x:,.0f}"
+
+
 def between(low: float | None, high: float | None, digits: str = ".4f") -> str:
     """An interval in words: "low to high"."""
     return f"{value(low, digits)} to {value(high, digits)}"

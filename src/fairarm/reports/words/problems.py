@@ -6,28 +6,59 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from fairarm.problem.fairness import Row, pair_names
+from fairarm.problem.outcome import Outcome
 from fairarm.problem.pair import pair_of
 from fairarm.problem.problem import Problem
-from fairarm.reports.words.numbers import Marked, plan_text
+from fairarm.reports.words.asked import clause
+from fairarm.reports.words.numbers import Marked, names, plan_text, value
 
 if TYPE_CHECKING:
     from fairarm.core.limit.fewest_pulls import Limit
     from fairarm.experiments.inspect import Inspection
 
 
+MOST_QUESTIONS = 6
+"""Questions that are put in one sentence; pages list all."""
+MARK = "\0"
+"""In place of the attribute's name, until it is marked."""
+
+
 def question(problem: Problem) -> tuple[str | Marked, ...]:
     """What a problem asks, with its three nodes marked."""
-    s, other = pair_of(problem)
     beside = wide_tolerance(problem)
     return (
-        "Choose how ", Marked(problem.decision), " is decided so that ", Marked(problem.outcome.node),
-        " is highest, while changing ", Marked(problem.sensitive),
-        f" ({s}, {other}) changes it by less than {problem.gap_tolerance:.6g}.{f' {beside}' if beside else ''}",
+        "Choose how ", Marked(problem.decision), " is decided so that ", Marked(problem.outcome.node), " is highest, while ",
+        *_asked(problem), f".{f' {beside}' if beside else ''}",
     )  # fmt: skip
 
 
+def _asked(problem: Problem) -> Iterator[str | Marked]:
+    """What must hold meanwhile."""
+    if problem.has_one_gap:
+        s, other = pair_of(problem)
+        yield from ("changing ", Marked(problem.sensitive), f" ({s}, {other}) changes it by less than ")
+        yield f"{problem.gap_tolerance:.6g}"
+        return
+    left = len(problem.constraints) - MOST_QUESTIONS
+    said = [clause(problem, asked, sensitive=MARK) for asked in problem.constraints[:MOST_QUESTIONS]]
+    first, *others = "; ".join(said + ([f"and {left} more"] if left > 0 else [])).split(MARK)
+    yield first
+    for part in others:
+        yield from (Marked(problem.sensitive), part)
+
+
+def asked_of_arms(problem: Problem) -> list[str]:
+    """Every question as a sentence about the mean outcome, with the name that it was given."""
+    it = f"the mean {problem.outcome.node}"
+    said = [(asked.name, clause(problem, asked, it)) for asked in problem.constraints]
+    return [f"{name}: {text}." if name else f"{text[0].upper()}{text[1:]}." for name, text in said]
+
+
 def wide_tolerance(problem: Problem) -> str | None:
-    """What a tolerance means that no gap can exceed; None where some gap can."""
+    """What a tolerance means that no gap can exceed, and other ends that no arm can miss; None where some can."""
+    if not problem.has_one_gap:
+        return _wide_ends(problem)
     tolerance, width = problem.gap_tolerance, problem.outcome.width
     if tolerance < width:
         return None
@@ -38,6 +69,26 @@ def wide_tolerance(problem: Problem) -> str | None:
     )
 
 
+def _wide_ends(problem: Problem) -> str | None:
+    idle = [row for row in problem.rows if _always_holds(row, problem.outcome)]
+    if not idle:
+        return None
+    within = f"whatever the means within the outcome's range ({value(problem.outcome.low, ',.10g')} to {value(problem.outcome.high, ',.10g')})"
+    if len(idle) == len(problem.rows):
+        return f"Every arm is fair by definition: what is asked holds {within}."
+    asked = tuple(dict.fromkeys(row.constraint for row in idle))
+    whole = [name for name in asked if all(row in idle for row in problem.rows if row.constraint == name)]
+    what = names([f"'{name}'" for name in whole] or [row.name for row in idle], 4)
+    return f"Every arm meets {what} by definition: that holds {within}."
+
+
+def _always_holds(row: Row, outcome: Outcome) -> bool:
+    """Whether no means in the outcome's range break it."""
+    low, high = row.ends(outcome)
+    parts = (*row.weights, row.everyone)
+    return low < sum(min(part, 0.0) for part in parts) and high > sum(max(part, 0.0) for part in parts)
+
+
 def limit_text(problem: Problem, limit: Limit, what: str) -> str:
     """The limit in a sentence: T*, the pulls that it means at 0.05, and what is hardest to exclude."""
     if limit.pulls == 0 or not limit.alternatives:
@@ -45,10 +96,37 @@ def limit_text(problem: Problem, limit: Limit, what: str) -> str:
     if not limit.binding or not math.isfinite(limit.pulls):
         return f"Limit, {what}: no number of pulls is enough (T* = inf)."
     hardest = limit.binding[0]
+    row = "" if hardest.row is None or problem.has_one_gap else f" ({problem.rows[hardest.row].name})"
     return (
         f"Limit, {what}: T* = {limit.pulls:.4g} ({limit.form}); a rule that errs with probability 0.05 whatever the truth needs about "
-        f"{limit.pulls_needed(0.05):.4g} pulls on average. Hardest to exclude: {problem.arm_names[hardest.arm]}, {hardest.kind}."
+        f"{limit.pulls_needed(0.05):.4g} pulls on average. Hardest to exclude: {problem.arm_names[hardest.arm]}, {hardest.kind}{row}."
     )
+
+
+def distances_text(found: Inspection) -> str:
+    """What M and D are, which a table of arms shows against the deployed arm, or the first."""
+    problem, pairs = found.problem, len(found.problem.compared) // 2
+    what = (
+        f"M and D (the largest over {pairs} pairs of groups, both ways)" if pairs > 1 else "M and D" if pairs else "M"
+    )
+    return f"{what}: how far each arm is from {problem.deployed or problem.arm_names[0]}; the smaller, the more its pulls tell."
+
+
+def distance_columns(found: Inspection) -> tuple[list[str], list[list[str]]]:
+    """Their headings and the cells of each arm: of one pair of groups D both ways, of more the largest."""
+    problem, D = found.problem, found.D
+    j = problem.arm_index(problem.deployed) if problem.deployed else 0
+    heads = [f"D {pair}" for pair in pair_names(problem)]
+    if len(heads) > 2:
+        heads, D = ["largest D"], None if D is None else D.max(axis=0, keepdims=True)
+    cells = [
+        [
+            value(None if found.M is None else float(found.M[k, j]), ".2f"),
+            *(value(None if D is None else float(D[d, k, j]), ".2f") for d in range(len(heads))),
+        ]
+        for k in range(len(problem.arms))
+    ]
+    return ["M", *heads], cells
 
 
 def paper_lines(found: Inspection) -> Iterator[tuple[str, bool]]:
@@ -71,13 +149,29 @@ def paper_lines(found: Inspection) -> Iterator[tuple[str, bool]]:
         yield f"Theorem 2: csr says so with probability at least {found.none_bound:.3g} (it is very loose).", False
 
 
-def not_fair_means(sensitive: str) -> tuple[str, ...]:
+def fair_means(problem: Problem) -> str:
+    """What makes an arm fair, where one gap between two groups is asked about."""
+    s, other = pair_of(problem)
+    return (
+        f"An arm is fair here if the mean {problem.outcome.node} with everybody {s} and the mean with everybody {other} differ "
+        f"by less than {problem.gap_tolerance:.6g}."
+    )
+
+
+def not_fair_means(problem: Problem) -> tuple[str, ...]:
     """What "fair" does not mean; in full in docs/fairness.md."""
+    sensitive = problem.sensitive
+    groups, tolerance = "The two groups", "The tolerance is a choice. It is in the outcome's own units, and"
+    if not problem.has_one_gap:
+        groups, tolerance = (
+            "Groups",
+            "What is asked is a choice: which groups are compared, how, and how close they must be. It",
+        )
     return (
         "Groups, not persons. An arm can be fair and still treat some persons much better than others, as long as it evens out.",
-        "Not equal decisions. The two groups may receive different decisions and have equal outcomes, or the reverse.",
+        f"Not equal decisions. {groups} may receive different decisions and have equal outcomes, or the reverse.",
         f"It rests on the declared graph. If an arrow is missing, or {sensitive} has a cause that was left out, the number no longer answers the question, and no amount of data will reveal that.",
-        "The tolerance is a choice. It is in the outcome's own units, and should have been stated before the results were seen.",
+        f"{tolerance} should have been stated before the results were seen.",
         f"One attribute. An arm that is fair for {sensitive} may be unfair for another attribute, or for a combination of two.",
         "Nothing about why. A small gap does not show that the reasons are good, and a large one does not show bad intent.",
     )

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Literal
 from fairarm.algorithms import ArmReason, ArmReport, BestMixture, Verdict
 from fairarm.algorithms.notes import Note, RunNote
 from fairarm.problem.outcome import Outcome
+from fairarm.reports.known import reported_arm
+from fairarm.reports.words.asked import row_text
 from fairarm.reports.words.numbers import Marked, between, count, interval_digits, names, value
 
 if TYPE_CHECKING:
+    from fairarm.beliefs.beliefs import Smoothness
     from fairarm.experiments.identify import Identification, PhaseStory
 
 ESTIMATED = {"cell means": "Estimated from cell means", "doubly robust": "Estimated by doubly robust regression"}
@@ -69,9 +72,10 @@ NOTES = {
 
 
 def proved(confidence: float, log_rows: int = 0) -> str:
-    """What a certified run promises; with the rows of a log, on what condition."""
+    """What a certified run promises; with the rows of a log, on what condition, and for how many looks at it."""
     condition = f", if it holds of the log's {count(log_rows, 'row')} too" if log_rows else ""
-    return f"wrong with probability at most {1 - confidence:.3g}, whatever the truth, given the declared law{condition} (proved)."
+    text = f"wrong with probability at most {1 - confidence:.3g}, whatever the truth, given the declared law{condition} (proved)."
+    return f"{text} It holds for one look at this log." if log_rows else text
 
 
 def law_text(verdict: Verdict) -> str | None:
@@ -116,6 +120,19 @@ def sureness(verdict: Verdict) -> Iterator[str]:
     yield f"{ESTIMATED[verdict.method or '']}; fair, best: probabilities; rows: effective sample size."
 
 
+def smooth_text(smooth: Smoothness | None) -> str | None:
+    """Whether outcomes follow the order of the ordered columns, by the rows; None where no column is ordered."""
+    if smooth is None:
+        return None
+    weight = float(smooth.weight[0])
+    along = f"smooth along {', '.join(map(repr, smooth.columns))} (weight {weight:.2f})"
+    if weight >= 0.8:
+        return f"Outcomes are taken as {along}. The rows speak for it."
+    if weight <= 0.2:
+        return f"Outcomes are hardly taken as {along}. The rows speak against it, so every level stands for itself."
+    return f"Outcomes are partly taken as {along}. The rows leave it open."
+
+
 def posterior(leader: str, probability: float, runner_up: str, next_probability: float) -> str:
     """How probable the answer is, and what comes next; "passed over" where that is more probable."""
     word = "passed over" if next_probability > probability else "next"
@@ -153,14 +170,34 @@ def below_gate(fair_probability: float, gate: float) -> str:
     )
 
 
-def arm_reason(verdict: Verdict, arm: ArmReport) -> str:
-    """Why an arm is the answer or not."""
+def closest_text(verdict: Verdict, arm: ArmReport) -> str | None:
+    """The row of an arm that is least likely to hold, in words; None where nothing is known of any."""
+    found = reported_arm(verdict.problem, arm).closest
+    return None if found is None else row_text(verdict.problem, found)
+
+
+ABOUT_FAIRNESS = (ArmReason.UNFAIR, ArmReason.UNFAIR_PROVED, ArmReason.UNLIKELY_FAIR)
+
+
+def arm_reason(verdict: Verdict, arm: ArmReport, row: bool = True) -> str:
+    """Why an arm is the answer or not. Where more is asked about than one gap, an unfair arm's reason ends with the row that comes
+    closest to being the cause, unless ``row`` is False."""
+    reason = _arm_reason(verdict, arm)
+    if verdict.problem.has_one_gap or not row or arm.reason not in ABOUT_FAIRNESS:
+        return reason
+    cause = closest_text(verdict, arm) or "nothing is known of what is asked"
+    return f"{reason}: {cause}" if arm.reason == ArmReason.UNFAIR else f"{reason}; likeliest cause: {cause}"
+
+
+def _arm_reason(verdict: Verdict, arm: ArmReport) -> str:
     fair, best = arm.fair_probability or 0.0, arm.best_probability
     toward = f"unfair toward {arm.unfair_toward}" if arm.unfair_toward else "unfair"
     match arm.reason:
         case ArmReason.FOUND:
             tested = verdict.fairness_tested
             return "found: best of the fair arms" if tested else "found: best of all; fairness was not tested"
+        case ArmReason.UNFAIR if not verdict.problem.has_one_gap:
+            return "unfair by its estimates"
         case ArmReason.UNFAIR:
             largest = max(abs(gap) for gap in arm.gaps.values() if gap is not None)
             return f"unfair: gap {largest:.4g} > {verdict.problem.gap_tolerance:.4g}"
@@ -237,11 +274,12 @@ def started_from(found: Identification) -> str | None:
 
 
 def mixture_text(found: BestMixture, outcome: Outcome | None = None) -> str:
-    """The best mixture of two arms; ``outcome`` says in how many digits."""
+    """The best mixture of arms; ``outcome`` says in how many digits."""
     if found.best is None:
-        return f"No mixture of two arms is fair with probability {found.fair_probability:g}."
+        return f"No arm, and no mixture of arms, was found that is fair with probability {found.fair_probability:g}."
     digits = interval_digits(outcome, [found.best.outcome_interval])
-    parts = " and ".join(f"{share:.0%} {name}" for name, share in found.best.shares.items())
+    *others, last = (f"{share:.0%} {name}" for name, share in found.best.shares.items())
+    parts = " and ".join([*filter(None, [", ".join(others)]), last])
     text = (
         f"Best mixture that is fair with probability {found.fair_probability:g}: {parts}, outcome "
         f"{value(found.best.outcome, digits)} ({between(*found.best.outcome_interval, digits)})"

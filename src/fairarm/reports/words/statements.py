@@ -26,6 +26,7 @@ SENTENCES = {
     Obstacle.FINDING: "the log has the finding '{finding}'",
     Obstacle.FITTED_LOGGING_ARM: "the mechanism of '{arm}', which made rows, was fitted from them",
     Obstacle.ADAPTIVE: "outcomes of earlier rows decided who made later ones (log.adaptive), and the law of what arms see is not declared",
+    Obstacle.SHARES: "the shares of the groups are not known, and what is asked cannot do without them: declare problem.shares",
     PlanNote.REAL_OUTCOME: "'{outcome}' is real-valued: it was taken as {low:g} or {high:g}, the ends of its {ends_of}, the noisiest outcome with the same mean.",
     PlanNote.WIDE_MARGINS: (
         "In {every_arm_right:.0%} of the truths the margins are wider than the differences between the arms, and every arm counts as right "
