@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
@@ -12,10 +13,28 @@ from fairarm.errors import OptionError, one_line
 
 
 @contextmanager
+def quiet_tracker() -> Iterator[None]:
+    """The process in which loky counts semaphores starts with its warnings off.
+
+    Where a worker was killed, a thread of loky's may be stopped at exit between freeing a semaphore and saying so: the
+    tracker then warns of a leak that is none, after our own line. It reads its filters from the environment alone.
+    """
+    before = os.environ.get("PYTHONWARNINGS")
+    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [before, "ignore:resource_tracker:UserWarning"]))
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONWARNINGS"]
+        else:
+            os.environ["PYTHONWARNINGS"] = before
+
+
+@contextmanager
 def watched_workers(jobs: int) -> Iterator[None]:
     """One line where a worker was killed: that is what running out of memory looks like."""
     try:
-        with warnings.catch_warnings():
+        with quiet_tracker(), warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given to the executor")
             yield
     except Exception as error:
