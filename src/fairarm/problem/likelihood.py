@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import ProblemError
@@ -67,6 +68,13 @@ class Likelihood:
         return Likelihood(arms, np.concatenate([self.children, later.children], axis=1))
 
 
+def at_label(problem: Problem, label: int, columns: Columns, length: int) -> dict[str, NDArray[Any]]:
+    """Observations with the sensitive attributes of one label, by its position."""
+    codes = problem.compiled.profile_codes[label]
+    of_label = {name: np.full(length, code, dtype=np.int64) for name, code in zip(problem.attributes, codes, strict=True)}
+    return {**columns, **of_label}
+
+
 def likelihood(problem: Problem, columns: Columns, length: int, without_outcome: bool = False) -> Likelihood:
     """log L of ``length`` observations given by their columns (codes for finite nodes; S itself is not needed).
 
@@ -78,8 +86,8 @@ def likelihood(problem: Problem, columns: Columns, length: int, without_outcome:
     left_out = problem.outcome.node if without_outcome else None
     known = [problem.mechanisms[x] for x in problem.relevant_children if x in problem.mechanisms and x != left_out]
     missing = [x for x in problem.missing_mechanisms if x != left_out]
-    for t, code in enumerate(problem.compiled.group_codes):
-        given = {**columns, problem.sensitive: np.full(length, code, dtype=np.int64)}
+    for t in range(len(problem.groups)):
+        given = at_label(problem, t, columns, length)
         for k, arm in enumerate(problem.arms):
             arms[k, t] = arm.mechanism.log_prob(given)
         for mechanism in known:
@@ -88,7 +96,7 @@ def likelihood(problem: Problem, columns: Columns, length: int, without_outcome:
         return Likelihood(
             arms,
             f"The mechanisms of {', '.join(missing)} are not declared: they are children of "
-            f"'{problem.sensitive}' on the way to '{problem.outcome.node}', and the paper's algorithms need "
+            f"{quoted(problem.attributes)} on the way to '{problem.outcome.node}', and the paper's algorithms need "
             f"P(node | parents) of each. Declare them, or use `pool` or `uniform`.",
         )
     return Likelihood(arms, children)

@@ -9,7 +9,7 @@ differs between the groups and S belongs to z, so that gaps rest on S-labelled r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -20,8 +20,8 @@ from fairarm.core.grouping import sum_by_group
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.problem.context import ContextLaw, ContextSample
 from fairarm.problem.fairness import require_small
-from fairarm.problem.likelihood import likelihood
-from fairarm.problem.mechanism import Mechanism, Table
+from fairarm.problem.likelihood import at_label, likelihood
+from fairarm.problem.mechanism import Columns, Mechanism, Table
 from fairarm.problem.space import CellSpace, check_points
 
 if TYPE_CHECKING:
@@ -115,12 +115,8 @@ def summable(problem: Problem) -> list[tuple[str, ...]]:
     children = tuple(x for x in problem.relevant_children if x not in (problem.outcome.node, problem.decision))
     alone = missing_children(problem) or not children
     tries = [(problem.decision,)] if alone else [(*children, problem.decision), (problem.decision,)]
-    graph = problem.roles.graph
-    return [
-        summed
-        for summed in tries
-        if not any(({*problem.cell_columns} - {*summed}) & graph.descendants(name) for name in summed)
-    ]
+    graph, left = problem.roles.graph, {*problem.cell_columns, *problem.attributes}
+    return [summed for summed in tries if not any((left - {*summed}) & graph.descendants(name) for name in summed)]
 
 
 def free_columns(problem: Problem) -> tuple[str, ...]:
@@ -155,8 +151,9 @@ def shared_cells(problem: Problem) -> SharedCells:
             apart[:, t, t] = L[:, t]
         L, cell, context = apart.reshape(*L.shape[:2], G * C), cell_of.ravel(), context_of.ravel()
     copies = L.shape[2] // C
+    given = [at_label(problem, t, codes, C) for t in range(G)]
     factors = tuple(
-        replace(f, at=np.tile(f.at, (1, copies))) for f in _fitted(problem, codes, values.known_children is None)
+        replace(f, at=np.tile(f.at, (1, copies))) for f in fitted_factors(problem, given, values.known_children is None)
     )
     return SharedCells(
         likelihood=L,
@@ -179,22 +176,20 @@ def _columns(problem: Problem, codes: Mapping[str, IntArray], points: int) -> di
     return {problem.sensitive: np.repeat(np.array(problem.compiled.group_codes), points), **by_group}
 
 
-def _fitted(problem: Problem, codes: Mapping[str, IntArray], arms_only: bool) -> Iterator[FittedFactor]:
-    """The fitted tables among the factors of L, children's only where L has them. Y's own is no factor here."""
+def fitted_factors(problem: Problem, given: Sequence[Columns], arms_only: bool) -> Iterator[FittedFactor]:
+    """The fitted tables among the factors of L, children's only where L has them. Y's own is no factor here.
+
+    ``given``: the points with each label's attributes.
+    """
     named: list[tuple[int | None, Mechanism]] = [(k, arm.mechanism) for k, arm in enumerate(problem.arms)]
     if not arms_only:
         children = (x for x in problem.relevant_children if x != problem.outcome.node)
         named += [(None, problem.mechanisms[x]) for x in children]
     for arm, table in named:
         if isinstance(table, Table) and table.concentration is not None:
-            columns = (*table.parents, table.node)
-            space = CellSpace.of(columns, problem.variables)
-            length = len(codes[problem.decision])
-            at = [
-                space.number({**codes, problem.sensitive: np.full(length, code, dtype=np.int64)})
-                for code in problem.compiled.group_codes
-            ]
-            yield FittedFactor(arm, table.concentration.reshape(-1, space.sizes[-1]), np.stack(at))
+            space = CellSpace.of((*table.parents, table.node), problem.variables)
+            at = np.stack([space.number(columns) for columns in given])
+            yield FittedFactor(arm, table.concentration.reshape(-1, space.sizes[-1]), at)
 
 
 def _sampled(problem: Problem, space: CellSpace, context_of: IntArray, contexts: int) -> SampledContexts:

@@ -1,0 +1,154 @@
+"""The laws of worlds as arrays: which label each factor of a world reads, and the sums that follow (docs/fairness.md).
+
+    L_ω[k](a, c) = P_k(v | pa(V)) · Π_X P(x | pa(X)),  X the relevant children other than V and Y
+    p_{k,ω}(cell) ∝ Σ_{a fits u} L_ω[k](a, c) π_ω(a, c) h(c)
+
+A *label* a is a value of every attribute, a *point* x a value of every column of the cell. Each factor is an array over labels
+and points with the label's own values; a world takes it at the label a of its people, or at the label a' in which the attributes
+that are read otherwise have their other states. So every world is a list of terms, each of which says which label each factor takes.
+
+Axes: K arms, P labels, X points, W worlds, C cells, Z contexts; (...) draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from fairarm.core.grouping import sum_by_group
+from fairarm.core.types import FloatArray, IntArray
+
+NOT_READ = -1
+"""In place of a label: the factor is left out."""
+
+
+@dataclass(frozen=True, eq=False)
+class Factors:
+    """What the probability of a point is made of, besides h: ``arms`` (..., K, P, X), and (..., P, X) each the relevant
+    children's mechanisms and every block's own factor P(a_B | z_B)."""
+
+    arms: FloatArray
+    children: tuple[FloatArray, ...]
+    own: tuple[FloatArray, ...]
+
+
+@dataclass(frozen=True)
+class Term:
+    """One label of a world's people: the label that each factor takes."""
+
+    world: int
+    decision: int
+    outcome: int
+    """The label whose attributes Y reads."""
+    context: int
+    """The label whose law of contexts counts, where that differs between labels."""
+    children: tuple[int, ...]
+    own: tuple[int, ...]
+    over: tuple[int, ...] = ()
+    """Labels at which the own factors are divided out again, of people's rows that stand for others'; () none."""
+
+
+@dataclass(frozen=True, eq=False)
+class WorldSums:
+    """W worlds as Q terms that come to S slots: terms of a world with the same decision, outcome and context are one slot."""
+
+    worlds: int
+    slot_world: IntArray
+    decision: IntArray
+    outcome: IntArray
+    context: IntArray
+    """Of each slot, (S,)."""
+    slot: IntArray
+    """Of each term, (Q,)."""
+    children: IntArray
+    own: IntArray
+    over: IntArray
+    """The label of each factor, (Q, factors)."""
+
+    @classmethod
+    def of(
+        cls, terms: Iterable[Term], worlds: int, decision: Sequence[int], outcome: Sequence[int], context: Sequence[int]
+    ) -> WorldSums:
+        """From terms; ``decision``, ``outcome`` and ``context`` map each label to the first one that V, Y or h cannot tell from it."""
+        known = list(terms)
+        slots: dict[tuple[int, int, int, int], int] = {}
+        at = []
+        for term in known:
+            key = (term.world, decision[term.decision], outcome[term.outcome], context[term.context])
+            at.append(slots.setdefault(key, len(slots)))
+        found = np.array(list(slots), dtype=np.int64).reshape(-1, 4).T
+        blocks = len(known[0].own) if known else 0
+        return cls(
+            worlds,
+            *found,
+            np.array(at, dtype=np.int64),
+            np.array([term.children for term in known], dtype=np.int64).reshape(len(known), -1),
+            np.array([term.own for term in known], dtype=np.int64).reshape(len(known), -1),
+            np.array([term.over or (NOT_READ,) * blocks for term in known], dtype=np.int64).reshape(len(known), -1),
+        )
+
+    def weights(self, factors: Factors) -> FloatArray:
+        """Π of the children and of the own factors, summed over the terms of each slot, (..., S, X)."""
+        points = factors.arms.shape[-1]
+        lead = np.broadcast_shapes(*(part.shape[:-2] for part in (*factors.children, *factors.own)), ())
+        found = np.ones((*lead, len(self.slot), points))
+        for j, child in enumerate(factors.children):
+            found *= child[..., self.children[:, j], :]
+        for j, own in enumerate(factors.own):
+            found *= _taken(own, self.own[:, j])
+            if (self.over[:, j] != NOT_READ).any():
+                below = _taken(own, self.over[:, j])
+                found = np.divide(found, below, out=np.zeros_like(found), where=below > 0)
+        return sum_by_group(found.swapaxes(-1, -2), self.slot, len(self.slot_world)).swapaxes(-1, -2)
+
+    def laws(self, factors: Factors, h: FloatArray, places: Places) -> FloatArray:
+        """p_{k,ω}(c), normalised for each arm and world, (..., K, W, C); ``h`` (..., Z)."""
+        weight = self.weights(factors) * h[..., places.context_of[self.context]]
+        by_slot = factors.arms[..., self.decision, :] * weight[..., None, :, :]
+        at = self.slot_world[:, None] * places.cells + places.cell_of[self.outcome]
+        flat = by_slot.reshape(*by_slot.shape[:-2], -1)
+        found = sum_by_group(flat, at.ravel(), self.worlds * places.cells)
+        found = found.reshape(*found.shape[:-1], self.worlds, places.cells)
+        total = found.sum(axis=-1, keepdims=True)
+        return np.asarray(np.divide(found, total, out=np.zeros_like(found), where=total > 0))
+
+    def means(self, factors: Factors, h: FloatArray, theta: FloatArray, places: Places) -> FloatArray:
+        """μ_k(ω) of draws of h (D, Z) and θ (D, C), (D, K, W); ½ where nothing has weight. Factors may be drawn too."""
+        weight = self.weights(factors) * h[:, places.context_of[self.context]]
+        valued = weight * theta[:, places.cell_of[self.outcome]]
+        total, sums = (self._over_points(factors.arms, part) for part in (weight, valued))
+        return np.asarray(np.divide(sums, total, out=np.full(total.shape, 0.5), where=total > 0))
+
+    def _over_points(self, arms: FloatArray, weight: FloatArray) -> FloatArray:
+        """Σ_x P_k(v | …) times a weight (D, S, X), summed over each world's slots: (D, K, W)."""
+        found = np.zeros((len(weight), arms.shape[-3], len(self.slot_world)))
+        for label in np.unique(self.decision):
+            here = np.flatnonzero(self.decision == label)
+            found[:, :, here] = arms[..., label, :] @ weight[:, here].swapaxes(-1, -2)
+        return sum_by_group(found, self.slot_world, self.worlds)
+
+    @cached_property
+    def labels(self) -> int:
+        """The highest label that is read, plus one."""
+        return int(max(part.max(initial=0) for part in (self.decision, self.outcome, self.children, self.own))) + 1
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Where a row of a label and a point belongs: its cell and its context, (P, X) each."""
+
+    cell_of: IntArray
+    context_of: IntArray
+    cells: int
+    contexts: int
+
+
+def _taken(factor: FloatArray, label: IntArray) -> FloatArray:
+    """A factor at these labels, (..., Q, X); 1 where it is left out."""
+    found = factor[..., np.maximum(label, 0), :]
+    if (label == NOT_READ).any():
+        found[..., label == NOT_READ, :] = 1.0
+    return found
