@@ -88,13 +88,23 @@ class CellBeliefs:
         law, columns = self.law, self.cells.columns
         q = law_of_rows(law, self.seen.by_arm)
         # one column for the outcome, one for each row that fairness asks for
-        rows = self.problem.compiled.rows.coefficients(law, self._units[:, 0])
+        rows = self._rows
         rows = rows.reshape(len(rows), -1, rows.shape[-1])
         asked = np.concatenate([np.broadcast_to(law.mean(axis=2), (len(rows), *law.shape[1::2])), rows], axis=1)
         smooth = [smooth_functions(levels[columns[name]], q) for name, levels in self._ordered.items()]
         none = np.zeros((len(q), 0, q.shape[1]))
         effects = main_effects(list(columns.values()), q.shape[1])
         return Directions.of(arm_columns(asked, q, noise), effects, np.concatenate([none, *smooth], axis=1), q)
+
+    @property
+    def worlds(self) -> FloatArray:
+        """The laws of the worlds that rows of fairness are about, (N or 1, K, W, C): the groups', each as they are."""
+        return self.law
+
+    @cached_property
+    def _rows(self) -> FloatArray:
+        """α_kj(c) with α_kj·θ the value of row j, (N or 1, K, J, C)."""
+        return self.problem.compiled.rows.coefficients(self.worlds, self._units[:, 0])
 
     @property
     def _ordered(self) -> dict[str, IntArray]:

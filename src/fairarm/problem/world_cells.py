@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -98,13 +98,30 @@ class WorldCells(Places):
     """Which regimes, (R,), have rows whose labels have these laws: natural and recruited ones together, each set one apart."""
     sampled: IntArray
     """Rows of a context sample by arm, label and point, (K, P, X)."""
+    apart: bool
+    """A child's mechanism is not declared: every label has a law of contexts of its own."""
     fitted: tuple[FittedFactor, ...]
     fitted_children: tuple[int, ...]
     """The positions among ``children`` of those fitted from rows, in the order of ``fitted`` after the arms'."""
 
-    def factors(self, own: Sequence[FloatArray]) -> Factors:
-        """With these own factors, (..., P, X) each."""
-        return Factors(self.arms, self.children, tuple(own))
+    def expected(self, natural: FloatArray) -> Factors:
+        """With every own factor declared, or as natural rows (..., P, X) have it on average."""
+        return Factors(self.arms, self.children, tuple(own.expected(natural) for own in self.own))
+
+    def drawn(self, natural: FloatArray, draws: int, rng: np.random.Generator) -> Factors:
+        """With every own factor that is not declared, and every fitted table, drawn given natural rows (P, X): (D, …) each."""
+        own = tuple(factor.drawn(natural, draws, rng) for factor in self.own)
+        arms, children = self.arms, list(self.children)
+        after = iter(self.fitted_children)
+        for factor in self.fitted:
+            ratio = factor.drawn(rng, draws)  # (D, P, X)
+            if factor.arm is None:
+                j = next(after)
+                children[j] = children[j] * ratio
+            else:
+                arms = np.broadcast_to(arms, (draws, *self.arms.shape)).copy() if arms.ndim == 3 else arms
+                arms[:, factor.arm] *= ratio
+        return Factors(arms, tuple(children), own)
 
     def exposure(self, sums: WorldSums, factors: Factors) -> FloatArray:
         """Σ_{x in z} of a label's law without h, (..., K, P, Z): h(z) times this over P(label) is where its rows fall."""
@@ -218,6 +235,8 @@ class _Builder:
         """People of each label as they are; ``without``: rows in which these attributes, by position, were set, so that their own
         law is left out, or summed over them where they are in a block."""
         terms = [term for label in range(len(self.codes)) for term in self._factual(label, label, without)]
+        if self.apart:  # a label's law of contexts is that of its own people: how many there are does not matter
+            terms = [replace(term, own=self._none) for term in terms]
         return self._summed(terms, len(self.codes))
 
     def units(self) -> WorldSums:
@@ -332,6 +351,7 @@ def world_cells(problem: Problem) -> WorldCells:
             (np.array([each == kind for each in set_by]), build.labels(kind)) for kind in dict.fromkeys(set_by)
         ),
         sampled=_sampled(problem, space),
+        apart=build.apart,
         fitted=factors,
         fitted_children=tuple(
             j for j, x in enumerate(build.children) if not build.apart and x in problem.fitted

@@ -106,8 +106,8 @@ class Evidence(ABC):
         """Counts by cell and context; every column but the outcome must be finite."""
 
     @abstractmethod
-    def rows_by_cell(self) -> IntArray:
-        """Rows by arm, group and cell, in any regime, (n, K, G, X); every column but the outcome must be finite."""
+    def rows_by_cell(self, regimes: tuple[int, ...] | None = None) -> IntArray:
+        """Rows by arm, group and cell, in these regimes or in any, (n, K, G, X); every column but the outcome must be finite."""
 
     @abstractmethod
     def lines(self, replicate: int = 0) -> Lines:

@@ -140,9 +140,9 @@ class CellEvidence(RunEvidence, CountedEvidence):
             natural=self.counts[:, 0].sum(axis=(1, 3)),
         )
 
-    def rows_by_cell(self) -> IntArray:
+    def rows_by_cell(self, regimes: tuple[int, ...] | None = None) -> IntArray:
         """Sums over regimes and over the outcome's states."""
-        by_row = self.counts.sum(axis=1)
+        by_row = self.counts.sum(axis=1) if regimes is None else self._counts_in(regimes)
         return np.asarray(by_row.reshape(*by_row.shape[:3], -1, len(self.problem.outcome.scaled_values)).sum(axis=4))
 
     def by_group(self) -> GroupCells:

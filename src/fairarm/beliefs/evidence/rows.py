@@ -117,12 +117,13 @@ class RowEvidence(RunEvidence):
         contexts = sum_by_group(batch.count[None], cells.context_of[group, x], cells.contexts)
         return Summary(rows.astype(np.int64), sums, squares, None, by_arm, contexts, natural)
 
-    def rows_by_cell(self) -> IntArray:
+    def rows_by_cell(self, regimes: tuple[int, ...] | None = None) -> IntArray:
         """Lines counted."""
+        count = self.batch.count if regimes is None else self.batch.count * np.isin(self.batch.regime, regimes)
         space = CellSpace.of(self.problem.cell_columns, self.problem.variables)
         made = np.zeros((1, len(self.problem.arms), len(self.problem.groups), space.count), dtype=np.int64)
         at = (self.batch.arm, groups_of(self.problem, self.batch), space.number(self.batch.columns))
-        np.add.at(made[0], at, self.batch.count)
+        np.add.at(made[0], at, count)
         return made
 
     def _made(self, group: IntArray) -> IntArray:

@@ -84,9 +84,10 @@ class SumEvidence(CountedEvidence):
             self.counts[0].sum(axis=(0, 2))[None],
         )
 
-    def rows_by_cell(self) -> IntArray:
+    def rows_by_cell(self, regimes: tuple[int, ...] | None = None) -> IntArray:
         """Sums over regimes."""
-        return np.asarray(self.counts.sum(axis=0))[None]
+        chosen = self.counts if regimes is None else self.counts[list(regimes)]
+        return np.asarray(chosen.sum(axis=0))[None]
 
     def group_sums(self, regimes: tuple[int, ...]) -> tuple[IntArray, FloatArray]:
         """Sums over cells."""

@@ -84,6 +84,8 @@ class Laws:
 
     units: FloatArray
     asked: Rows = GAP
+    worlds: FloatArray | None = None
+    """The laws of the worlds that rows are about, (N or 1, K, W, C); None where these are the forced units."""
 
     @property
     def natural(self) -> FloatArray:
@@ -97,11 +99,15 @@ class Laws:
 
     def coefficients(self) -> FloatArray:
         """α_kj with α_kj·θ the value of row j, (N or 1, K, J, C)."""
-        return self.asked.coefficients(self.units[:, 1:].transpose(0, 2, 1, 3), self.natural)
+        worlds = self.units[:, 1:].transpose(0, 2, 1, 3) if self.worlds is None else self.worlds
+        return self.asked.coefficients(worlds, self.natural)
 
     def of(self, replicates: slice) -> Laws:
         """Only these replicates; all have the same where there is but one law."""
-        return self if len(self.units) == 1 else replace(self, units=self.units[replicates])
+        if len(self.units) == 1:
+            return self
+        worlds = None if self.worlds is None else self.worlds[replicates]
+        return replace(self, units=self.units[replicates], worlds=worlds)
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,21 @@ def of_cells(
     ``laws`` p_{k,t}(c), (N or 1, K, G, C); ``mixture`` q(c) of all rows, (N, C); ``shares`` P(S), (N or 1, G); ``asked``: the
     rows of fairness.
     """
+    natural = np.einsum("nktc,nt->nkc", np.broadcast_to(laws, (max(len(laws), len(shares)), *laws.shape[1:])), shares)
+    return of_laws(natural, asked.coefficients(laws, natural), mixture, seen, mean, noise, strength)
+
+
+def of_laws(
+    natural: FloatArray,
+    coefficients: FloatArray,
+    mixture: FloatArray,
+    seen: tuple[IntArray, FloatArray, FloatArray],
+    mean: FloatArray,
+    noise: FloatArray,
+    strength: FloatArray,
+) -> Disagreement:
+    """The same for any linear functions of the cells' means: ``natural`` w_k(c), (N or 1, K, C), whose product with them is the
+    outcome, and the ``coefficients`` of the rows of fairness, (N or 1, K, J, C)."""
     rows, sums, squares = seen
     total = np.maximum(rows.sum(axis=1), 1)[:, None]
     residual = sums - rows * mean
@@ -72,8 +87,7 @@ def of_cells(
     came, expected = apart * came, apart * expected
     inverse = np.divide(1.0, mixture, out=np.zeros_like(mixture), where=(mixture > 0) & (rows > 0))[:, None]
     found = []
-    natural = np.einsum("nktc,nt->nkc", np.broadcast_to(laws, (max(len(laws), len(shares)), *laws.shape[1:])), shares)
-    for law in (natural, *np.moveaxis(asked.coefficients(laws, natural), 2, 0)):
+    for law in (natural, *np.moveaxis(coefficients, 2, 0)):
         weight = law * inverse
         square = weight**2
         # (R1)
