@@ -76,6 +76,13 @@ def unseen_mass(problem: Problem, by_group: FloatArray, shares: FloatArray, rows
     return np.asarray(np.maximum(np.einsum("nkt,nt->nk", by_group, shares), missed))
 
 
+def unseen_worlds(natural: FloatArray, worlds: FloatArray, shares: FloatArray, rows: FloatArray) -> FloatArray:
+    """The same where worlds are asked about, (N, K): from the mass that no row speaks for as it is (N, K) and in each world (N, K, W),
+    of whose people ``shares`` and ``rows`` are (N, W). A world whose people have no row counts in full."""
+    counted = np.where(rows > 0, shares, 1.0)[:, None] * worlds
+    return np.asarray(np.maximum(natural, counted.max(axis=2, initial=0.0)))
+
+
 def point_values(means: FloatArray, shares: FloatArray) -> Draws:
     """Of estimated means (…, K, G), each cut to what is possible; ``shares`` (…, G)."""
     possible = np.clip(means, 0.0, 1.0)
@@ -187,7 +194,10 @@ def believe(evidence: Evidence, estimated: bool = False, seed: int = 0) -> Plann
     rows, even where declared. ``seed`` divides the rows into folds where a regression is fitted."""
     from fairarm.beliefs.cells import CellBeliefs
     from fairarm.beliefs.robust import RobustBeliefs, choose_method
+    from fairarm.beliefs.worlds import WorldBeliefs
 
+    if not evidence.problem.plain:
+        return WorldBeliefs.of(evidence, estimated)
     # sums by cell have no rows to regress on, and only cell means carry the error of a fitted mechanism
     counted = evidence.summed or evidence.problem.fitted
     if not counted and choose_method(evidence.problem, evidence) == "doubly robust":

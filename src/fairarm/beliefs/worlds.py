@@ -46,8 +46,7 @@ class WorldBeliefs(CellBeliefs):
         cells = problem.compiled.world_cells
         if estimated:
             cells = cells.estimated()
-        kinds = [tuple(np.flatnonzero(regimes).tolist()) for regimes, _ in cells.made]
-        made = [evidence.rows_by_cell(kind).sum(axis=3).astype(np.float64) for kind in kinds]
+        made = [evidence.rows_by_cell(kind.regimes).sum(axis=3).astype(np.float64) for kind in cells.made]
         made[0] += cells.sampled.sum(axis=2)
         natural = evidence.rows_by_cell((0,)).sum(axis=1) + cells.sampled.sum(axis=0)
         return cls(problem, cells, evidence.summary(cells), estimated, natural_rows=natural, made=tuple(made))
@@ -88,19 +87,15 @@ class WorldBeliefs(CellBeliefs):
         rows = [self.made[0] + CONTEXT_ROWS / (K * P), *self.made[1:]]
         if self.cells.apart:
             return rows
-        shares = [self.shares, *(_shares_within(part, kind) for part, kind in zip(self.made[1:], self._set, strict=True))]
+        were_set = zip(self.made[1:], self.cells.made[1:], strict=True)
+        shares = [self.shares, *(_shares_within(part, kind.same) for part, kind in were_set)]
         return [part / np.maximum(share[:, None], 1e-12) for part, share in zip(rows, shares, strict=True)]
-
-    @property
-    def _set(self) -> list[IntArray]:
-        """For each kind of set rows, which labels share the states that were set, (P,)."""
-        return [self.cells.set_classes(regimes) for regimes, _ in self.cells.made[1:]]
 
     def _exposure_of(self, factors: Factors, replicate: int | None = None) -> FloatArray:
         """Σ n_{j,a} F_{j,a} over each context, (N, Z), or (D, Z) of one replicate's drawn factors; inf where no arm can reach it."""
         total: FloatArray = np.zeros(())
-        for rows, (_, sums) in zip(self._scaled_rows, self.cells.made, strict=True):
-            reached = self.cells.exposure(sums, factors)
+        for rows, kind in zip(self._scaled_rows, self.cells.made, strict=True):
+            reached = self.cells.exposure(kind.labels, factors)
             of = rows if replicate is None else rows[replicate]
             total = total + np.einsum("...ja,...jaz->...z", of, reached)
         return np.where(total > 0, total, np.inf)
@@ -143,8 +138,8 @@ class WorldBeliefs(CellBeliefs):
         """q(c): the law of the cells under all pulls made, (N, C)."""
         total = np.maximum(sum(part.sum(axis=(1, 2)) for part in self.made), 1.0)
         found: FloatArray = np.zeros((len(total), self.cells.cells))
-        for rows, (_, sums) in zip(self.made, self.cells.made, strict=True):
-            law = self._laws(sums)
+        for rows, kind in zip(self.made, self.cells.made, strict=True):
+            law = self._laws(kind.labels)
             found = found + np.einsum("nka,nkac->nc", rows, np.broadcast_to(law, (len(rows), *law.shape[1:])))
         return found / total[:, None]
 
@@ -201,13 +196,14 @@ class WorldBeliefs(CellBeliefs):
     def _unseen(self) -> FloatArray:
         missing = self.seen.rows[:, None, None] == 0
         natural = (self._units[:, 0] * missing[:, 0]).sum(axis=2)
-        return unseen_worlds(self.problem, natural, (self.worlds * missing).sum(axis=3), self._people)
+        return unseen_worlds(natural, (self.worlds * missing).sum(axis=3), *self._people)
 
     @cached_property
     def _people(self) -> tuple[FloatArray, FloatArray]:
         """Of the people of each world, their share among all and their rows, (N, W) each."""
         fits = self.cells.people
-        return self.shares @ fits.T, (self.natural_rows.sum(axis=2) + sum(part.sum(axis=1) for part in self.made)) @ fits.T
+        rows: FloatArray = sum((part.sum(axis=1) for part in self.made), np.zeros(()))
+        return self.shares @ fits.T, rows @ fits.T
 
 
 def _shares_within(made: FloatArray, same: IntArray) -> FloatArray:

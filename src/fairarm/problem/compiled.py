@@ -10,11 +10,13 @@ import numpy as np
 
 from fairarm.core.fairness import Rows
 from fairarm.core.types import FloatArray, IntArray
+from fairarm.errors import ProblemError
 from fairarm.problem.fairness import scaled_rows
 from fairarm.problem.gap_ends import GapEnds, gap_ends, row_pairs
 from fairarm.problem.shared_cells import SharedCells, shared_cells
 from fairarm.problem.space import CellSpace
 from fairarm.problem.tables import Tables, build_tables
+from fairarm.problem.world_cells import WorldCells, world_cells
 
 if TYPE_CHECKING:
     from fairarm.problem.problem import Problem
@@ -39,8 +41,21 @@ class Compiled:
 
     @cached_property
     def shared_cells(self) -> SharedCells:
-        """The cells in which every arm and group informs the same mean outcome; columns other than Y must be finite."""
+        """The cells in which every arm and group informs the same mean outcome; columns other than Y must be finite.
+
+        Of a plain problem: elsewhere groups are not what is asked about, and taking them for it would be wrong without a word.
+        """
+        if not self.problem.plain:
+            raise ProblemError(
+                f"Problem '{self.problem.name}' asks about more than the groups of one attribute without causes, and this part works with "
+                f"those alone. Use pool, evaluate or inspect."
+            )
         return shared_cells(self.problem)
+
+    @cached_property
+    def world_cells(self) -> WorldCells:
+        """The same of a problem that is not plain."""
+        return world_cells(self.problem)
 
     @cached_property
     def finite(self) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairarm.core.grouping import sum_by_group
-from fairarm.core.types import BoolArray, FloatArray, IntArray
+from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import ProblemError
 from fairarm.problem.attributes import Block
 from fairarm.problem.context import ContextLaw, ContextSample
@@ -76,6 +76,16 @@ class OwnFactor:
 
 
 @dataclass(frozen=True, eq=False)
+class MadeRows:
+    """Regimes whose rows have the same law within each label: natural and recruited ones, or those that set the same attributes."""
+
+    regimes: tuple[int, ...]
+    labels: WorldSums
+    same: IntArray
+    """A number for each label, the same where the attributes that are set have the same states, (P,)."""
+
+
+@dataclass(frozen=True, eq=False)
 class WorldCells(Places):
     """Labels and points of a finite problem, and how every world's law is made of its factors."""
 
@@ -94,8 +104,10 @@ class WorldCells(Places):
     """People of each label as they are."""
     units: WorldSums
     """The rows of each regime."""
-    made: tuple[tuple[BoolArray, WorldSums], ...]
-    """Which regimes, (R,), have rows whose labels have these laws: natural and recruited ones together, each set one apart."""
+    made: tuple[MadeRows, ...]
+    """Natural and recruited rows first."""
+    people: FloatArray
+    """(W, P): 1 where a label is among a world's people."""
     sampled: IntArray
     """Rows of a context sample by arm, label and point, (K, P, X)."""
     apart: bool
@@ -135,6 +147,11 @@ class WorldCells(Places):
     def certain(self) -> bool:
         """No own factor and no mechanism is learned from rows."""
         return not self.fitted and all(own.declared is not None for own in self.own)
+
+    def estimated(self) -> WorldCells:
+        """The same with every law of attributes and contexts to be learned from rows, even where it is declared."""
+        law = self.law if self.contexts == 1 else None
+        return replace(self, law=law, own=tuple(replace(own, declared=None) for own in self.own))
 
     def with_worlds(self, problem: Problem, readings: Sequence[Reading]) -> WorldSums:
         """Other worlds of the same problem, and last everybody as they are."""
@@ -238,6 +255,18 @@ class _Builder:
         if self.apart:  # a label's law of contexts is that of its own people: how many there are does not matter
             terms = [replace(term, own=self._none) for term in terms]
         return self._summed(terms, len(self.codes))
+
+    def made(self, kind: tuple[int, ...], set_by: Sequence[tuple[int, ...]]) -> MadeRows:
+        """The regimes that set these attributes, by position."""
+        same = np.array(self._first(tuple(self.problem.attributes[j] for j in kind)))
+        return MadeRows(tuple(r for r, each in enumerate(set_by) if each == kind), self.labels(kind), same)
+
+    def people(self, readings: Sequence[Reading]) -> FloatArray:
+        """(W, P): 1 where a label is among a world's people."""
+        found = np.zeros((len(readings), len(self.codes)))
+        for w, reading in enumerate(readings):
+            found[w, self.fits(reading.world.people)] = 1.0
+        return found
 
     def units(self) -> WorldSums:
         """The rows of each regime: natural, recruited or set."""
@@ -347,9 +376,8 @@ def world_cells(problem: Problem) -> WorldCells:
         worlds=build.sums([*problem.readings, _EVERYBODY]),
         labels=build.labels(),
         units=build.units(),
-        made=tuple(
-            (np.array([each == kind for each in set_by]), build.labels(kind)) for kind in dict.fromkeys(set_by)
-        ),
+        made=tuple(build.made(kind, set_by) for kind in dict.fromkeys(set_by)),
+        people=build.people(problem.readings),
         sampled=_sampled(problem, space),
         apart=build.apart,
         fitted=factors,
