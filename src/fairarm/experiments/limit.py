@@ -16,7 +16,7 @@ from fairarm.errors import OptionError, ProblemError
 from fairarm.experiments.identify import require_world
 from fairarm.problem.problem import Problem, require_problem
 from fairarm.worlds.base import World
-from fairarm.worlds.network import as_network
+from fairarm.worlds.network import NetworkWorld, as_network
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,9 @@ class KnownCells:
     theta: FloatArray
     variance: FloatArray
     shares: FloatArray
+    worlds: FloatArray | None = None
+    """Where the problem is not plain: p_{k,ω}(c) (K, W, C). ``law`` is then that of each regime (K, R, C), natural first, which has all
+    of the ``shares``."""
 
 
 def known_cells(problem: Problem, world: World | None) -> KnownCells:
@@ -37,6 +40,8 @@ def known_cells(problem: Problem, world: World | None) -> KnownCells:
             f"The limit needs the law of the cells and of the outcome in each: a Bayesian network as the world of "
             f"'{problem.name}', with finite columns."
         )
+    if not problem.plain:
+        return _known_worlds(network)
     cells, values = problem.compiled.shared_cells, problem.outcome.scaled_values
     rows = network.law.reshape(*network.law.shape[:2], -1, len(values))
     moments = []
@@ -53,6 +58,14 @@ def known_cells(problem: Problem, world: World | None) -> KnownCells:
     return KnownCells(moments[0], theta, np.maximum(square - theta**2, 0.0), network.shares)
 
 
+def _known_worlds(network: NetworkWorld) -> KnownCells:
+    exact = network.exact
+    units, worlds = exact.laws(exact.cells.units), exact.laws(exact.cells.worlds)[:, :-1]
+    natural = np.zeros(units.shape[1])
+    natural[0] = 1.0
+    return KnownCells(units, exact.theta, exact.variance, natural, worlds)
+
+
 def find_limit(problem: Problem, world: World | None, *, pulls: int | None = None) -> Limit:
     """T* (docs/pool.md, The limit): see ``Limit.form``. Exact where the outcome has two values and the gap between two groups is all
     that is asked about, else in the normal approximation.
@@ -66,7 +79,8 @@ def find_limit(problem: Problem, world: World | None, *, pulls: int | None = Non
     if budget is None:  # a regime that is not offered is no one's, whatever it may cost
         costs, budget = np.where(np.isfinite(costs), 0.0, np.inf), 0.0
     if not problem.has_one_gap:
-        return limit(cells.law, cells.shares, cells.theta, cells.variance, problem.compiled.rows, costs, budget)
+        rows = problem.compiled.rows
+        return limit(cells.law, cells.shares, cells.theta, cells.variance, rows, costs, budget, worlds=cells.worlds)
     E, values = problem.compiled.scaled_tolerance, np.unique(problem.outcome.scaled_values)
     if len(values) != 2:
         return limit(cells.law, cells.shares, cells.theta, cells.variance, E, costs, budget)
@@ -89,7 +103,8 @@ def least_error(
         raise ProblemError(f"The least error needs an outcome of two states; '{problem.outcome.node}' has others.")
     cells = known_cells(problem, world)
     natural = np.einsum("t,ktc->kc", cells.shares, cells.law)
-    units = np.concatenate([natural[None], cells.law.transpose(1, 0, 2)])
+    forced = cells.law if cells.worlds is None else cells.law[:, 1:]
+    units = np.concatenate([natural[None], forced.transpose(1, 0, 2)])
     costs, budget = problem.compiled.cost_array, problem.average_cost_budget(pulls)
     offered = np.isfinite(costs)
     cheap, dear = costs == costs.min(), dear_rounds(costs[offered], budget, pulls)
@@ -98,4 +113,5 @@ def least_error(
         classes = (Rounds(units[offered], pulls),)
     law = CellLaw(np.array(means, dtype=np.float64), np.full(len(means), 1.0 / len(means)))
     rows, rng = problem.compiled.rows, np.random.default_rng([seed, pulls])
-    return least_average_error(classes, law, natural, rows.coefficients(cells.law, natural), rows, rng, truths)
+    asked = rows.coefficients(cells.law if cells.worlds is None else cells.worlds, natural)
+    return least_average_error(classes, law, natural, asked, rows, rng, truths)

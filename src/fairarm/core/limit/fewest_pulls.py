@@ -95,6 +95,7 @@ def limit(
     costs: FloatArray | None = None,
     budget: float | None = None,
     precision: float = 1e-4,
+    worlds: FloatArray | None = None,
 ) -> Limit:
     """T* of a problem whose truth is known, to a relative gap of ``precision`` between proved bounds.
 
@@ -108,21 +109,25 @@ def limit(
     and pulls forced to each group (p_{k,t}); Σ ν = 1 and, where both ``costs`` (R, K) and ``budget`` are given, Σ cost·ν ≤ B;
     a unit that costs inf cannot be pulled.
 
+    Where rows are about worlds that no pull can be made in, ``worlds`` has their laws p_{k,ω}(c) (K, W, C); ``law`` (K, R, C) is then that of
+    every regime, natural first, and ``shares`` is 1 for that and 0 for the others.
+
     T* = inf: a fair arm tied with the best; a better or tied arm exactly on an end (a worse one there only has
     to overtake), all its other rows met; no fair arm, and any such arm; a budget so small that the cells which some
     alternative needs are never seen. If no alternative can happen, T* = 0. In the normal form a cell of variance 0 takes no part in any
     move; in the exact form θ = 0 or 1 may move, at the rate −log(1 − |x − θ|).
     """
     w = np.asarray(np.einsum("t,ktc->kc", shares, law))
-    unit_costs = _unit_costs(law, costs, budget)
+    forced = law if worlds is None else law[:, 1:]
+    unit_costs = _unit_costs(forced, costs, budget)
     average = 0.0 if costs is None or budget is None else float(budget)
     require_affordable(unit_costs, average)
     if variance is None:
         theta = _probabilities(theta)
     start, usable = inside(unit_costs.ravel(), average)
-    units = np.concatenate([w, *np.moveaxis(law, 1, 0)])
+    units = np.concatenate([w, *np.moveaxis(forced, 1, 0)])
     seen = units[usable].max(axis=0) > 0
-    others = _alternatives(law, w, theta, variance, asked, seen)
+    others = _alternatives(law if worlds is None else worlds, w, theta, variance, asked, seen)
     paid = unit_costs.ravel()[usable]
     binds = average < paid.max() and average > paid.min()  # otherwise the usable units settle it
     paid = paid if binds else np.zeros(len(paid))
