@@ -92,6 +92,11 @@ class Rule:
     delta: float
     shares: FloatArray | None = None
     context: IntArray | None = None
+    worlds: FloatArray | None = None
+    """Where rows are not about the groups themselves: the laws of the worlds that they are about, (K, W, C), as ``law`` is given. P(S) is
+    then known, and what ``law`` has by group is by label of a row."""
+    regimes: FloatArray | None = None
+    """(R − 1, G): the groups of rows of each forced regime; None where each regime is a group."""
 
     def __post_init__(self) -> None:
         if self.shares is None:
@@ -100,7 +105,12 @@ class Rule:
     @cached_property
     def rows(self) -> Rows:
         """What is asked of every arm."""
-        return rows_about(self.tolerance, self.law.shape[1])
+        return rows_about(self.tolerance, self.asked_law.shape[1])
+
+    @property
+    def asked_law(self) -> FloatArray:
+        """The laws that rows of fairness are about: the worlds', or those of the groups, (K, W, C)."""
+        return self.law if self.worlds is None else self.worlds
 
     @cached_property
     def ends(self) -> Ends:
@@ -112,7 +122,7 @@ class Rule:
         """α_kj(c) with (value of row j) = Σ_c α_kj(c) h_c θ_c, (K, J, C)."""
         mix = np.zeros(self.law.shape[1]) if self.shares is None else known_mix(self.shares)
         everyone = (mix[:, None] * self.law).sum(axis=1)
-        return np.ascontiguousarray(self.rows.coefficients(self.law, everyone))
+        return np.ascontiguousarray(self.rows.coefficients(self.asked_law, everyone))
 
     @cached_property
     def met(self) -> Claims:

@@ -72,20 +72,21 @@ def estimate(rule: Rule, seen: Seen) -> Estimate:
     """From the totals of settled batches."""
     theta = mixture(seen.n, seen.y).mean
     h = _context_estimate(rule, seen)
-    group = _group_means(rule, theta[:, None], h)[:, 0]
+    group = _means(rule.law, theta[:, None], h)[:, 0]
+    asked = group if rule.worlds is None else _means(rule.worlds, theta[:, None], h)[:, 0]
     mix = share_mixes(rule.shares, seen.natural, rule.delta)
     if rule.shares is None:
         expected = expected_shares(seen.natural)
     else:
         expected = np.broadcast_to(rule.shares, seen.natural.shape)
     outcome = (mix[:, :, None] * group[:, None]).sum(axis=-1)
-    return Estimate(theta, h, outcome, rule.rows.values(group, outcome[:, 0]), mix, expected)
+    return Estimate(theta, h, outcome, rule.rows.values(asked, outcome[:, 0]), mix, expected)
 
 
-def _group_means(rule: Rule, theta: FloatArray, h: FloatArray) -> FloatArray:
-    """μ_{k,t} at each of D truths, (N, D, C) -> (N, D, K, G)."""
-    K, G, C = rule.law.shape
-    law = rule.law.reshape(K * G, C).T
+def _means(laws: FloatArray, theta: FloatArray, h: FloatArray) -> FloatArray:
+    """μ_{k,t} under laws (K, G, C), of groups or worlds, at each of D truths, (N, D, C) -> (N, D, K, G)."""
+    K, G, C = laws.shape
+    law = laws.reshape(K * G, C).T
     # (C1) at the estimates; divided by the mass, since ĥ need not give every (k, t) a law that sums to 1
     means = ((theta * h[:, None]) @ law) / (h @ law)[:, None]
     return np.asarray(means.reshape(*theta.shape[:2], K, G))
@@ -128,9 +129,10 @@ def leader(
             for i, r in enumerate(replicate)
         ]
     ) if len(replicate) else np.zeros((0, LEADER_DRAWS, rule.law.shape[-1]))  # fmt: skip
-    group = _group_means(rule, theta, known.h)
+    group = _means(rule.law, theta, known.h)
+    asked = group if rule.worlds is None else _means(rule.worlds, theta, known.h)
     outcome = np.einsum("ndkt,nt->ndk", group, known.expected)
-    best = best_fair(outcome, rule.rows.fair(rule.rows.values(group, outcome)))  # (C2)
+    best = best_fair(outcome, rule.rows.fair(rule.rows.values(asked, outcome)))  # (C2)
     answers = np.arange(int(Code.NONE), len(rule.law))
     votes = (best[:, :, None] == answers).mean(axis=1)
     votes = np.where(refuted, -1.0, votes)

@@ -185,7 +185,10 @@ def _direction(goals: Goals, growth: FloatArray, rate: FloatArray, replicates: i
 
 def _law(rule: Rule, known: Estimate, shares: FloatArray) -> FloatArray:
     """q_ν (N, C): the law of a cell under shares of units (N, R, K), P̂(S) for natural pulls."""
-    rows = np.moveaxis(shares[:, 1:], 1, 2) + shares[:, 0, :, None] * known.expected[:, None]
+    forced = np.moveaxis(shares[:, 1:], 1, 2)
+    if rule.regimes is not None:
+        forced = forced @ rule.regimes
+    rows = forced + shares[:, 0, :, None] * known.expected[:, None]
     return np.asarray(np.einsum("nkt,ktc->nc", rows, rule.law))
 
 
@@ -193,6 +196,8 @@ def _of_units(rule: Rule, known: Estimate, values: FloatArray) -> FloatArray:
     """Σ_c values(c) · law of the cell under each unit, (N, R, K)."""
     forced = np.einsum("nc,ktc->ntk", values, rule.law)
     natural = np.einsum("ntk,nt->nk", forced, known.expected)
+    if rule.regimes is not None:
+        forced = np.einsum("rt,ntk->nrk", rule.regimes, forced)
     return np.concatenate([natural[:, None], forced], axis=1)
 
 
