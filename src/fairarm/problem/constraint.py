@@ -62,6 +62,12 @@ class Constraint:
     """Of ``reference`` and ``mean``: the other group (each group) must not be below, or not above, or neither."""
     name: str = ""
     """Made from the rest where it is not given."""
+    attribute: str | None = None
+    attributes: tuple[str, ...] = ()
+    min_share: float = 0.0
+    others: str = "follow"
+    keep: tuple[str, ...] | str = ()
+    effect: str = "total"
 
     @classmethod
     def gap(cls, first: str, second: str, tolerance: float) -> Constraint:
@@ -193,7 +199,7 @@ def _made_name(asked: Constraint) -> str:
         return f"floor {asked.at_least:g}{among}"
     of = {"pairs": "pairs", "reference": f"against {asked.reference}", "mean": "against the mean"}
     what = of.get(str(asked.compare)) or ("pairs" if asked.is_gap else weighted_sum(asked))
-    return f"{what} {end}{among}{side}"
+    return f"{what} {end}{among}{side}{' for ' + asked.attribute if asked.attribute else ''}"
 
 
 def weighted_sum(asked: Constraint) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairarm.errors import ProblemError
+from fairarm.problem.attributes import Block
 from fairarm.problem.network import find_cycle
 
 
@@ -89,25 +90,22 @@ class Roles:
     """Children of S, other than V, that are Y or an ancestor of Y. Others only add noise and must be left out."""
     observed: tuple[str, ...]
     decision_is_child: bool
+    attributes: tuple[str, ...]
+    blocks: tuple[Block, ...]
 
 
 def find_roles(
-    graph: Graph, sensitive: str, decision: str, outcome: str, arm_parents: Iterable[str], hidden: Collection[str]
+    graph: Graph, attributes: tuple[str, ...], decision: str, outcome: str, arm_parents: Iterable[str], hidden: Collection[str]
 ) -> Roles:
     """The roles of the nodes; refuses a graph on which the question cannot be answered."""
-    for role, node in (("sensitive", sensitive), ("decision", decision), ("outcome", outcome)):
+    for role, node in (*(("sensitive", a) for a in attributes), ("decision", decision), ("outcome", outcome)):
         if node not in graph.nodes:
             raise ProblemError(
                 f"The {role} node '{node}' is not in the graph. Its nodes: {', '.join(graph.nodes[:12])}."
             )
-    if len({sensitive, decision, outcome}) < 3:
+    if len({*attributes, decision, outcome}) < 2 + len(attributes):
         raise ProblemError(
-            f"Sensitive, decision and outcome must be three nodes; got {sensitive}, {decision}, {outcome}."
-        )
-    if above := graph.parents(sensitive):
-        raise ProblemError(
-            f"The sensitive attribute '{sensitive}' has parents ({', '.join(above)}). It must be a root: the method rests "
-            f"on S having no causes. Drop these edges if they are not causal, or choose another attribute."
+            f"Sensitive, decision and outcome must be three nodes; got {', '.join(attributes)}, {decision}, {outcome}."
         )
     parents = _decision_parents(graph, decision, outcome, arm_parents)
     graph = graph.with_parents(decision, parents)
@@ -117,11 +115,18 @@ def find_roles(
             f"The decision '{decision}' is not an ancestor of the outcome '{outcome}': no arm could change the outcome. "
             f"Add the missing edges between them."
         )
-    relevant = tuple(x for x in graph.children(sensitive) if x != decision and (x == outcome or x in above_outcome))
-    needed = {sensitive, decision, outcome, *parents, *relevant, *(p for x in relevant for p in graph.parents(x))}
-    _refuse_hidden(graph, needed, hidden, decision, (*relevant,), {sensitive, decision, outcome})
+    relevant = tuple(
+        dict.fromkeys(
+            x for a in attributes for x in graph.children(a)
+            if x not in (decision, *attributes) and (x == outcome or x in above_outcome)
+        )
+    )
+    blocks = tuple(Block((a,), tuple(p for p in graph.parents(a) if p not in hidden)) for a in attributes)
+    causes = {c for b in blocks for c in b.causes}
+    needed = {*attributes, decision, outcome, *parents, *relevant, *causes, *(p for x in relevant for p in graph.parents(x))}
+    _refuse_hidden(graph, needed, hidden, decision, (*relevant,), {*attributes, decision, outcome})
     observed = tuple(node for node in graph.nodes if node in needed)
-    return Roles(graph, parents, relevant, observed, sensitive in parents)
+    return Roles(graph, parents, relevant, observed, any(a in parents for a in attributes), attributes, blocks)
 
 
 def _decision_parents(graph: Graph, decision: str, outcome: str, used: Iterable[str]) -> tuple[str, ...]:

@@ -425,12 +425,10 @@ def _cell_columns(
 
 
 def _sampled(problem: Problem, space: CellSpace) -> IntArray:
-    from fairarm.problem.pulls import labels_of  # pulls imports the problem
-
     found = np.zeros((len(problem.arms), len(problem.groups), space.count), dtype=np.int64)
     sample = problem.context
     if isinstance(sample, ContextSample):
-        label = labels_of(problem, sample.columns)
+        label = problem.compiled.labels(sample.columns)
         np.add.at(found[problem.arm_index(sample.arm)], (label, space.number(sample.columns)), 1)
     return found
 
