@@ -96,7 +96,7 @@ def likelihood(problem: Problem, columns: Columns, length: int, without_outcome:
         return Likelihood(
             arms,
             f"The mechanisms of {', '.join(missing)} are not declared: they are children of "
-            f"{', '.join(f"'{name}'" for name in problem.attributes)} on the way to '{problem.outcome.node}', and the paper's algorithms need "
+            f"{' and '.join(problem.attributes)} on the way to '{problem.outcome.node}', and the paper's algorithms need "
             f"P(node | parents) of each. Declare them, or use `pool` or `uniform`.",
         )
     return Likelihood(arms, children)
