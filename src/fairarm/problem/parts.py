@@ -5,7 +5,7 @@ Attributes are in `profiles.py`, their laws in `shares.py`, regimes and costs in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Literal
 
@@ -43,14 +43,14 @@ def named_mechanisms(given: Mapping[str, Mechanism] | Iterable[Mechanism]) -> di
 
 
 def held_constraints(
-    given: Iterable[Constraint], tolerance: float | None, states: States, outcome: Outcome, *, rooted: bool
+    given: Iterable[Constraint], tolerance: float | None, states: States, outcome: Outcome
 ) -> Held[Constraint]:
     """What is asked of the groups, from a tolerance or as it is given. What a problem held already stays as it is where the
-    tolerance changes, and follows where the groups do. ``rooted``: there is one attribute, and it has no causes."""
+    tolerance changes, and follows where the groups do."""
     constraints, names = _as_constraints(given), single_names(states)
     if isinstance(given, Held):
-        if given.groups != names or given.attributes != tuple(states):
-            constraints = _followed(given, states, rooted)
+        if given.groups != names:
+            constraints = tuple(_followed(known, given.groups, states) for known in given)
         if tolerance is not None:
             constraints = with_tolerance(constraints, tolerance)
     elif (tolerance is None) == (not constraints):
@@ -59,13 +59,13 @@ def held_constraints(
             "problem: problem.with_tolerance(...)."
         )
     elif tolerance is not None:
-        constraints = _within(states, tolerance, rooted)
-    constraints = tuple(_in_one_form(known, states, rooted) for known in constraints)
+        constraints = (_within(names, tolerance),)
+    constraints = tuple(_in_one_form(known, states) for known in constraints)
     if repeated := first_repeated(tuple(known.label for known in constraints)):
         raise ProblemError(f"Two constraints are called '{repeated}'. Each needs its own name (name = ...).")
     for known in constraints:
         _check_tolerance(known, outcome)
-    return Held.by(constraints, names, attributes=tuple(states))
+    return Held.by(constraints, names)
 
 
 def _as_constraints(given: Iterable[Constraint]) -> tuple[Constraint, ...]:
@@ -77,61 +77,38 @@ def _as_constraints(given: Iterable[Constraint]) -> tuple[Constraint, ...]:
     return constraints
 
 
-def _within(states: States, tolerance: float, rooted: bool) -> tuple[Constraint, ...]:
-    """No two groups of an attribute differ by the tolerance or more."""
-    [*_, groups] = states.values()
-    if rooted and len(groups) == 2:
-        return (Constraint.gap(*groups, tolerance),)
-    if len(states) == 1:
-        return (Constraint(compare="pairs", tolerance=tolerance),)
-    return tuple(Constraint(compare="pairs", tolerance=tolerance, attribute=attribute) for attribute in states)
+def _within(names: tuple[str, ...], tolerance: float) -> Constraint:
+    """No two groups of an attribute differ by the tolerance or more; ``names`` are those of the groups, of all attributes."""
+    return Constraint.gap(*names, tolerance) if len(names) == 2 else Constraint(compare="pairs", tolerance=tolerance)
 
 
-def _in_one_form(asked: Constraint, states: States, rooted: bool) -> Constraint:
-    """Of more than two groups, or with causes, the weights of a gap are pairs of the two: it then has the name that says so."""
+def _in_one_form(asked: Constraint, states: States) -> Constraint:
+    """Of more than two groups, the weights of a gap are pairs of the two: it then has the name that says so."""
     groups = states.get(asked.attribute or next(iter(states)), ())
-    if not asked.is_gap or (rooted and len(groups) == 2):
+    if not asked.is_gap or len(groups) == 2:
         return asked
     weights = dict(asked.weights)
     return replace(asked, weights=(), compare="pairs", groups=tuple(group for group in weights if weights[group]))
 
 
-def _followed(given: Held[Constraint], states: States, rooted: bool) -> tuple[Constraint, ...]:
-    """The same questions where the groups have another order or other names, or where other attributes are sensitive."""
-    tolerance = given[0].tolerance
-    if tolerance is not None and _is_tolerance_alone(given):
-        return _within(states, tolerance, rooted)
-    if len(states) == 1 and len(given.attributes) == 1:
-        [groups] = states.values()
-        for asked in given:
-            if missing := sorted({*asked.named} - {*groups}):
-                raise ProblemError(
-                    f"Constraint '{asked.label}' names '{missing[0]}'; the groups are now {list(groups)}. Give constraints as well."
-                )
-    return tuple(given)
-
-
-def _is_tolerance_alone(given: Held[Constraint]) -> bool:
-    """What a tolerance without constraints asks of each attribute that it went by."""
-    if len(given.groups) == 2 and tuple(given) == (Constraint.gap(*given.groups, given[0].tolerance or 1.0),):
-        return True
-    named = given.attributes if len(given.attributes) > 1 else (None,)
-    return _are_pairs_alike(given) and tuple(asked.attribute for asked in given) == named
-
-
-def _are_pairs_alike(given: Sequence[Constraint]) -> bool:
-    """One tolerance for pairs, of an attribute each, and nothing else."""
-    plain = Constraint(compare="pairs", tolerance=given[0].tolerance) if given[0].tolerance is not None else None
-    return all(plain == replace(asked, attribute=None) for asked in given)
+def _followed(asked: Constraint, before: tuple[str, ...], states: States) -> Constraint:
+    """The same question where the groups have another order, or other names, or where other attributes are sensitive."""
+    if asked.tolerance is not None and asked == _within(before, asked.tolerance):
+        return _within(single_names(states), asked.tolerance)
+    groups = [group for known in states.values() for group in known]
+    if not asked.attributes and (missing := sorted({*asked.named} - {*groups})):
+        raise ProblemError(
+            f"Constraint '{asked.label}' names '{missing[0]}'; the groups are now {groups}. Give constraints as well."
+        )
+    return asked
 
 
 def with_tolerance(constraints: Iterable[Constraint], tolerance: float | None) -> tuple[Constraint, ...]:
-    """The questions with another tolerance, of which one of them must have one; or the same, for each of several attributes."""
+    """The questions with another tolerance, of which one of them must have one."""
     known = tuple(constraints)
     if tolerance is None:
         raise ProblemError("The tolerance is None. It must be a finite number above 0, in the outcome's units.")
-    having = sum(asked.tolerance is not None for asked in known)
-    if having != 1 and not _are_pairs_alike(known):
+    if (having := sum(asked.tolerance is not None for asked in known)) != 1:
         raise ProblemError(
             f"The tolerance {tolerance} is to replace that of a constraint, but {having or 'none'} of the constraints "
             f"({', '.join(asked.label for asked in known)}) {'have' if having else 'has'} one. Give the constraints anew, each with "

@@ -32,9 +32,11 @@ from fairarm.problem.parts import (
     with_tolerance,
 )
 from fairarm.problem.profiles import States, labels_of, named_attributes, states_by_attribute
+from fairarm.problem.questions import Scene
 from fairarm.problem.regimes import NATURAL, ArmCosts, RegimeKind, held_costs, held_kind, offered_regimes
 from fairarm.problem.shares import JointShares, Shares, laws_of_several, own_factor, shares_of_one, shares_of_profiles
 from fairarm.problem.variables import Variable
+from fairarm.problem.worlds import Reading, World
 from fairarm.shown import Fact, Shown
 
 
@@ -84,6 +86,14 @@ class Problem(Shown):
     needs_columns: bool = field(compare=False)
     rows: tuple[Row, ...] = field(init=False, compare=False)
     """What the constraints ask of every arm."""
+    worlds: tuple[World, ...] = field(init=False, compare=False)
+    """What the rows' weights go by: plainly, everybody as each of the groups."""
+    readings: tuple[Reading, ...] = field(init=False, compare=False)
+    """Beside the worlds: which value every edge from an attribute carries."""
+    left_out: tuple[tuple[str, str, float], ...] = field(init=False, compare=False)
+    """Profiles that are too rare to be compared: by constraint, with their share."""
+    plain: bool = field(init=False, compare=False)
+    """One attribute without causes, and nothing is kept."""
     if TYPE_CHECKING:
         tolerance: InitVar[float | None] = None  # so that a type checker knows replace(problem, tolerance=...)
 
@@ -132,9 +142,8 @@ class Problem(Shown):
         _hold(self, mechanisms=named_mechanisms(mechanisms), hidden=tuple(hidden))
         states = states_by_attribute(attributes, self.variables, groups)
         _hold(self, groups=labels_of(states))
+        _hold(self, constraints=held_constraints(constraints, tolerance, states, outcome))
         checks.check_arms(self.arms, decision, self.variables)
-        _hold(self, constraints=held_constraints(constraints, tolerance, states, outcome, rooted=self._rooted))
-        _hold(self, rows=rows_of(self.constraints, self.groups, outcome) if self._rooted else ())
         if deployed is not None:
             self.arm_index(deployed)
         _hold(self, forced=offered_regimes(forced, states), regime_kind=held_kind(regime_kind))
@@ -142,6 +151,8 @@ class Problem(Shown):
         self._hold_shares(shares, joint_shares, states)
         checks.check_budget(budget)
         checks.check_names(name, self.graph, self.hidden)
+        asked = rows_of(self.constraints, Scene(states, self.roles, outcome, self.shares))
+        _hold(self, **asked._asdict())
         checks.check_nodes(self.observed, outcome, self.variables)
         checks.check_mechanisms(self.mechanisms, self.roles, self.variables)
         checks.check_context(self)
@@ -194,16 +205,6 @@ class Problem(Shown):
         """The states of each attribute: of a single one the groups, in their order."""
         groups = self.groups if len(self.attributes) == 1 else ()
         return states_by_attribute(self.attributes, self.variables, groups)
-
-    @cached_property
-    def plain(self) -> bool:
-        """One attribute, which has no causes, and nothing is kept: what its groups' means are of is a group and nothing else."""
-        return self._rooted and not any(asked.keep or asked.effect != "total" for asked in self.constraints)
-
-    @property
-    def _rooted(self) -> bool:
-        """One attribute, and it has no causes."""
-        return len(self.attributes) == 1 and not self.roles.blocks[0].causes
 
     def own_factor(self, block: Block) -> Table | None:
         """P(attributes of a block | their causes), where it is declared; else it is estimated from natural rows.

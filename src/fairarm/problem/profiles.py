@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping
 from itertools import product
 
 from fairarm.errors import ProblemError
-from fairarm.problem.fairness import MAX_GROUPS
 from fairarm.problem.held import Held
+from fairarm.problem.questions import MAX_GROUPS
 from fairarm.problem.variables import Variable, first_repeated
+from fairarm.problem.worlds import profile_name
 
 MAX_PROFILES = 1024
 """Most labels of rows: laws are held by arm, label and cell."""
@@ -32,7 +33,9 @@ def named_attributes(given: str | Iterable[str]) -> tuple[str, ...]:
     return names
 
 
-def states_by_attribute(attributes: tuple[str, ...], variables: Mapping[str, Variable], groups: Iterable[str]) -> States:
+def states_by_attribute(
+    attributes: tuple[str, ...], variables: Mapping[str, Variable], groups: Iterable[str]
+) -> States:
     """The states of each attribute; of a single one in the order of ``groups``, where that is given."""
     states = {name: _states(name, variables) for name in attributes}
     if len(attributes) > 1:
@@ -53,20 +56,15 @@ def labels_of(states: States) -> Held[str]:
     if len(states) == 1:
         [labels] = states.values()
     else:
-        labels = tuple(profile_name(dict(zip(states, values, strict=True))) for values in product(*states.values()))
+        labels = tuple(profile_name(tuple(zip(states, values, strict=True))) for values in product(*states.values()))
     return Held.by(labels, labels, attributes=tuple(states))
-
-
-def profile_name(values: Mapping[str, str]) -> str:
-    """ "region=north,race=b", of values in the order of the attributes."""
-    return ",".join(f"{attribute}={state}" for attribute, state in values.items())
 
 
 def single_names(states: States) -> tuple[str, ...]:
     """Each state of each attribute, as a regime is called: "b" of one attribute, "race=b" of several."""
     if len(states) == 1:
         return next(iter(states.values()))
-    return tuple(profile_name({attribute: state}) for attribute, known in states.items() for state in known)
+    return tuple(profile_name(((attribute, state),)) for attribute, known in states.items() for state in known)
 
 
 def _states(attribute: str, variables: Mapping[str, Variable]) -> tuple[str, ...]:

@@ -12,8 +12,9 @@ import numpy as np
 
 from fairarm.errors import OptionError, ProblemError
 from fairarm.problem.held import Held
-from fairarm.problem.profiles import MAX_PROFILES, States, profile_name, single_names
+from fairarm.problem.profiles import MAX_PROFILES, States, single_names
 from fairarm.problem.variables import first_repeated
+from fairarm.problem.worlds import profile_name
 
 if TYPE_CHECKING:
     from fairarm.problem.problem import Problem
@@ -50,7 +51,9 @@ def offered_regimes(given: Iterable[str] | None, states: States) -> Held[str]:
     if isinstance(given, Held) and given.groups != singles and {*given} == {*given.groups}:
         known = singles
     if len(known) > MAX_PROFILES:
-        raise ProblemError(f"There are {len(known)} forced regimes; at most {MAX_PROFILES} are offered. Leave some out.")
+        raise ProblemError(
+            f"There are {len(known)} forced regimes; at most {MAX_PROFILES} are offered. Leave some out."
+        )
     for name in known:
         values_of_regime(name, states)
     if repeated := first_repeated(known):
@@ -71,8 +74,8 @@ def values_of_regime(name: str, states: States) -> dict[str, str]:
             f"There is no regime '{name}'. A forced regime names a state of one or more of the attributes {', '.join(states)}, each "
             f"once, e.g. '{single_names(states)[0]}'; '{NATURAL}' is always offered."
         )
-    if name != profile_name(ordered):
-        raise ProblemError(f"The regime '{name}' is written '{profile_name(ordered)}', in the order of the attributes.")
+    if name != (written := profile_name(tuple(ordered.items()))):
+        raise ProblemError(f"The regime '{name}' is written '{written}', in the order of the attributes.")
     return ordered
 
 

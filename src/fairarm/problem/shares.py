@@ -45,7 +45,9 @@ class JointShares:
         if table.ndim != len(self.attributes):
             raise ProblemError(f"{self._what} has {table.ndim} levels of lists; it needs one per attribute.")
         if not np.all(np.isfinite(table)) or np.any(table < 0) or abs(table.sum() - 1.0) > 1e-6:
-            raise ProblemError(f"{self._what} must hold numbers from 0 to 1 that sum to 1; they sum to {table.sum():g}.")
+            raise ProblemError(
+                f"{self._what} must hold numbers from 0 to 1 that sum to 1; they sum to {table.sum():g}."
+            )
         table.flags.writeable = False
         object.__setattr__(self, "table", table)
 
@@ -83,7 +85,9 @@ def held_shares(given: Shares | None, groups: Sequence[str]) -> Held[float] | No
     return Held.by(shares, tuple(groups))
 
 
-def shares_of_one(given: Shares | None, joint: Iterable[JointShares], states: States, block: Block) -> Held[float] | None:
+def shares_of_one(
+    given: Shares | None, joint: Iterable[JointShares], states: States, block: Block
+) -> Held[float] | None:
     """P(S) of the one attribute, given as it always was or by its name."""
     [(attribute, groups)] = states.items()
     if tuple(joint):
@@ -216,4 +220,6 @@ def _refuse_causes(block: Block, what: str) -> None:
             f"{what}: it has the causes {', '.join(block.causes)}. Declare P({block.members[0]} | {', '.join(block.causes)}) as a mechanism."
         )
     if block.causes:
-        raise ProblemError(f"{what}: they have the causes {', '.join(block.causes)}. Leave it out: it is estimated from natural pulls.")
+        raise ProblemError(
+            f"{what}: they have the causes {', '.join(block.causes)}. Leave it out: it is estimated from natural pulls."
+        )
