@@ -112,7 +112,7 @@ class Compiled:
 
     def labels(self, columns: Mapping[str, NDArray[Any]]) -> IntArray:
         """The position among the labels of each row, from the codes of its attributes."""
-        return self._label_of[tuple(columns[attribute] for attribute in self.problem.attributes)]
+        return np.asarray(self._label_of[tuple(columns[attribute] for attribute in self.problem.attributes)])
 
     @cached_property
     def _label_of(self) -> IntArray:

@@ -85,7 +85,8 @@ class ProblemEntry(_Entry):
     sensitive: str | list[str] = Field(description="the sensitive attribute, or a list of several")
     groups: list[str] = Field([], description="of a single attribute: its states, in the order that is wanted")
     regimes: list[str] | None = Field(
-        None, description='what pulls can be forced to: groups, or "race=b" of several attributes; by default all, [] none'
+        None,
+        description='what pulls can be forced to: groups, or "race=b" of several attributes; by default all, [] none',
     )
     regime_kind: Literal["recruited", "set"] = Field("recruited", description="how pulls are forced")
     decision: str
