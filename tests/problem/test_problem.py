@@ -90,7 +90,10 @@ def test_pgmpy_graph_is_a_graph() -> None:
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"graph": [("U", "S"), ("S", "X"), ("V", "Y"), ("X", "Y"), ("Z", "X")]}, "has parents"),
+        (
+            {"graph": [("U", "S"), ("S", "X"), ("V", "Y"), ("X", "Y"), ("Z", "X")]},
+            "Node 'U' must be observed but has no declared states",
+        ),
         ({"hidden": [], "graph": [("S", "X"), ("Z", "X"), ("X", "Y"), ("V", "W")]}, "not an ancestor"),
         ({"hidden": ["Z"]}, "Node 'Z' is declared hidden but must be observed: it is a parent of 'X'"),
         ({"hidden": ["X"]}, "Node 'X' is declared hidden"),

@@ -1,7 +1,8 @@
 """What must hold of the groups' means: one question of fairness, as it is declared.
 
 A question compares groups (`pairs`, `reference`, `mean`), sets each of them a floor (`floor`), or bounds a weighted sum of
-their means (`weights`). `fairarm.problem.fairness` turns the questions of a problem into rows.
+their means (`weights`). It is about one attribute, or about several jointly; people are compared with what they would get in another group, all of it
+or with some nodes kept as they are. `fairarm.problem.fairness` turns the questions of a problem into rows.
 """
 
 from __future__ import annotations
@@ -17,9 +18,14 @@ from fairarm.problem.variables import LARGEST, first_repeated
 
 Compare = Literal["pairs", "reference", "mean", "floor", "weights"]
 Direction = Literal["both", "not_below", "not_above"]
+Others = Literal["follow", "held"]
+Effect = Literal["total", "direct", "indirect", "spurious"]
 
 COMPARES: tuple[Compare, ...] = ("pairs", "reference", "mean", "floor", "weights")
 DIRECTIONS: tuple[Direction, ...] = ("both", "not_below", "not_above")
+OTHERS: tuple[Others, ...] = ("follow", "held")
+EFFECTS: tuple[Effect, ...] = ("total", "direct", "indirect", "spurious")
+MEDIATORS: Literal["mediators"] = "mediators"
 GAPS = ("pairs", "reference", "mean")
 """Questions that compare groups: a tolerance bounds the difference of the means, a ratio their quotient."""
 
@@ -29,6 +35,7 @@ _RANGES = {
     "at_least": ", in the outcome's units",
     "at_most": ", in the outcome's units",
 }
+_ONE = {"groups": "group", "attributes": "attribute", "keep": "node"}
 _MOST_TERMS = 4
 
 
@@ -62,6 +69,18 @@ class Constraint:
     """Of ``reference`` and ``mean``: the other group (each group) must not be below, or not above, or neither."""
     name: str = ""
     """Made from the rest where it is not given."""
+    attribute: str | None = None
+    """The attribute whose groups these are. Not needed where there is one; pairs of every attribute where none is named."""
+    attributes: tuple[str, ...] = ()
+    """In place of one: groups are the combinations of these attributes' states, called "region=north,race=b"."""
+    min_share: float = 0.0
+    """Of ``attributes``: combinations that fewer people have are left out."""
+    others: Others = "follow"
+    """What other attributes do that this one acts on: ``follow`` it, or are ``held`` as they are."""
+    keep: tuple[str, ...] | Literal["mediators"] = ()
+    """Nodes that stay as they are; ``mediators``: all between the attribute and the outcome."""
+    effect: Effect = "total"
+    """Of ``pairs`` and ``reference``: which part of the difference between two groups is bounded."""
 
     @classmethod
     def gap(cls, first: str, second: str, tolerance: float) -> Constraint:
@@ -72,11 +91,22 @@ class Constraint:
         if self.name != "":
             check_name(self.name, "The name of a constraint")
         object.__setattr__(self, "weights", _checked_weights(self.weights))
-        object.__setattr__(self, "groups", _checked_groups(self.groups))
+        object.__setattr__(self, "groups", _checked_names(self.groups, "groups", "names of groups"))
+        object.__setattr__(self, "attributes", _checked_names(self.attributes, "attributes", "sensitive attributes"))
+        if self.keep != MEDIATORS:
+            kept = _checked_names(self.keep, "keep", f"nodes, or '{MEDIATORS}'")
+            object.__setattr__(self, "keep", kept)
         if self.compare is None:
             object.__setattr__(self, "compare", "weights" if self.weights else "pairs")
         _check_words(self)
+        _check_attributes(self)
+        _check_paths(self)
         _check_numbers(self)
+
+    @property
+    def about(self) -> tuple[str, ...]:
+        """The attributes that it names."""
+        return self.attributes if self.attribute is None else (self.attribute,)
 
     @property
     def label(self) -> str:
@@ -115,14 +145,14 @@ def _checked_weights(given: Mapping[str, float] | Iterable[tuple[str, float]]) -
     return tuple((group, float(weight)) for group, weight in weights)
 
 
-def _checked_groups(given: Iterable[str]) -> tuple[str, ...]:
-    """Names of groups, each once."""
-    groups = given if isinstance(given, str) else tuple(given)
-    if isinstance(groups, str) or not all(isinstance(group, str) for group in groups):
-        raise ProblemError(f"groups is {given!r}. It is a list of names of groups.")
-    if repeated := first_repeated(groups):
-        raise ProblemError(f"groups names '{repeated}' twice. Name each group once.")
-    return groups
+def _checked_names(given: Iterable[str], key: str, what: str) -> tuple[str, ...]:
+    """Names, each once."""
+    names = given if isinstance(given, str) or not isinstance(given, Iterable) else tuple(given)
+    if not isinstance(names, tuple) or not all(isinstance(name, str) for name in names):
+        raise ProblemError(f"{key} is {given!r}. It is a list of {what}.")
+    if repeated := first_repeated(names):
+        raise ProblemError(f"{key} names '{repeated}' twice. Name each {_ONE[key]} once.")
+    return names
 
 
 def _is_number(value: object) -> bool:
@@ -157,6 +187,60 @@ def _check_words(asked: Constraint) -> None:
         )
 
 
+def _check_attributes(asked: Constraint) -> None:
+    """One attribute or several jointly, and what goes with several alone."""
+    if asked.attribute is not None and not isinstance(asked.attribute, str):
+        raise ProblemError(f"attribute is {asked.attribute!r}. It is the name of a sensitive attribute.")
+    if asked.attribute is not None and asked.attributes:
+        raise ProblemError(
+            f"attribute = '{asked.attribute}' with attributes {list(asked.attributes)}. Give one of the two: attributes asks about the "
+            f"combinations of their states."
+        )
+    if len(asked.attributes) == 1:
+        raise ProblemError(f"attributes names '{asked.attributes[0]}' alone. Use attribute = '{asked.attributes[0]}'.")
+    if asked.attributes and asked.weights:
+        raise ProblemError(
+            f"weights with attributes {list(asked.attributes)}: weights go by the groups of one attribute."
+        )
+    if not _is_number(asked.min_share) or not 0 <= asked.min_share < 1:
+        raise ProblemError(f"min_share is {asked.min_share!r}. It must be a number from 0 to below 1.")
+    if asked.min_share and not asked.attributes:
+        raise ProblemError(
+            f"min_share = {asked.min_share:g} without attributes: it leaves out rare combinations of several attributes. For one, "
+            f"name the groups (groups = [...])."
+        )
+
+
+def _check_paths(asked: Constraint) -> None:
+    """What is kept or followed goes with questions about people as if they were of another group."""
+    for key, known in (("others", OTHERS), ("effect", EFFECTS)):
+        if getattr(asked, key) not in known:
+            raise ProblemError(f"{key} is {getattr(asked, key)!r}. It is one of: {', '.join(known)}.")
+    given = {"others = 'held'": asked.others == "held", f"keep = {_shown(asked.keep)}": bool(asked.keep)}
+    if asked.compare not in GAPS and (first := next((key for key, is_given in given.items() if is_given), None)):
+        raise ProblemError(
+            f"compare = '{asked.compare}' with {first}: it asks about nobody as if they were of another group. Use compare = 'pairs', "
+            f"'reference' or 'mean', or leave it out."
+        )
+    if asked.effect == "total":
+        return
+    if asked.compare not in ("pairs", "reference") or asked.keep:
+        other = f"keep = {_shown(asked.keep)}" if asked.keep else f"compare = '{asked.compare}'"
+        raise ProblemError(
+            f"effect = '{asked.effect}' with {other}. It goes with compare = 'pairs' or 'reference', without keep."
+        )
+    if asked.ratio is not None or asked.direction != "both":
+        other = "a ratio" if asked.ratio is not None else f"direction = '{asked.direction}'"
+        raise ProblemError(
+            f"effect = '{asked.effect}' with {other}. It is bounded on both sides by a tolerance; keep = 'mediators' asks about the direct "
+            f"effect and takes both."
+        )
+
+
+def _shown(keep: tuple[str, ...] | str) -> str:
+    return f"'{keep}'" if isinstance(keep, str) else str(list(keep))
+
+
 def _check_numbers(asked: Constraint) -> None:
     """The ends that the kind of question has, each a number in its range."""
     given = [key for key in ("tolerance", "ratio", "at_least", "at_most") if getattr(asked, key) is not None]
@@ -184,7 +268,17 @@ def _check_numbers(asked: Constraint) -> None:
 
 
 def _made_name(asked: Constraint) -> str:
-    """E.g. "pairs within 0.05", "against a ratio 0.8, not below", "floor 0.3", "a - 0.5 b within 0.1"."""
+    """E.g. "pairs within 0.05", "against a ratio 0.8, not below", "floor 0.3", "race: pairs within 0.1, keep department"."""
+    about = f"{', '.join(asked.about)}: " if asked.about else ""
+    rare = f", share {asked.min_share:g} or more" if asked.min_share else ""
+    others = ", others held" if asked.others == "held" else ""
+    kept = asked.keep if isinstance(asked.keep, str) else ", ".join(asked.keep)
+    effect = "" if asked.effect == "total" else f", {asked.effect} effect"
+    return f"{about}{_comparison_name(asked)}{rare}{others}{f', keep {kept}' if kept else ''}{effect}"
+
+
+def _comparison_name(asked: Constraint) -> str:
+    """What of the groups is compared, and between which ends."""
     ends = (f"{word} {value:g}" for key, word in _ENDS.items() if (value := getattr(asked, key)) is not None)
     end = " ".join(ends)
     among = f" of {', '.join(asked.groups)}" if asked.groups else ""

@@ -1,34 +1,36 @@
 """The rows of a problem: every question of fairness as linear functions of the means, each with its ends.
 
-    above_j < Σ_t a_jt μ_k(t) + e_j μ_k < below_j                  (either end may be missing)
+    above_j < Σ_ω a_jω μ_k(ω) + e_j μ_k < below_j                  (either end may be missing)
 
-μ_k(t) is arm k's mean outcome with everybody in group t, μ_k its outcome. An arm is fair if all rows hold, strictly. What is below this
-module sees rows alone, never which question they came from.
+μ_k(ω) is arm k's mean outcome in the world ω (`worlds.py`): plainly, with everybody in group t. μ_k is its outcome. An arm is fair if all rows hold,
+strictly. What is below this module sees rows alone, never which question they came from.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from fairarm.core.fairness import Rows
 from fairarm.errors import ProblemError
 from fairarm.frames import Column, columns_of
-from fairarm.problem.constraint import Constraint, weighted_sum
+from fairarm.problem.constraint import Constraint, Effect
 from fairarm.problem.outcome import Outcome
+from fairarm.problem.questions import MAX_GROUPS as MAX_GROUPS
+from fairarm.problem.questions import MEAN as MEAN
+from fairarm.problem.questions import Comparison, Question, Scene, questions_of
+from fairarm.problem.worlds import AS_IT_IS, Reading, World, reading_of
 
 if TYPE_CHECKING:
     from fairarm.problem.problem import Problem
 
-MAX_GROUPS, MAX_ROWS = 20, 500
+MAX_ROWS = 500
 MAX_NUMBERS = 1 << 26
-"""Of arms × rows (or groups) × cells: each is a number that planning holds."""
-MEAN = "mean"
-"""In the name of a row: the mean over everybody."""
+"""Of arms × rows (or worlds) × cells: each is a number that planning holds."""
 
 
 @dataclass(frozen=True)
@@ -38,17 +40,23 @@ class Row:
     constraint: str
     """The name of the question that it belongs to."""
     name: str
-    """E.g. "a - b", "a / b", "a - mean", "a"."""
+    """E.g. "a - b", "a / b", "a - mean", "a"; "b as a - b" where people of b are compared with themselves."""
     as_group: str | None
     """The group whose mean is compared, or bounded: people as if they were of it. None for a weighted sum."""
     people: str | None
-    """The group that it is compared with; None where that is everybody, or nobody."""
+    """The group that it is compared with, whose people they are; None where that is everybody, or nobody."""
     weights: tuple[float, ...]
-    """a_jt, by group."""
+    """a_jω, by world: plainly, by group."""
     everyone: float
     """e_j."""
     above: float | None
     below: float | None
+    attributes: tuple[str, ...] = ()
+    """Whose groups these are; with several, a group is a combination of their states."""
+    keep: tuple[str, ...] = ()
+    """The nodes that stay as they are where people are read as of another group."""
+    effect: Effect = "total"
+    """Which part of the difference between two groups it is."""
 
     @property
     def is_gap(self) -> bool:
@@ -64,38 +72,115 @@ class Row:
         return -parts[0] if asked and -1 < parts[0] < 0 else None
 
     def ends(self, outcome: Outcome) -> tuple[float, float]:
-        """The ends on the scale of Y', ∓inf where there is none: (b − lo (Σ_t a_jt + e_j)) / (hi − lo)."""
+        """The ends on the scale of Y', ∓inf where there is none: (b − lo (Σ_ω a_jω + e_j)) / (hi − lo)."""
         shift = self._shift(outcome)
         low = -np.inf if self.above is None else (self.above - shift) / outcome.width
         high = np.inf if self.below is None else (self.below - shift) / outcome.width
         return low, high
 
     def in_units(self, outcome: Outcome, value: float) -> float:
-        """A value on the scale of Y' in the outcome's own units: (hi − lo) v' + lo (Σ_t a_jt + e_j)."""
+        """A value on the scale of Y' in the outcome's own units: (hi − lo) v' + lo (Σ_ω a_jω + e_j)."""
         return float(outcome.width * value + self._shift(outcome))
 
     def _shift(self, outcome: Outcome) -> float:
         return (outcome.low or 0.0) * (sum(self.weights) + self.everyone)
 
 
-def rows_of(constraints: Sequence[Constraint], groups: tuple[str, ...], outcome: Outcome) -> tuple[Row, ...]:
+class Asked(NamedTuple):
+    """What the constraints of a problem ask of every arm."""
+
+    rows: tuple[Row, ...]
+    worlds: tuple[World, ...]
+    """What the rows' weights go by: plainly, everybody as each of the groups, in order; else the worlds that rows use."""
+    readings: tuple[Reading, ...]
+    """Beside the worlds."""
+    left_out: tuple[tuple[str, str, float], ...]
+    """Combinations of attributes that too few people have: constraint, group, and P(group)."""
+    plain: bool
+    """One attribute without causes, and nothing is kept."""
+
+
+class _Found(NamedTuple):
+    question: Question
+    comparison: Comparison
+    weights: dict[World, float]
+
+
+def rows_of(constraints: Sequence[Constraint], scene: Scene) -> Asked:
     """The rows of all questions, in their order; equal rows are one row."""
     if len(constraints) > MAX_ROWS:
         raise ProblemError(
             f"There are {len(constraints)} constraints; at most {MAX_ROWS} are looked at. Leave some out."
         )
-    found: dict[tuple[object, ...], Row] = {}
+    found: dict[object, _Found] = {}
+    left_out: list[tuple[str, str, float]] = []
     for asked in constraints:
-        for row in _rows(asked, groups, outcome):
-            found.setdefault((row.weights, row.everyone, row.above, row.below), row)
+        for question in questions_of(asked, scene):
+            for each in question.comparisons():
+                weights = _weights(asked, each)
+                found.setdefault((frozenset(weights.items()), each.above, each.below), _Found(question, each, weights))
+            left_out += [(asked.label, name, share) for name, share in question.left_out.items()]
         if len(found) > MAX_ROWS:
             raise ProblemError(
                 f"With constraint '{asked.label}' there are {len(found)} rows to hold, each a comparison of groups; at most "
                 f"{MAX_ROWS} are looked at. Compare fewer groups (groups = [...]), or against a reference or the mean."
             )
-    for row in found.values():
-        _check_possible(row, outcome)
-    return tuple(found.values())
+    return _as_asked(tuple(found.values()), tuple(left_out), scene)
+
+
+def _weights(asked: Constraint, compared: Comparison) -> dict[World, float]:
+    """By world, those that count; there must be some."""
+    weights: dict[World, float] = {}
+    for world, weight in compared.parts:
+        weights[world] = weights.get(world, 0.0) + weight
+    counted = {world: weight for world, weight in weights.items() if weight}
+    if not counted:
+        raise ProblemError(
+            f"Constraint '{asked.label}': {compared.name} is 0 whatever the arm: every arm meets it. Leave it out."
+        )
+    return counted
+
+
+def _as_asked(found: Sequence[_Found], left_out: tuple[tuple[str, str, float], ...], scene: Scene) -> Asked:
+    """The rows over one list of worlds, each of which can be told."""
+    used = dict.fromkeys(world for each in found for world in each.weights if world != AS_IT_IS)
+    simple = len(scene.states) == 1 and all(block.simple for block in scene.roles.blocks)
+    plain = simple and not any(world.keep for world in used)
+    if plain:
+        ((attribute, groups),) = scene.states.items()
+        used = dict.fromkeys(World(((attribute, group),)) for group in groups)
+    readings = _readings(found, scene)
+    worlds = tuple(used)
+    rows = tuple(_row(each, worlds) for each in found)
+    for row in rows:
+        _check_possible(row, scene.outcome)
+    return Asked(rows, worlds, tuple(readings.get(w) or _reading(w, scene) for w in worlds), left_out, plain)
+
+
+def _readings(found: Iterable[_Found], scene: Scene) -> dict[World, Reading]:
+    """Of every world that rows use; an error names the constraint."""
+    readings: dict[World, Reading] = {}
+    for question, _, weights in found:
+        for world in weights:
+            try:
+                readings[world] = readings.get(world) or _reading(world, scene)
+            except ProblemError as error:
+                raise ProblemError(f"Constraint '{question.asked.label}': {error}") from None
+    return readings
+
+
+def _reading(world: World, scene: Scene) -> Reading:
+    roles = scene.roles
+    return reading_of(world, roles.graph, roles.attributes, scene.outcome.node, roles.blocks)
+
+
+def _row(found: _Found, worlds: tuple[World, ...]) -> Row:
+    question, compared, weights = found
+    by_world = tuple(weights.get(world, 0.0) for world in worlds)
+    return Row(
+        question.asked.label, compared.name, compared.as_group, compared.people, by_world, weights.get(AS_IT_IS, 0.0),
+        compared.above, compared.below, question.attributes, question.keep, question.effect,
+    )  # fmt: skip
 
 
 def _check_possible(row: Row, outcome: Outcome) -> None:
@@ -113,11 +198,11 @@ def _check_possible(row: Row, outcome: Outcome) -> None:
 
 def require_small(problem: Problem, cells: int) -> None:
     """An error where what is asked of every arm would take more memory than is given to it. One gap is held by arms and cells alone."""
-    arms, wide = len(problem.arms), max(len(problem.groups), len(problem.rows))
+    arms, wide = len(problem.arms), max(len(problem.worlds), len(problem.rows))
     if not problem.has_one_gap and arms * wide * cells > MAX_NUMBERS:
         name, most = _largest(problem.rows)
         raise ProblemError(
-            f"{arms} arms × {wide} {'rows' if len(problem.rows) == wide else 'groups'} × {cells} cells are more than {MAX_NUMBERS} "
+            f"{arms} arms × {wide} {'rows' if len(problem.rows) == wide else 'groups' if problem.plain else 'worlds'} × {cells} cells are more than {MAX_NUMBERS} "
             f"numbers; the constraint '{name}' makes {most} rows. Compare fewer groups, merge states, or use arms with fewer inputs."
         )
 
@@ -128,10 +213,10 @@ def _largest(rows: Iterable[Row]) -> tuple[str, int]:
 
 
 def compared_pairs(rows: Iterable[Row], groups: tuple[str, ...]) -> tuple[tuple[int, int], ...]:
-    """Every ordered pair (t, u) of groups that some row compares, each way in turn: people of u, as if they were of t."""
+    """Every ordered pair (t, u) of groups that some row compares, each way in turn: people of u, as if they were of t, nothing kept."""
     found: dict[tuple[int, int], None] = {}
     for row in rows:
-        if row.as_group is not None and row.people is not None:
+        if row.as_group in groups and row.people in groups and not row.keep and row.effect == "total":
             t, u = groups.index(row.as_group), groups.index(row.people)
             found.update({(t, u): None, (u, t): None})
     return tuple(found)
@@ -173,86 +258,3 @@ def unscaled_rows(problem: Problem) -> Rows:
 def _as_arrays(rows: Sequence[Row], ends: Sequence[tuple[float, float]]) -> Rows:
     low, high = np.array(ends, dtype=np.float64).T
     return Rows(np.array([row.weights for row in rows]), np.array([row.everyone for row in rows]), low, high)
-
-
-def _rows(asked: Constraint, groups: tuple[str, ...], outcome: Outcome) -> Iterator[Row]:
-    if unknown := [name for name in asked.named if name not in groups]:
-        raise ProblemError(
-            f"Constraint '{asked.label}' names the group '{unknown[0]}'. The groups are: {', '.join(groups)}."
-        )
-    if asked.ratio is not None and (outcome.low or 0.0) < 0:
-        raise ProblemError(
-            f"Constraint '{asked.label}': a ratio needs an outcome that is never negative; '{outcome.node}' starts at {outcome.low:g}. "
-            f"Use a tolerance."
-        )
-    among = tuple(group for group in groups if not asked.groups or group in asked.groups)
-    if asked.compare == "weights":
-        yield _weighted(asked, groups)
-    elif asked.compare == "floor":
-        for group in among:
-            yield _row(asked, groups, group, {group: 1.0}, None, asked.at_least, None)
-    elif asked.compare == "mean":
-        for group in among:
-            yield from _compared(asked, groups, group, None)
-    else:
-        yield from _pairs(asked, groups, among)
-
-
-def _pairs(asked: Constraint, groups: tuple[str, ...], among: tuple[str, ...]) -> Iterator[Row]:
-    """Each two of them, or each with the reference."""
-    if asked.reference is not None:
-        pairs = [(group, asked.reference) for group in among if group != asked.reference]
-    else:
-        pairs = [(first, second) for i, first in enumerate(among) for second in among[i + 1 :]]
-    if not pairs:
-        raise ProblemError(
-            f"Constraint '{asked.label}' compares {', '.join(among)} alone: there are no two groups to compare. Name more of "
-            f"them, or leave groups out."
-        )
-    for first, second in pairs:
-        yield from _compared(asked, groups, first, second)
-
-
-def _compared(asked: Constraint, groups: tuple[str, ...], first: str, second: str | None) -> Iterator[Row]:
-    """``first`` with ``second``, or with everybody where that is None: their difference, or their quotient both ways."""
-    below, above = asked.direction != "not_below", asked.direction != "not_above"
-    if asked.tolerance is not None:
-        if second is not None and above and below:  # |first − second| is |second − first|: one row, however it is asked
-            first, second = sorted((first, second), key=groups.index)
-        ends = -asked.tolerance if above else None, asked.tolerance if below else None
-        yield _row(asked, groups, first, {first: 1.0, second: -1.0}, second, *ends)
-        return
-    ratio = asked.ratio or 0.0
-    if above:
-        yield _row(asked, groups, first, {first: 1.0, second: -ratio}, second, 0.0, None)
-    if below:
-        yield _row(asked, groups, second, {second: 1.0, first: -ratio}, first, 0.0, None)
-
-
-def _row(
-    asked: Constraint,
-    groups: tuple[str, ...],
-    first: str | None,
-    weights: dict[str | None, float],
-    second: str | None,
-    above: float | None,
-    below: float | None,
-) -> Row:
-    """``weights`` of groups, of everybody under None."""
-    sign = "/" if asked.ratio is not None else "-"
-    other = None if asked.compare == "floor" else second or MEAN
-    name = first or MEAN if other is None else f"{first or MEAN} {sign} {other}"
-    by_group = tuple(weights.get(group, 0.0) for group in groups)
-    return Row(asked.label, name, first, second, by_group, weights.get(None, 0.0), above, below)
-
-
-def _weighted(asked: Constraint, groups: tuple[str, ...]) -> Row:
-    weights = dict(asked.weights)
-    if not any(weights.values()):
-        raise ProblemError(f"Constraint '{asked.label}': every weight is 0, so that it says nothing. Leave it out.")
-    if asked.is_gap:  # always the earlier group minus the later one
-        first, second = (group for group in groups if weights.get(group))
-        return next(_compared(asked, groups, first, second))
-    ends = (asked.at_least, asked.at_most) if asked.tolerance is None else (-asked.tolerance, asked.tolerance)
-    by_group = tuple(weights.get(group, 0.0) for group in groups)
-    return Row(asked.label, weighted_sum(asked), None, None, by_group, 0.0, *ends)

@@ -60,7 +60,7 @@ def row_pairs(problem: Problem) -> IntArray:
 
 def _pair(problem: Problem, row: Row) -> tuple[int, int] | None:
     """The two groups whose means a row subtracts; None where it is something else."""
-    if row.as_group is None or row.people is None or row.everyone:
+    if not problem.plain or row.as_group is None or row.people is None or row.everyone:
         return None
     t, u = problem.groups.index(row.as_group), problem.groups.index(row.people)
     gap = tuple(1.0 if i == t else -1.0 if i == u else 0.0 for i in range(len(problem.groups)))

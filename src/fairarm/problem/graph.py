@@ -1,4 +1,4 @@
-"""The causal graph, and what of it matters: relevant children of S, nodes that must be observed."""
+"""The causal graph, and what of it matters: relevant children of the attributes, their blocks, nodes that must be observed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairarm.errors import ProblemError
+from fairarm.problem.attributes import Block, find_blocks
 from fairarm.problem.network import find_cycle
 
 
@@ -64,6 +65,11 @@ class Graph:
         kept = tuple(edge for edge in self.edges if edge[1] != node)
         return Graph(self.nodes, (*kept, *((parent, node) for parent in parents)))
 
+    def without(self, edges: Iterable[tuple[str, str]]) -> Graph:
+        """The same nodes, and the edges that are not among these."""
+        left_out = {*edges}
+        return Graph(self.nodes, tuple(edge for edge in self.edges if edge not in left_out))
+
 
 def _reached(start: str, edges: Iterable[tuple[str, str]]) -> frozenset[str]:
     """The nodes that edges lead to from ``start``, without itself: the graph has no cycles."""
@@ -81,47 +87,75 @@ def _reached(start: str, edges: Iterable[tuple[str, str]]) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Roles:
-    """What the three named nodes make of a graph whose edges into V are those that some arm uses."""
+    """What the named nodes make of a graph whose edges into V are those that some arm uses."""
 
     graph: Graph
     decision_parents: tuple[str, ...]
     relevant_children: tuple[str, ...]
-    """Children of S, other than V, that are Y or an ancestor of Y. Others only add noise and must be left out."""
+    """Children of an attribute, other than V and attributes, that are Y or an ancestor of Y. Others only add noise and must be left out."""
     observed: tuple[str, ...]
+    """Attributes, Y, and every column that is needed: V, relevant children, the parents of these, causes of attributes."""
     decision_is_child: bool
+    """Some attribute is a parent of V."""
+    attributes: tuple[str, ...]
+    blocks: tuple[Block, ...]
 
 
 def find_roles(
-    graph: Graph, sensitive: str, decision: str, outcome: str, arm_parents: Iterable[str], hidden: Collection[str]
+    graph: Graph,
+    attributes: tuple[str, ...],
+    decision: str,
+    outcome: str,
+    arm_parents: Iterable[str],
+    hidden: Collection[str],
 ) -> Roles:
     """The roles of the nodes; refuses a graph on which the question cannot be answered."""
-    for role, node in (("sensitive", sensitive), ("decision", decision), ("outcome", outcome)):
+    _check_named(graph, attributes, decision, outcome)
+    parents = _decision_parents(graph, decision, outcome, arm_parents)
+    graph = graph.with_parents(decision, parents)
+    above = graph.ancestors(outcome)
+    _check_ways(graph, attributes, decision, outcome)
+    children = dict.fromkeys(x for attribute in attributes for x in graph.children(attribute))
+    relevant = tuple(x for x in children if x not in (decision, *attributes) and (x == outcome or x in above))
+    needed = {*attributes, decision, outcome, *parents, *relevant, *(p for x in relevant for p in graph.parents(x))}
+    _refuse_hidden(graph, needed, hidden, decision, relevant, {*attributes, decision, outcome})
+    blocks = find_blocks(graph, attributes, needed, outcome, hidden)
+    needed |= {cause for block in blocks for cause in block.causes}
+    observed = tuple(node for node in graph.nodes if node in needed)
+    return Roles(graph, parents, relevant, observed, not {*attributes}.isdisjoint(parents), attributes, blocks)
+
+
+def _check_named(graph: Graph, attributes: tuple[str, ...], decision: str, outcome: str) -> None:
+    """The nodes that have a role are in the graph, and each has one."""
+    roles = [*(("sensitive", name) for name in attributes), ("decision", decision), ("outcome", outcome)]
+    for role, node in roles:
         if node not in graph.nodes:
             raise ProblemError(
                 f"The {role} node '{node}' is not in the graph. Its nodes: {', '.join(graph.nodes[:12])}."
             )
-    if len({sensitive, decision, outcome}) < 3:
+    if len({node for _, node in roles}) < len(roles):
+        count = {3: "three", 4: "four"}.get(len(roles), len(roles))
         raise ProblemError(
-            f"Sensitive, decision and outcome must be three nodes; got {sensitive}, {decision}, {outcome}."
+            f"Sensitive, decision and outcome must be {count} nodes; got {', '.join(node for _, node in roles)}."
         )
-    if above := graph.parents(sensitive):
-        raise ProblemError(
-            f"The sensitive attribute '{sensitive}' has parents ({', '.join(above)}). It must be a root: the method rests "
-            f"on S having no causes. Drop these edges if they are not causal, or choose another attribute."
-        )
-    parents = _decision_parents(graph, decision, outcome, arm_parents)
-    graph = graph.with_parents(decision, parents)
-    above_outcome = graph.ancestors(outcome)
-    if decision not in above_outcome:
+
+
+def _check_ways(graph: Graph, attributes: tuple[str, ...], decision: str, outcome: str) -> None:
+    """The decision changes the outcome and no attribute, and every attribute that has causes acts on the outcome."""
+    above = graph.ancestors(outcome)
+    if decision not in above:
         raise ProblemError(
             f"The decision '{decision}' is not an ancestor of the outcome '{outcome}': no arm could change the outcome. "
             f"Add the missing edges between them."
         )
-    relevant = tuple(x for x in graph.children(sensitive) if x != decision and (x == outcome or x in above_outcome))
-    needed = {sensitive, decision, outcome, *parents, *relevant, *(p for x in relevant for p in graph.parents(x))}
-    _refuse_hidden(graph, needed, hidden, decision, (*relevant,), {sensitive, decision, outcome})
-    observed = tuple(node for node in graph.nodes if node in needed)
-    return Roles(graph, parents, relevant, observed, sensitive in parents)
+    for attribute in attributes:
+        if decision in graph.ancestors(attribute):
+            raise ProblemError(f"The decision '{decision}' is a cause of '{attribute}'.")
+        one_root = len(attributes) == 1 and not graph.parents(
+            attribute
+        )  # arms that do not see it: its gap is 0, and known
+        if attribute not in above and not one_root:
+            raise ProblemError(f"'{attribute}' has no path to '{outcome}': every arm meets this constraint.")
 
 
 def _decision_parents(graph: Graph, decision: str, outcome: str, used: Iterable[str]) -> tuple[str, ...]:

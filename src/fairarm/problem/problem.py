@@ -33,8 +33,10 @@ from fairarm.problem.parts import (
     ordered_groups,
     with_tolerance,
 )
+from fairarm.problem.questions import Scene
 from fairarm.problem.regimes import NATURAL, ArmCosts, held_costs, held_forced
 from fairarm.problem.variables import Variable
+from fairarm.problem.worlds import Reading, World
 from fairarm.shown import Fact, Shown
 
 
@@ -77,6 +79,12 @@ class Problem(Shown):
     needs_columns: bool = field(compare=False)
     rows: tuple[Row, ...] = field(init=False, compare=False)
     """What the constraints ask of every arm."""
+    worlds: tuple[World, ...] = field(init=False, compare=False)
+    """What the rows' weights go by: plainly, everybody as each of the groups."""
+    readings: tuple[Reading, ...] = field(init=False, compare=False)
+    """Beside the worlds: which value every edge from an attribute carries."""
+    plain: bool = field(init=False, compare=False)
+    """One attribute without causes, and nothing is kept."""
     if TYPE_CHECKING:
         tolerance: InitVar[float | None] = None  # so that a type checker knows replace(problem, tolerance=...)
 
@@ -120,7 +128,6 @@ class Problem(Shown):
         _hold(self, mechanisms=named_mechanisms(mechanisms), hidden=tuple(hidden))
         _hold(self, groups=ordered_groups(sensitive, self.variables, groups))
         _hold(self, constraints=held_constraints(constraints, tolerance, self.groups, outcome))
-        _hold(self, rows=rows_of(self.constraints, self.groups, outcome))
         checks.check_arms(self.arms, decision, self.variables)
         if deployed is not None:
             self.arm_index(deployed)
@@ -132,6 +139,8 @@ class Problem(Shown):
         )
         checks.check_budget(budget)
         checks.check_names(name, self.graph, self.hidden)
+        asked = rows_of(self.constraints, Scene({sensitive: self.groups}, self.roles, outcome, self.shares))
+        _hold(self, rows=asked.rows, worlds=asked.worlds, readings=asked.readings, plain=asked.plain)
         checks.check_nodes(self.observed, outcome, self.variables)
         checks.check_mechanisms(self.mechanisms, self.roles.graph, self.variables)
         checks.check_context(self)
@@ -160,7 +169,7 @@ class Problem(Shown):
     def roles(self) -> Roles:
         """What each node is to the question: the graph as the arms use it, and what must be observed."""
         used = [parent for arm in self.arms for parent in arm.parents]
-        return find_roles(self.graph, self.sensitive, self.decision, self.outcome.node, used, self.hidden)
+        return find_roles(self.graph, (self.sensitive,), self.decision, self.outcome.node, used, self.hidden)
 
     @property
     def observed(self) -> tuple[str, ...]:
@@ -213,7 +222,7 @@ class Problem(Shown):
     @cached_property
     def has_one_gap(self) -> bool:
         """Two groups, and the gap between them is all that is asked about."""
-        return [(row.weights, row.is_gap) for row in self.rows] == [((1.0, -1.0), True)]
+        return self.plain and [(row.weights, row.is_gap) for row in self.rows] == [((1.0, -1.0), True)]
 
     @property
     def gap_tolerance(self) -> float:

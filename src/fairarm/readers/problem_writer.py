@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -87,12 +87,11 @@ def _cost(problem: Problem, costs: tuple[float, ...]) -> dict[str, float]:
 
 
 def _constraint(asked: Constraint) -> dict[str, Any]:
-    given = {**asdict(asked), "weights": dict(asked.weights), "groups": list(asked.groups)}
-    if asked.direction == "both":
-        del given["direction"]
+    given = {f.name: getattr(asked, f.name) for f in fields(asked) if getattr(asked, f.name) != f.default}
     if asked.compare == "weights":  # the weights say so
+        given = {**given, "weights": dict(asked.weights)}
         del given["compare"]
-    return {key: value for key, value in given.items() if value not in (None, "", [], {})}
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in given.items()}
 
 
 def _ordered(problem: Problem) -> list[str] | None:
