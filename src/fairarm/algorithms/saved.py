@@ -86,6 +86,10 @@ def fingerprint(problem: Problem, versions: bool = True) -> str:
         problem.costs, problem.budget, problem.shares, sorted(problem.variables.items()),
     )  # fmt: skip
     hasher.update(repr(plain).encode())
+    if not problem.plain:  # the others are known as they were before there were such problems
+        hasher.update(repr((problem.regimes, problem.regime_kind, problem.hidden)).encode())
+        for law in problem.joint_shares:
+            hasher.update(repr((law.attributes, law.states)).encode() + law.table.tobytes())
     for name, mechanism in _mechanisms(problem):
         if versions and (version := getattr(mechanism, "version", None)) is not None:
             hasher.update(b"version" + repr(version).encode())

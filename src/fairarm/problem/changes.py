@@ -30,9 +30,9 @@ def with_arms(problem: Problem, arms: Iterable[Arm | str], costs: Mapping[str, A
             f"Costs are given for '{unknown[0]}', which is not one of the arms: {', '.join(names[:12])}."
         )
     rows = [
-        arm_costs(given[name], problem.groups, problem.forced)
+        arm_costs(given[name], problem.regimes[1:], problem.forced)
         if name in given
-        else kept_costs(problem.costs, problem.arm_names, name, problem.groups)
+        else kept_costs(problem.costs, problem.arm_names, name, problem.regimes[1:])
         for name in names
     ]
     try:

@@ -14,7 +14,7 @@ import numpy as np
 
 from fairarm.errors import ProblemError
 from fairarm.problem.context import ContextLaw, ContextSample
-from fairarm.problem.graph import Graph
+from fairarm.problem.graph import Graph, Roles
 from fairarm.problem.mechanism import Arm, Mechanism, Unknown
 from fairarm.problem.names import check_name
 from fairarm.problem.outcome import Outcome
@@ -74,8 +74,9 @@ def check_nodes(observed: Iterable[str], outcome: Outcome, variables: Mapping[st
         raise ProblemError(f"The outcome '{outcome.node}' has states but no values. Give the value of each state.")
 
 
-def check_mechanisms(mechanisms: Mapping[str, Mechanism], graph: Graph, variables: Mapping[str, Variable]) -> None:
-    """Each is of a node of the graph and has the parents that the graph gives it."""
+def check_mechanisms(mechanisms: Mapping[str, Mechanism], roles: Roles, variables: Mapping[str, Variable]) -> None:
+    """Each is of a node of the graph and has the parents that the graph gives it; an attribute, its observed causes."""
+    graph, causes = roles.graph, _causes(roles, mechanisms)
     for name, mechanism in mechanisms.items():
         if name not in graph.nodes:
             raise ProblemError(f"There is a mechanism for '{name}', which is not a node of the graph.")
@@ -84,11 +85,23 @@ def check_mechanisms(mechanisms: Mapping[str, Mechanism], graph: Graph, variable
                 f"The mechanism of '{name}' is declared unknown. Leave it out of the mechanisms instead."
             )
         _check_mechanism(mechanism, variables, f"The mechanism of '{name}'")
-        expected = graph.parents(name)
+        expected = causes.get(name, graph.parents(name))
         if sorted(mechanism.parents) != sorted(expected):
             raise ProblemError(
                 f"The mechanism of '{name}' is given {sorted(mechanism.parents)}; the graph says {sorted(expected)}."
             )
+
+
+def _causes(roles: Roles, mechanisms: Mapping[str, Mechanism]) -> dict[str, tuple[str, ...]]:
+    """Of each sensitive attribute; one that shares a hidden cause with another has no mechanism of its own."""
+    for block in roles.blocks:
+        declared = [member for member in block.members if member in mechanisms]
+        if len(block.members) > 1 and declared:
+            raise ProblemError(
+                f"There is a mechanism for '{declared[0]}', which shares a hidden cause with other attributes: {', '.join(block.members)}. "
+                f"Declare their joint law (joint_shares) where they have no other causes, or leave it to natural pulls."
+            )
+    return {member: block.causes for block in roles.blocks for member in block.members}
 
 
 def check_context(problem: Problem) -> None:
@@ -108,18 +121,17 @@ def _check_law(problem: Problem, context: ContextLaw) -> None:
         raise ProblemError(
             f"The context law of {list(context.variables)} has shape {context.weights.shape}; its states ask for {shape}."
         )
-    if not problem.missing_mechanisms and not problem.unknown_arms:
+    if problem.plain and not problem.missing_mechanisms and not problem.unknown_arms:
         _ = problem.compiled.tables.law  # checks that every arm's law of the cells sums to 1
 
 
 def _check_sample(problem: Problem, sample: ContextSample) -> None:
     problem.arm_index(sample.arm)
     columns = problem.compiled.likelihood_columns
-    for name in (problem.sensitive, *columns):
+    needed = (*problem.attributes, *columns)
+    for name in needed:
         if name not in sample.columns:
-            raise ProblemError(
-                f"The context sample has no column '{name}'. It needs: {problem.sensitive}, {', '.join(columns)}."
-            )
+            raise ProblemError(f"The context sample has no column '{name}'. It needs: {', '.join(needed)}.")
         _check_sampled(name, np.asarray(sample.columns[name]), problem.variables[name], sample.size)
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairarm.core.fairness import Rows
-from fairarm.core.types import FloatArray, IntArray
+from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.problem.fairness import scaled_rows
 from fairarm.problem.gap_ends import GapEnds, gap_ends, row_pairs
+from fairarm.problem.regimes import values_of_regime
 from fairarm.problem.shared_cells import SharedCells, shared_cells
 from fairarm.problem.space import CellSpace
 from fairarm.problem.tables import Tables, build_tables
@@ -71,8 +74,41 @@ class Compiled:
 
     @cached_property
     def group_codes(self) -> tuple[int, ...]:
-        """The code of each group among the states of S."""
-        return tuple(self.problem.variables[self.problem.sensitive].code(group) for group in self.problem.groups)
+        """The code of each group among the states of the one attribute."""
+        return tuple(self.problem.variables[self.problem.attribute].code(group) for group in self.problem.groups)
+
+    @cached_property
+    def profile_codes(self) -> IntArray:
+        """The code of each attribute's state in each label, (P, m)."""
+        sizes = self._attribute_sizes
+        if len(sizes) == 1:
+            return np.array(self.group_codes, dtype=np.int64)[:, None]
+        return np.stack(np.unravel_index(np.arange(len(self.problem.groups)), sizes), axis=1).astype(np.int64)
+
+    @cached_property
+    def regime_fits(self) -> BoolArray:
+        """Which labels the rows of each regime can have, (R, P)."""
+        problem, codes = self.problem, self.profile_codes
+        fits = np.ones((len(problem.regimes), len(codes)), dtype=np.bool_)
+        for r, regime in enumerate(problem.regimes[1:], start=1):
+            for attribute, state in values_of_regime(regime, problem.attribute_states).items():
+                fits[r] &= codes[:, problem.attributes.index(attribute)] == problem.variables[attribute].code(state)
+        return fits
+
+    def labels(self, columns: Mapping[str, NDArray[Any]]) -> IntArray:
+        """The position among the labels of each row, from the codes of its attributes."""
+        return np.asarray(self._label_of[tuple(columns[attribute] for attribute in self.problem.attributes)])
+
+    @cached_property
+    def _label_of(self) -> IntArray:
+        """The position of the label with these codes, one axis per attribute."""
+        found = np.empty(self._attribute_sizes, dtype=np.int64)
+        found[tuple(self.profile_codes.T)] = np.arange(len(self.problem.groups))
+        return found
+
+    @property
+    def _attribute_sizes(self) -> tuple[int, ...]:
+        return tuple(self.problem.variables[attribute].size for attribute in self.problem.attributes)
 
     @cached_property
     def rows(self) -> Rows:

@@ -16,8 +16,8 @@ from fairarm.errors import ProblemError
 from fairarm.problem.context import ContextLaw
 from fairarm.problem.mechanism import MAX_ENTRIES, check_size
 from fairarm.problem.network import Network
-from fairarm.problem.parts import held_shares
 from fairarm.problem.problem import Problem
+from fairarm.problem.shares import held_shares
 
 
 def shared_factor(network: Network, problem: Problem, columns: tuple[str, ...]) -> FloatArray:

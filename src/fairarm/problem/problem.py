@@ -13,28 +13,28 @@ from typing import TYPE_CHECKING, Any
 
 from fairarm.errors import OptionError, ProblemError
 from fairarm.problem import checks
+from fairarm.problem.attributes import Block
 from fairarm.problem.changes import with_arms
 from fairarm.problem.compiled import Compiled
 from fairarm.problem.constraint import Constraint
 from fairarm.problem.context import ContextLaw, ContextSample
 from fairarm.problem.fairness import Row, compared_pairs, rows_of
 from fairarm.problem.graph import Graph, Roles, find_roles
-from fairarm.problem.mechanism import Arm, Mechanism, Unknown
+from fairarm.problem.mechanism import Arm, Mechanism, Table, Unknown
 from fairarm.problem.names import clean_description
 from fairarm.problem.outcome import Outcome
 from fairarm.problem.pair import pair_of
 from fairarm.problem.parts import (
     Budget,
     held_constraints,
-    held_shares,
     named_mechanisms,
     named_variables,
-    one_attribute,
-    ordered_groups,
     with_tolerance,
 )
+from fairarm.problem.profiles import States, labels_of, named_attributes, states_by_attribute
 from fairarm.problem.questions import Scene
-from fairarm.problem.regimes import NATURAL, ArmCosts, held_costs, held_forced
+from fairarm.problem.regimes import NATURAL, ArmCosts, RegimeKind, held_costs, held_kind, offered_regimes
+from fairarm.problem.shares import JointShares, Shares, laws_of_several, own_factor, shares_of_one, shares_of_profiles
 from fairarm.problem.variables import Variable
 from fairarm.problem.worlds import Reading, World
 from fairarm.shown import Fact, Shown
@@ -59,21 +59,28 @@ class Problem(Shown):
     name: str
     variables: dict[str, Variable]
     graph: Graph
-    sensitive: str
+    sensitive: Any
+    """The name of the one sensitive attribute, or a tuple of several names: as it was given."""
     decision: str
     outcome: Outcome
     arms: tuple[Arm, ...]
     groups: tuple[str, ...]
+    """The labels of rows: the states of the one attribute, or profiles of several ("region=north,race=b")."""
     constraints: tuple[Constraint, ...]
     mechanisms: dict[str, Mechanism]
     costs: tuple[tuple[float, ...], ...]
-    """Of each arm: natural, then forced to each group; +inf where that is not offered."""
+    """Of each arm, by regime: natural, then forced to each group; +inf where that is not offered."""
     forced: tuple[str, ...]
-    """The groups that pulls can be forced to."""
+    """The regimes that pulls can be forced to: groups, or states of several attributes ("race=b")."""
+    regime_kind: RegimeKind
+    """Forced pulls recruit people with these states, or set the states whatever their causes are."""
     budget: Budget
     deployed: str | None
     hidden: tuple[str, ...]
     shares: tuple[float, ...] | None
+    """P(label), where all of it is declared and no attribute has causes."""
+    joint_shares: tuple[JointShares, ...]
+    """Of several attributes: the declared laws of those without causes, one per block, those of single ones from ``shares`` included."""
     context: ContextLaw | ContextSample | None
     description: str
     needs_columns: bool = field(compare=False)
@@ -83,6 +90,8 @@ class Problem(Shown):
     """What the rows' weights go by: plainly, everybody as each of the groups."""
     readings: tuple[Reading, ...] = field(init=False, compare=False)
     """Beside the worlds: which value every edge from an attribute carries."""
+    left_out: tuple[tuple[str, str, float], ...] = field(init=False, compare=False)
+    """Profiles that are too rare to be compared: by constraint, with their share."""
     plain: bool = field(init=False, compare=False)
     """One attribute without causes, and nothing is kept."""
     if TYPE_CHECKING:
@@ -104,46 +113,57 @@ class Problem(Shown):
         mechanisms: Mapping[str, Mechanism] | Iterable[Mechanism] = (),
         costs: Iterable[ArmCosts] = (),
         forced: Iterable[str] | None = None,
+        regime_kind: str = "recruited",
         budget: Budget = None,
         deployed: str | None = None,
         hidden: Iterable[str] = (),
-        shares: Mapping[str, float] | Iterable[float] | None = None,
+        shares: Shares | None = None,
+        joint_shares: Iterable[JointShares] = (),
         context: ContextLaw | ContextSample | None = None,
         description: str = "",
         needs_columns: bool = False,
     ) -> None:
-        """``graph`` is a list of edges, or anything with nodes and edges. ``groups`` orders the states of S.
+        """``graph`` is a list of edges, or anything with nodes and edges. ``groups`` orders the states of a single attribute.
 
         ``tolerance`` bounds the gap between every two groups; ``constraints`` ask other questions, or several. ``costs`` has
-        one entry per arm: a number, numbers by regime ({"natural": 1, "forced": 2, "b": 3}), or natural and each group in order;
-        1 each if not given. ``forced`` are the groups that pulls can be forced to, all if not given. ``budget`` is the largest average cost of a pull (None: no limit). ``hidden`` nodes are never
-        observed. ``shares`` is P(S), ``context`` the law of what arms see; both optional, but the paper's
-        algorithms need them for their divergences. ``needs_columns``: a `LogMap` goes with it, as with a problem whose file
-        has a ``[log]``, and its logs are not read without one.
+        one entry per arm: a number, numbers by regime ({"natural": 1, "forced": 2, "b": 3}), or natural and each forced regime in
+        order; 1 each if not given. ``forced`` are the groups that pulls can be forced to, all if not given; with several attributes,
+        names such as "race=b" and "region=north,race=b". ``budget`` is the largest average cost of a pull (None: no limit). ``hidden``
+        nodes are never observed. ``shares`` is P(S), or by attribute the law of each that has no causes, ``joint_shares`` that of
+        attributes with a common hidden cause; P(attribute | causes) is one of the ``mechanisms``. ``context`` is the law of what arms
+        see. All are optional, but the paper's algorithms need them for their divergences. ``needs_columns``: a `LogMap` goes with
+        it, as with a problem whose file has a ``[log]``, and its logs are not read without one.
         """
-        sensitive = one_attribute(sensitive)
+        attributes = named_attributes(sensitive)
+        sensitive = attributes if len(attributes) > 1 else attributes[0]
         _hold(self, name=name, description=clean_description(description), sensitive=sensitive, decision=decision)
         _hold(self, outcome=outcome, deployed=deployed, context=context, budget=budget, needs_columns=needs_columns)
         _hold(self, variables=named_variables(variables), graph=Graph.of(graph), arms=tuple(arms))
         _hold(self, mechanisms=named_mechanisms(mechanisms), hidden=tuple(hidden))
-        _hold(self, groups=ordered_groups(sensitive, self.variables, groups))
-        _hold(self, constraints=held_constraints(constraints, tolerance, self.groups, outcome))
+        states = states_by_attribute(attributes, self.variables, groups)
+        _hold(self, groups=labels_of(states))
+        _hold(self, constraints=held_constraints(constraints, tolerance, states, outcome))
         checks.check_arms(self.arms, decision, self.variables)
         if deployed is not None:
             self.arm_index(deployed)
-        _hold(self, forced=held_forced(forced, self.groups))
-        _hold(
-            self,
-            costs=held_costs(costs, self.groups, self.arm_names, self.forced),
-            shares=held_shares(shares, self.groups),
-        )
+        _hold(self, forced=offered_regimes(forced, states), regime_kind=held_kind(regime_kind))
+        _hold(self, costs=held_costs(costs, self.regimes[1:], self.arm_names, self.forced))
+        self._hold_shares(shares, joint_shares, states)
         checks.check_budget(budget)
         checks.check_names(name, self.graph, self.hidden)
-        asked = rows_of(self.constraints, Scene({sensitive: self.groups}, self.roles, outcome, self.shares))
-        _hold(self, rows=asked.rows, worlds=asked.worlds, readings=asked.readings, plain=asked.plain)
+        asked = rows_of(self.constraints, Scene(states, self.roles, outcome, self.shares))
+        _hold(self, **asked._asdict())
         checks.check_nodes(self.observed, outcome, self.variables)
-        checks.check_mechanisms(self.mechanisms, self.roles.graph, self.variables)
+        checks.check_mechanisms(self.mechanisms, self.roles, self.variables)
         checks.check_context(self)
+
+    def _hold_shares(self, given: Shares | None, joint: Iterable[JointShares], states: States) -> None:
+        blocks = self.roles.blocks
+        if len(states) == 1:
+            _hold(self, shares=shares_of_one(given, joint, states, blocks[0]), joint_shares=())
+            return
+        laws = laws_of_several(given, joint, states, blocks)
+        _hold(self, shares=shares_of_profiles(laws, states), joint_shares=laws)
 
     # ---- the same problem, but for one thing ----
 
@@ -163,13 +183,43 @@ class Problem(Shown):
         """
         return with_arms(self, arms, costs)
 
+    # ---- the sensitive attributes ----
+
+    @cached_property
+    def attributes(self) -> tuple[str, ...]:
+        """The names of all sensitive attributes, in their order."""
+        return named_attributes(self.sensitive)
+
+    @property
+    def attribute(self) -> str:
+        """The name of the one sensitive attribute; raises where there are several."""
+        if isinstance(self.sensitive, str):
+            return self.sensitive
+        raise ProblemError(
+            f"Problem '{self.name}' has the sensitive attributes {', '.join(self.attributes)}; this asks about one attribute. Name one of "
+            f"them alone (sensitive)."
+        )
+
+    @cached_property
+    def attribute_states(self) -> States:
+        """The states of each attribute: of a single one the groups, in their order."""
+        groups = self.groups if len(self.attributes) == 1 else ()
+        return states_by_attribute(self.attributes, self.variables, groups)
+
+    def own_factor(self, block: Block) -> Table | None:
+        """P(attributes of a block | their causes), where it is declared; else it is estimated from natural rows.
+
+        Its last axis is the states of the block's attribute, by code; of several attributes, their combinations, the first slowest.
+        """
+        return own_factor(self, block)
+
     # ---- what follows from the graph ----
 
     @cached_property
     def roles(self) -> Roles:
         """What each node is to the question: the graph as the arms use it, and what must be observed."""
         used = [parent for arm in self.arms for parent in arm.parents]
-        return find_roles(self.graph, (self.sensitive,), self.decision, self.outcome.node, used, self.hidden)
+        return find_roles(self.graph, self.attributes, self.decision, self.outcome.node, used, self.hidden)
 
     @property
     def observed(self) -> tuple[str, ...]:
@@ -199,8 +249,8 @@ class Problem(Shown):
 
     @cached_property
     def cell_columns(self) -> tuple[str, ...]:
-        """The observed nodes other than S and Y: what a cell is made of."""
-        return tuple(node for node in self.observed if node not in (self.sensitive, self.outcome.node))
+        """The observed nodes other than the attributes and Y: what a cell is made of."""
+        return tuple(node for node in self.observed if node not in (*self.attributes, self.outcome.node))
 
     # ---- what follows from what is declared ----
 
@@ -211,8 +261,8 @@ class Problem(Shown):
 
     @property
     def regimes(self) -> tuple[str, ...]:
-        """natural, then forced to each group, offered or not."""
-        return (NATURAL, *self.groups)
+        """natural, then forced to each group, offered or not; with several attributes, to what is offered."""
+        return (NATURAL, *(self.groups if len(self.attributes) == 1 else self.forced))
 
     @cached_property
     def compared(self) -> tuple[tuple[int, int], ...]:
@@ -253,7 +303,7 @@ class Problem(Shown):
 
     def _facts(self) -> list[Fact]:
         return [
-            ("name", self.name), ("decision", self.decision), ("sensitive", self.sensitive), ("outcome", self.outcome.node),
+            ("name", self.name), ("decision", self.decision), ("sensitive", ", ".join(self.attributes)), ("outcome", self.outcome.node),
             ("tolerance", self.gap_tolerance) if self.has_one_gap else ("fairness", "; ".join(c.label for c in self.constraints)),
             ("arms", len(self.arms)), ("deployed", self.deployed),
         ]  # fmt: skip

@@ -27,7 +27,7 @@ MOST_ROWS = 1 << 53
 
 @dataclass(frozen=True)
 class Pulls:
-    """One line of a plan: pull ``arm`` ``count`` times, with S natural or forced to a group."""
+    """One line of a plan: pull ``arm`` ``count`` times, with S natural or forced to a group (states of several attributes)."""
 
     arm: str
     regime: str
@@ -58,7 +58,7 @@ class Request:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Batch(Shown):
-    """What came back. ``arm`` and ``regime`` are positions (regime 0 is natural), ``columns`` hold S, the cell and Y.
+    """What came back. ``arm`` and ``regime`` are positions (regime 0 is natural), ``columns`` hold the attributes, the cell and Y.
 
     Finite columns hold codes, real ones values. ``count`` says how many rows each line stands for.
     """
@@ -125,8 +125,8 @@ class Batch(Shown):
 
 
 def groups_of(problem: Problem, batch: Batch) -> IntArray:
-    """The position among the groups of each line's S."""
-    return np.asarray(np.argsort(np.array(problem.compiled.group_codes))[batch.columns[problem.sensitive]])
+    """The position among the groups of each line's S; of several attributes, that of its profile among the labels."""
+    return problem.compiled.labels(batch.columns)
 
 
 def scaled_outcomes(problem: Problem, batch: Batch) -> FloatArray:
@@ -154,8 +154,8 @@ class LoggedRows:
 def batch(problem: Problem, rows: Any) -> Batch:
     """A checked batch from a data frame, columns by name or a list of records, with the names of arms, regimes and states.
 
-    Columns: ``arm``, ``regime`` ("natural" or a group; natural if absent), every observed node, and ``count`` (1 if
-    absent). The outcome may be given as its state or, for a real outcome, as a number.
+    Columns: ``arm``, ``regime`` ("natural", a group, or "race=b" where there are several attributes; natural if absent), every
+    observed node, and ``count`` (1 if absent). The outcome may be given as its state or, for a real outcome, as a number.
     """
     require_problem(problem)
     table = {name: _array(name, values) for name, values in _as_columns(rows).items()}
@@ -198,13 +198,18 @@ def check_batch(problem: Problem, made: Batch) -> None:
         raise DataError(f"The batch stands for {made.total} rows; at most {MOST_ROWS} are taken. Check the counts.")
     for name in problem.observed:
         _check_column(problem, name, made.columns[name], made.size)
-    expected = np.array((-1, *problem.compiled.group_codes))[made.regime]
-    wrong = (made.regime > 0) & (made.columns[problem.sensitive] != expected)
+    _check_forced(problem, made)
+
+
+def _check_forced(problem: Problem, made: Batch) -> None:
+    """Every forced row has the states that it was forced to."""
+    wrong = ~problem.compiled.regime_fits[made.regime, groups_of(problem, made)]
     if wrong.any():
         regime = problem.regimes[int(made.regime[np.argmax(wrong)])]
+        what = "group" if len(problem.attributes) == 1 else "states"
         raise DataError(
-            f"A row of regime '{regime}' has another {problem.sensitive}. A forced pull must return the group it was forced to; "
-            f"drop such rows, or correct the group."
+            f"A row of regime '{regime}' has another {' or '.join(problem.attributes)}. A forced pull must return the {what} it was "
+            f"forced to; drop such rows, or correct the {what}."
         )
 
 

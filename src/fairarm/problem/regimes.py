@@ -1,4 +1,4 @@
-"""Regimes: natural, and forced to a group. Which of them pulls can be made in, and what a pull costs in each.
+"""Regimes: natural, and forced to a group, or to states of several attributes. Which are offered, and what a pull costs in each.
 
 A regime that is not offered costs +inf, in `Problem.costs` as in `Compiled.cost_array`: whoever plans within costs never plans it.
 """
@@ -6,12 +6,15 @@ A regime that is not offered costs +inf, in `Problem.costs` as in `Compiled.cost
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from fairarm.errors import OptionError, ProblemError
 from fairarm.problem.held import Held
+from fairarm.problem.profiles import MAX_PROFILES, States, single_names
+from fairarm.problem.variables import first_repeated
+from fairarm.problem.worlds import profile_name
 
 if TYPE_CHECKING:
     from fairarm.problem.problem import Problem
@@ -20,14 +23,69 @@ NATURAL, FORCED = "natural", "forced"
 """The regime in which S is not forced; and, where costs go by name, every forced regime that is not named."""
 MAX_COST = 1e9
 
+RegimeKind = Literal["recruited", "set"]
+KINDS: tuple[RegimeKind, ...] = ("recruited", "set")
+"""What forcing does: people with these states are found, or people are given them whatever their causes say."""
+
 Costs = tuple[tuple[float, ...], ...]
 ArmCosts = float | Mapping[str, float] | Iterable[float]
-"""Of one arm: one number, a number by regime, or the numbers of natural and of each group in order."""
+"""Of one arm: one number, a number by regime, or the numbers of natural and of each forced regime in order."""
+
+
+def held_kind(given: str) -> RegimeKind:
+    """How pulls are forced."""
+    for kind in KINDS:
+        if given == kind:
+            return kind
+    raise ProblemError(f"regime_kind is {given!r}. It is one of: {', '.join(KINDS)}.")
+
+
+def offered_regimes(given: Iterable[str] | None, states: States) -> Held[str]:
+    """The forced regimes that are offered; each state of each attribute if None. What a problem held follows its attributes."""
+    singles = single_names(states)
+    if len(states) == 1:
+        return held_forced(given, singles)
+    if isinstance(given, str):
+        raise ProblemError(f"The forced regimes are a list of names such as '{singles[0]}'; got '{given}'.")
+    known = singles if given is None else tuple(given)
+    if isinstance(given, Held) and given.groups != singles and {*given} == {*given.groups}:
+        known = singles
+    if len(known) > MAX_PROFILES:
+        raise ProblemError(
+            f"There are {len(known)} forced regimes; at most {MAX_PROFILES} are offered. Leave some out."
+        )
+    for name in known:
+        values_of_regime(name, states)
+    if repeated := first_repeated(known):
+        raise ProblemError(f"The regime '{repeated}' is named twice. Name each once.")
+    return Held.by(known, singles)
+
+
+def values_of_regime(name: str, states: States) -> dict[str, str]:
+    """The attributes that a forced regime fixes, each with its state, in the order of the attributes."""
+    if len(states) == 1:
+        return dict.fromkeys(states, name)
+    parts = [part.partition("=") for part in name.split(",")]
+    values = {attribute: state for attribute, _, state in parts}
+    known = all(state in states.get(attribute, ()) for attribute, state in values.items())
+    ordered = {attribute: values[attribute] for attribute in states if attribute in values}
+    if not known or len(values) < len(parts):
+        raise ProblemError(
+            f"There is no regime '{name}'. A forced regime names a state of one or more of the attributes {', '.join(states)}, each "
+            f"once, e.g. '{single_names(states)[0]}'; '{NATURAL}' is always offered."
+        )
+    if name != (written := profile_name(tuple(ordered.items()))):
+        raise ProblemError(f"The regime '{name}' is written '{written}', in the order of the attributes.")
+    return ordered
 
 
 def held_forced(given: Iterable[str] | None, groups: tuple[str, ...]) -> Held[str]:
     """The groups that pulls can be forced to, in the order of the groups; all of them if None. What a problem held follows
     its groups."""
+    if NATURAL in groups:
+        raise ProblemError(
+            f"A group cannot be called '{NATURAL}': that is the name of the regime in which S is not forced."
+        )
     if isinstance(given, str):
         raise ProblemError(f"The forced regimes are a list of groups; got '{given}'.")
     known = groups if given is None else tuple(given)
@@ -44,7 +102,8 @@ def held_forced(given: Iterable[str] | None, groups: tuple[str, ...]) -> Held[st
 def held_costs(
     given: Iterable[ArmCosts], groups: tuple[str, ...], arms: tuple[str, ...], forced: tuple[str, ...]
 ) -> Held[tuple[float, ...]]:
-    """One row per arm, one cost per regime; 1 each if not given, +inf where a regime is not offered."""
+    """One row per arm, one cost per regime: natural, then ``groups``, or what else can be forced; 1 each if not given, +inf where a
+    regime is not offered."""
     if isinstance(given, Held):
         rows = [_by_groups(kept_costs(given, given.arms, arm, given.groups), given.groups, groups) for arm in arms]
     else:
@@ -122,9 +181,9 @@ def kept_costs(costs: Costs, arms: tuple[str, ...], arm: str, groups: tuple[str,
 
 
 def _by_groups(row: tuple[float, ...], known: tuple[str, ...], groups: tuple[str, ...]) -> tuple[float, ...]:
-    """An arm's costs with the groups in another order; other groups only where forcing costs the same in all."""
+    """An arm's costs with the groups in another order, or fewer; others only where forcing costs the same in all."""
     natural, *forced = row
-    if sorted(known) == sorted(groups):
+    if {*groups} <= {*known}:
         cost = dict(zip(known, forced, strict=True))
         return natural, *(cost[group] for group in groups)
     if len(set(forced)) == 1:

@@ -24,15 +24,17 @@ from fairarm.problem.log_map import LogMap
 from fairarm.problem.mechanism import Arm, Mechanism, Table, Unknown, check_size
 from fairarm.problem.network import Network
 from fairarm.problem.outcome import Outcome
-from fairarm.problem.parts import one_attribute
 from fairarm.problem.problem import Problem
-from fairarm.problem.regimes import arm_costs, held_forced
+from fairarm.problem.profiles import named_attributes, single_names, states_by_attribute
+from fairarm.problem.regimes import arm_costs, offered_regimes
+from fairarm.problem.shares import JointShares
 from fairarm.problem.variables import Variable, with_order
 from fairarm.readers.networks import read_network
 from fairarm.readers.problem_keys import (
     ArmEntry,
     ConstraintEntry,
     ContextEntry,
+    JointSharesEntry,
     LogEntry,
     MechanismEntry,
     OutcomeEntry,
@@ -47,6 +49,7 @@ MAX_BYTES = 16 * 1024 * 1024
 
 AS_WRITTEN = (
     "name", "description", "sensitive", "groups", "decision", "tolerance", "budget", "deployed", "hidden", "shares",
+    "regime_kind",
 )  # fmt: skip
 """Keys of ``[problem]`` that mean in a file what they mean in Python."""
 
@@ -132,6 +135,7 @@ def _nearest(word: str) -> str:
         OutcomeEntry,
         ConstraintEntry,
         ContextEntry,
+        JointSharesEntry,
         LogEntry,
     )
     known = sorted({name for model in models for name in model.model_fields})
@@ -200,12 +204,12 @@ def _variables(states: Mapping[str, list[str]], ranges: Mapping[str, list[float]
 
 def _check_roles(entry: ProblemEntry) -> None:
     """The mistakes whose consequences would be reported as something else further on."""
-    sensitive = one_attribute(entry.sensitive)
-    if len({sensitive, entry.decision, entry.outcome.node}) < 3:
+    attributes = named_attributes(entry.sensitive)
+    if len({*attributes, entry.decision, entry.outcome.node}) < len(attributes) + 2:
         raise ProblemError("problem.sensitive, .decision and .outcome.node must be three different nodes.")
-    states = entry.states.get(sensitive)
+    states = entry.states.get(attributes[0]) if len(attributes) == 1 else None
     if states is not None and entry.groups and sorted(entry.groups) != sorted(states):
-        raise ProblemError(f"problem.groups: {entry.groups} are not the states of '{sensitive}': {states}.")
+        raise ProblemError(f"problem.groups: {entry.groups} are not the states of '{attributes[0]}': {states}.")
 
 
 def _with_tolerance(file: ProblemFile, tolerance: float | None) -> ProblemFile:
@@ -273,6 +277,7 @@ def _problem(entry: ProblemEntry, network: Network | None, needs_columns: bool) 
         mechanisms=mechanisms,
         costs=_costs(entry, variables),
         forced=entry.regimes,
+        joint_shares=[_joint_shares(joint, variables, i) for i, joint in enumerate(entry.joint_shares)],
         context=_context(entry.context, variables),
         needs_columns=needs_columns,
     )
@@ -285,6 +290,18 @@ def _constraint(entry: ConstraintEntry, i: int) -> Constraint:
         return Constraint(**given)
     except ProblemError as error:
         raise ProblemError(f"problem.constraints[{i}]: {error}") from None
+
+
+def _joint_shares(entry: JointSharesEntry, variables: Mapping[str, Variable], i: int) -> JointShares:
+    where = f"problem.joint_shares[{i}]"
+    for name in entry.attributes:
+        if name not in variables:
+            raise ProblemError(f"{where}: node '{name}' has no declared states.")
+    shape = tuple(variables[name].size for name in entry.attributes)
+    try:
+        return JointShares(tuple(entry.attributes), _array(entry.table, shape, f"{where}.table"))
+    except ProblemError as error:
+        raise ProblemError(str(error) if str(error).startswith(where) else f"{where}: {error}") from None
 
 
 def _edge(pair: list[str], i: int) -> tuple[str, str]:
@@ -308,13 +325,13 @@ def _outcome(entry: OutcomeEntry, variables: Mapping[str, Variable]) -> Outcome:
 def _costs(entry: ProblemEntry, variables: Mapping[str, Variable]) -> list[tuple[float, ...]]:
     if all(arm.cost is None for arm in entry.arms):
         return []
-    known = variables.get(one_attribute(entry.sensitive))
-    groups = tuple(entry.groups or (known.states if known and known.states else ()))
-    forced = held_forced(entry.regimes, groups)
+    states = states_by_attribute(named_attributes(entry.sensitive), variables, entry.groups)
+    forced = offered_regimes(entry.regimes, states)
+    regimes = single_names(states) if len(states) == 1 else forced
     rows = []
     for i, arm in enumerate(entry.arms):
         try:
-            rows.append(arm_costs(1.0 if arm.cost is None else arm.cost, groups, forced))
+            rows.append(arm_costs(1.0 if arm.cost is None else arm.cost, regimes, forced))
         except ProblemError as error:
             raise ProblemError(f"problem.arms[{i}].cost: {error}") from None
     return rows

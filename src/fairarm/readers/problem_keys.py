@@ -55,6 +55,19 @@ class ConstraintEntry(_Entry):
     groups: list[str] = Field([], description="only these are looked at; all by default")
     weights: dict[str, float] = Field({}, description="of weights: group = number")
     direction: Literal["both", "not_below", "not_above"] = Field("both", description="of reference and mean")
+    attribute: str | None = Field(None, description="the attribute whose groups are compared; not needed with one")
+    attributes: list[str] = Field([], description="in its place: groups are joint ones, profiles of these")
+    min_share: float | None = Field(None, description="with attributes: rarer profiles are left out")
+    others: Literal["follow", "held"] = Field("follow", description="what the other attributes below it do")
+    keep: list[str] | Literal["mediators"] = Field([], description="nodes that keep the value they have in fact")
+    effect: Literal["total", "direct", "indirect", "spurious"] = Field("total", description="of pairs and reference")
+
+
+class JointSharesEntry(_Entry):
+    """The joint law of attributes that share a hidden cause and have no other: one list per attribute, outermost first."""
+
+    attributes: list[str]
+    table: list[Any]
 
 
 class ContextEntry(_Entry):
@@ -69,9 +82,13 @@ class ProblemEntry(_Entry):
 
     name: str
     description: str = ""
-    sensitive: str | list[str] = Field(description="the sensitive attribute, or a list with its name")
-    groups: list[str] = Field([], description="the states of the sensitive attribute, in the order that is wanted")
-    regimes: list[str] | None = Field(None, description="groups that pulls can be forced to; by default all, [] none")
+    sensitive: str | list[str] = Field(description="the sensitive attribute, or a list of several")
+    groups: list[str] = Field([], description="of a single attribute: its states, in the order that is wanted")
+    regimes: list[str] | None = Field(
+        None,
+        description='what pulls can be forced to: groups, or "race=b" of several attributes; by default all, [] none',
+    )
+    regime_kind: Literal["recruited", "set"] = Field("recruited", description="how pulls are forced")
     decision: str
     outcome: OutcomeEntry
     tolerance: float | None = Field(None, description="largest gap between any two groups, in the outcome's units")
@@ -86,7 +103,10 @@ class ProblemEntry(_Entry):
     mechanisms: list[MechanismEntry] = []
     deployed: str | None = None
     budget: float | Literal["1/sqrt(pulls)"] | None = Field(None, description="largest average cost of a pull")
-    shares: dict[str, float] | None = Field(None, description="P(S), by group")
+    shares: dict[str, float | dict[str, float]] | None = Field(
+        None, description="P(S), by group; or by attribute without causes, then by state"
+    )
+    joint_shares: list[JointSharesEntry] = []
     context: ContextEntry | None = None
     from_world: bool = Field(False, description="take edges, states, mechanisms, shares and context from the world")
 

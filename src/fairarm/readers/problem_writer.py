@@ -16,7 +16,8 @@ from fairarm.problem.log_map import LogMap, WithColumns, problem_and_columns
 from fairarm.problem.mechanism import Mechanism, Table, Unknown
 from fairarm.problem.network import Network
 from fairarm.problem.problem import Problem
-from fairarm.problem.regimes import NATURAL
+from fairarm.problem.profiles import single_names
+from fairarm.problem.regimes import KINDS, NATURAL
 
 
 def write_problem(
@@ -46,20 +47,22 @@ def problem_text(
 
 
 def _problem(problem: Problem) -> dict[str, Any]:
-    outcome = problem.outcome
+    outcome, one = problem.outcome, len(problem.attributes) == 1
     entry: dict[str, Any] = {
         "name": problem.name,
         "description": problem.description,
-        "sensitive": problem.sensitive,
-        "groups": list(problem.groups),
-        "regimes": None if problem.forced == problem.groups else list(problem.forced),
+        "sensitive": problem.sensitive if one else list(problem.attributes),
+        "groups": list(problem.groups) if one else None,
+        "regimes": None if problem.forced == single_names(problem.attribute_states) else list(problem.forced),
+        "regime_kind": None if problem.regime_kind == KINDS[0] else problem.regime_kind,
         "decision": problem.decision,
         "deployed": problem.deployed,
         "budget": problem.budget,
         "nodes": list(problem.graph.nodes),
         "edges": [list(edge) for edge in problem.graph.edges],
         "hidden": list(problem.hidden),
-        "shares": dict(zip(problem.groups, problem.shares, strict=True)) if problem.shares else None,
+        "shares": _shares(problem),
+        "joint_shares": _joint_shares(problem),
         "outcome": _without_none(
             node=outcome.node,
             values=dict(zip(problem.variables[outcome.node].states or (), outcome.values, strict=True))
@@ -79,6 +82,19 @@ def _problem(problem: Problem) -> dict[str, Any]:
         "mechanisms": [_mechanism(mechanism) for mechanism in problem.mechanisms.values()],
     }  # fmt: skip
     return _without_none(**entry)
+
+
+def _shares(problem: Problem) -> dict[str, Any] | None:
+    """By group; of several attributes, by attribute and state."""
+    if len(problem.attributes) == 1:
+        return dict(zip(problem.groups, problem.shares, strict=True)) if problem.shares else None
+    single = [law for law in problem.joint_shares if len(law.attributes) == 1]
+    return {law.attributes[0]: dict(zip(law.states[0], law.table.tolist(), strict=True)) for law in single} or None
+
+
+def _joint_shares(problem: Problem) -> list[dict[str, Any]] | None:
+    joint = [law for law in problem.joint_shares if len(law.attributes) > 1]
+    return [{"attributes": list(law.attributes), "table": law.table.tolist()} for law in joint] or None
 
 
 def _cost(problem: Problem, costs: tuple[float, ...]) -> dict[str, float]:

@@ -159,7 +159,7 @@ def _check_roles(problem: Problem, network: Network) -> None:
     """The world's own edges make the same nodes relevant and observed: no path from S that the problem's graph lacks."""
     used = [parent for arm in problem.arms for parent in arm.parents]
     world = Graph(tuple(network.variables), tuple(network.edges()))
-    roles = find_roles(world, (problem.sensitive,), problem.decision, problem.outcome.node, used, problem.hidden)
+    roles = find_roles(world, problem.attributes, problem.decision, problem.outcome.node, used, problem.hidden)
     if other := sorted(set(roles.relevant_children) ^ set(problem.relevant_children)):
         raise ProblemError(
             f"Node '{other[0]}' is a child of '{problem.sensitive}' on the way to '{problem.outcome.node}' in the world or in the "
