@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from fairarm.problem.outcome import Outcome
     from fairarm.problem.problem import Problem
     from fairarm.problem.pulls import Batch, Request, batch
+    from fairarm.problem.shares import JointShares
     from fairarm.problem.variables import Variable
     from fairarm.readers.networks import read_network
     from fairarm.readers.pgmpy_models import from_pgmpy
@@ -91,6 +92,7 @@ _HOME = {
     "fairarm.problem.network": ("Network",),
     "fairarm.problem.outcome": ("Outcome",),
     "fairarm.problem.pulls": ("Batch", "Request", "batch"),
+    "fairarm.problem.shares": ("JointShares",),
     "fairarm.problem.variables": ("Variable",),
     "fairarm.readers.networks": ("read_network",),
     "fairarm.readers.pgmpy_models": ("from_pgmpy",),
@@ -103,7 +105,7 @@ _late = late_names(__name__, _HOME)
 
 __all__ = [
     "Algorithm", "Arm", "Batch", "BestMixture", "Code", "Constraint", "ContextLaw", "ContextSample", "Evaluation", "ExperimentPlan",
-    "FairarmError", "FittedNote", "FunctionWorld", "Guarantee", "LogMap", "LoggedPulls", "Mechanism", "Network", "NetworkWorld", "Outcome",
+    "FairarmError", "FittedNote", "FunctionWorld", "Guarantee", "JointShares", "LogMap", "LoggedPulls", "Mechanism", "Network", "NetworkWorld", "Outcome",
     "PoolOptions", "Problem", "Readings", "Registration", "Request", "Scenario", "Status", "Table", "Truth", "Unknown", "Variable", "Verdict", "algorithm",
     "batch", "bundled_problems", "context_law", "draft_problem", "evaluate", "find_limit", "fit_mechanisms", "from_pgmpy", "identify", "inspect",
     "known_algorithms", "load_problem", "open_log", "plan", "read_log", "read_network", "read_problem", "register", "report", "resume", "simulate", "table", "write_problem",

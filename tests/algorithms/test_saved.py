@@ -8,6 +8,7 @@ import pickle
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,8 +20,11 @@ from fairarm.algorithms import Algorithm, algorithm, resume
 from fairarm.algorithms.saved import fingerprint
 from fairarm.errors import DataError, ProblemError
 from fairarm.problem.mechanism import Arm, Code, table
+from fairarm.problem.outcome import Outcome
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import MOST_ROWS, Batch, Request
+from fairarm.problem.shares import JointShares
+from fairarm.problem.variables import Variable
 from fairarm.sealed import opened, sealed
 from fairarm.testing.checks import Subject, finish, take, units
 from fairarm.testing.problems import chain_network, chain_parts, context_parts, make_world
@@ -356,3 +360,31 @@ def test_tables_have_the_fingerprint_that_they_had() -> None:
 
 
 CHAIN_BEFORE = "c99c6d97697bbd47b99a72ae694a9ba89d84a0653c0fa8e669fca26d53450b94"
+
+
+def test_what_is_said_of_several_attributes_is_in_the_fingerprint() -> None:
+    """Regimes, how pulls are forced, what is hidden and the laws of attributes change what a run does."""
+    known: dict[str, Any] = {
+        "name": "several",
+        "variables": [Variable(name, ("0", "1")) for name in ("A", "B", "V", "Y")],
+        "graph": [("A", "V"), ("B", "V"), ("H", "A"), ("H", "B"), ("V", "Y")],
+        "hidden": ["H"],
+        "sensitive": ["A", "B"],
+        "decision": "V",
+        "outcome": Outcome("Y", values=(0, 1)),
+        "tolerance": 0.1,
+        "arms": [Arm("one", table("V", ["A", "B"], np.full((2, 2, 2), 0.5)))],
+        "joint_shares": [JointShares(("A", "B"), [[0.1, 0.2], [0.3, 0.4]])],
+    }
+    changes: list[dict[str, Any]] = [
+        {},
+        {"regime_kind": "set"},
+        {"forced": ["A=1"]},
+        {"forced": ["A=0"]},
+        {"joint_shares": ()},
+        {"joint_shares": [JointShares(("A", "B"), [[0.2, 0.1], [0.3, 0.4]])]},
+        {"graph": [("A", "V"), ("B", "V"), ("V", "Y")], "hidden": (), "joint_shares": ()},
+    ]
+    made = [Problem(**{**known, **change}) for change in changes]
+    assert len({fingerprint(problem) for problem in made}) == len(made)
+    assert fingerprint(made[0]) == fingerprint(replace(made[0]))

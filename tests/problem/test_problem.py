@@ -90,7 +90,10 @@ def test_pgmpy_graph_is_a_graph() -> None:
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"graph": [("U", "S"), ("S", "X"), ("V", "Y"), ("X", "Y"), ("Z", "X")]}, "has parents"),
+        (
+            {"hidden": [], "graph": [("V", "S"), ("S", "X"), ("X", "Y"), ("Z", "X")]},
+            "The decision 'V' is a cause of 'S'",
+        ),
         ({"hidden": [], "graph": [("S", "X"), ("Z", "X"), ("X", "Y"), ("V", "W")]}, "not an ancestor"),
         ({"hidden": ["Z"]}, "Node 'Z' is declared hidden but must be observed: it is a parent of 'X'"),
         ({"hidden": ["X"]}, "Node 'X' is declared hidden"),
@@ -122,6 +125,8 @@ def test_pgmpy_graph_is_a_graph() -> None:
         ({"mechanisms": [table("X", ["S"], EVEN)]}, "the graph says"),
         ({"context": ContextLaw(("Z",), np.array([0.25, 0.25]))}, "sums to 0.5"),
         ({"context": ContextLaw(("U",), np.array([0.25, 0.75]))}, "can use: X, Z, V"),
+        ({"sensitive": ["S", "V"]}, "four nodes; got S, V, V, Y"),
+        ({"regime_kind": "found"}, "one of: recruited, set"),
     ],
 )
 def test_refused(changes: dict[str, Any], expected: str) -> None:

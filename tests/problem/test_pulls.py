@@ -16,7 +16,7 @@ from fairarm.errors import DataError, OptionError
 from fairarm.problem.mechanism import Arm, table
 from fairarm.problem.outcome import Outcome
 from fairarm.problem.problem import Problem
-from fairarm.problem.pulls import MOST_ROWS, Batch, batch, check_batch
+from fairarm.problem.pulls import MOST_ROWS, Batch, batch, check_batch, groups_of
 from fairarm.problem.variables import Variable
 
 GOOD = {"arm": ["old", "new"], "S": ["a", "b"], "V": ["0", "1"], "Y": [0.5, 2.5]}
@@ -151,3 +151,74 @@ def test_a_scenario_is_not_its_problem() -> None:
     scenario: Any = load_problem("coin")
     with pytest.raises(OptionError, match=r"got Scenario\. Of a scenario, pass scenario\.problem"):
         batch(scenario, [])
+
+
+# ---- several attributes ----
+
+SEVERAL = Problem(
+    name="several",
+    variables=[
+        Variable("region", ("north", "south")), Variable("race", ("a", "b", "c")), Variable("V", ("0", "1")), Variable("Y", ("no", "yes")),
+    ],
+    graph=[("region", "race"), ("region", "V"), ("race", "V"), ("V", "Y")],
+    sensitive=["race", "region"],
+    decision="V",
+    outcome=Outcome("Y", values=(0, 1)),
+    tolerance=0.1,
+    arms=[Arm(name, table("V", ["region", "race"], np.full((2, 3, 2), 0.5))) for name in ("old", "new")],
+    forced=["race=b", "race=c,region=south"],
+)  # fmt: skip
+ROWS = {
+    "arm": ["old", "new", "new", "old"],
+    "regime": ["natural", "race=b", "race=c,region=south", "natural"],
+    "region": ["south", "north", "south", "north"],
+    "race": ["a", "b", "c", "c"],
+    "V": ["0", "1", "1", "0"],
+    "Y": ["yes", "no", "yes", "no"],
+    "count": [1, 2, 3, 4],
+}
+
+
+def test_labels_of_rows_from_several_columns() -> None:
+    made = batch(SEVERAL, ROWS)
+    labels = groups_of(SEVERAL, made)
+    assert [SEVERAL.groups[i] for i in labels] == [
+        f"race={race},region={region}" for race, region in zip(ROWS["race"], ROWS["region"], strict=True)
+    ]
+    codes = SEVERAL.compiled.profile_codes[labels]
+    assert np.array_equal(codes, np.stack([made.columns["race"], made.columns["region"]], axis=1))
+    assert (
+        made.labels(SEVERAL) == {**ROWS, "arm": ROWS["arm"]}
+        and batch(SEVERAL, made.labels(SEVERAL)).digest() == made.digest()
+    )
+
+
+def test_which_labels_fit_a_regime() -> None:
+    fits = SEVERAL.compiled.regime_fits
+    assert fits.shape == (3, 6) and fits[0].all()
+    assert [group for group, fit in zip(SEVERAL.groups, fits[1], strict=True) if fit] == [
+        "race=b,region=north",
+        "race=b,region=south",
+    ]
+    assert [group for group, fit in zip(SEVERAL.groups, fits[2], strict=True) if fit] == ["race=c,region=south"]
+    turned = load_problem("coin").problem
+    assert turned.compiled.regime_fits.tolist() == [[True, True], [True, False], [False, True]]
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "expected"),
+    [
+        (
+            "race",
+            "a",
+            "A row of regime 'race=b' has another race or region. A forced pull must return the states it was forced to",
+        ),
+        ("regime", "region=north", "holds 'region=north', which is not one of: natural, race=b, race=c,region=south"),
+        ("race", "d", "Column 'race' holds 'd'"),
+    ],
+)
+def test_a_row_that_its_regime_cannot_return_is_refused(column: str, value: str, expected: str) -> None:
+    rows: dict[str, list[Any]] = {name: list(values) for name, values in ROWS.items()}
+    rows[column][1] = value
+    with pytest.raises(DataError, match=expected):
+        batch(SEVERAL, rows)

@@ -15,7 +15,14 @@ from fairarm.errors import DataError, OptionError, ProblemError
 from fairarm.experiments.limit import find_limit
 from fairarm.problem.log_map import LogMap
 from fairarm.problem.pulls import Request
-from fairarm.problem.regimes import arm_costs, held_costs, held_forced
+from fairarm.problem.regimes import (
+    arm_costs,
+    held_costs,
+    held_forced,
+    held_kind,
+    offered_regimes,
+    values_of_regime,
+)
 
 GROUPS = ("a", "b", "c")
 NEED_FORCED = ("csr-v1", "csr-v2", "two-stage-v1", "two-stage-v2", "mis")
@@ -92,6 +99,59 @@ def test_forced_regimes_follow_the_groups() -> None:
         held_forced("a", GROUPS)
     with pytest.raises(ProblemError, match="'natural' is always offered"):
         held_forced(["natural"], GROUPS)
+
+
+BOTH = {"region": ("north", "south"), "race": ("a", "b", "c")}
+SINGLES = ("region=north", "region=south", "race=a", "race=b", "race=c")
+
+
+def test_forced_regimes_of_several_attributes() -> None:
+    assert offered_regimes(None, BOTH) == SINGLES and offered_regimes([], BOTH) == ()
+    named = offered_regimes(["race=b", "region=north,race=b"], BOTH)
+    assert named == ("race=b", "region=north,race=b") and named.groups == SINGLES  # in the order that is given
+    assert values_of_regime("region=north,race=b", BOTH) == {"region": "north", "race": "b"}
+    assert offered_regimes(named, BOTH) == named
+    assert offered_regimes(None, {"race": ("c", "a")}) == ("c", "a")
+    fewer = {"region": ("north", "south"), "race": ("b", "a")}
+    assert offered_regimes(offered_regimes(None, BOTH), fewer) == (*SINGLES[:2], "race=b", "race=a")
+    assert offered_regimes(named, fewer) == named
+    assert offered_regimes(held_forced(None, GROUPS), BOTH) == SINGLES
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("race=b", "a list of names such as 'region=north'; got 'race=b'"),
+        (["b"], "There is no regime 'b'. A forced regime names a state of one or more of the attributes region, race"),
+        (["race=d"], "no regime 'race=d'"),
+        (["sex=f"], "no regime 'sex=f'"),
+        (["race=a,race=b"], "no regime 'race=a,race=b'"),
+        ([""], "no regime ''"),
+        (["natural"], "'natural' is always offered"),
+        (["race=b,region=north"], "is written 'region=north,race=b', in the order of the attributes"),
+        (["race=b", "race=b"], "'race=b' is named twice"),
+        (["race=b"] * 1025, "1025 forced regimes; at most 1024 are offered"),
+    ],
+)
+def test_no_regimes_of_several_attributes(given: Any, expected: str) -> None:
+    with pytest.raises(ProblemError, match=expected):
+        offered_regimes(given, BOTH)
+
+
+def test_how_pulls_are_forced() -> None:
+    assert [held_kind(kind) for kind in ("recruited", "set")] == ["recruited", "set"]
+    with pytest.raises(ProblemError, match=r"regime_kind is .found.\. It is one of: recruited, set"):
+        held_kind("found")
+
+
+def test_costs_follow_the_regimes_by_name() -> None:
+    held = held_costs([{"natural": 1, "forced": 2, "race=b": 3}], SINGLES, ("x",), SINGLES)
+    assert held == ((1, 2, 2, 2, 3, 2),)
+    assert held_costs(held, ("race=b", "region=north"), ("x",), ("race=b", "region=north")) == ((1, 3, 2),)
+    with pytest.raises(ProblemError, match=r"the groups are now \['region=north,race=b'\]. Give costs as well"):
+        held_costs(held, ("region=north,race=b",), ("x",), ("region=north,race=b",))
+    alike = held_costs([{"natural": 1, "forced": 2}], SINGLES, ("x",), SINGLES)
+    assert held_costs(alike, ("region=north,race=b",), ("x",), ("region=north,race=b",)) == ((1, 2),)
 
 
 def test_a_problem_that_offers_fewer_regimes() -> None:

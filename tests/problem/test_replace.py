@@ -64,6 +64,7 @@ CHANGES: dict[str, Any] = {
     "mechanisms": [table("X", ["S"], EVEN)],
     "costs": [(1, 1, 1), (2, 2, 2)],
     "forced": ("b",),
+    "regime_kind": "set",
     "budget": None,
     "deployed": "two",
     "hidden": (),
@@ -81,7 +82,9 @@ MADE_ANEW: dict[str, dict[str, Any]] = {
 
 
 def test_every_argument_is_tried() -> None:
-    assert {*CHANGES, "sensitive", "decision"} == {*inspect.signature(Problem.__init__).parameters} - {"self"}
+    assert {*CHANGES, "sensitive", "decision", "joint_shares"} == {*inspect.signature(Problem.__init__).parameters} - {
+        "self"
+    }
 
 
 @pytest.mark.parametrize("argument", CHANGES)

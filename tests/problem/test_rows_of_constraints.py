@@ -14,6 +14,8 @@ import pytest
 from fairarm import Arm, Constraint, Outcome, Problem, Variable, table
 from fairarm.errors import ProblemError
 from fairarm.problem.fairness import MAX_ROWS, rows_of
+from fairarm.problem.graph import Graph, find_roles
+from fairarm.problem.questions import Scene
 
 GROUPS, SHARES = ("a", "b", "c"), (0.5, 0.3, 0.2)
 MEANS, EVERYONE = np.array([[0.45, 0.5, 0.6]]), np.array([0.495])
@@ -33,6 +35,11 @@ def problem(*constraints: Constraint, values: tuple[float, float] = (0, 1), **gi
         "constraints": constraints,
         **given,
     })  # fmt: skip
+
+
+def scene(groups: tuple[str, ...]) -> Scene:
+    roles = find_roles(Graph.of([("S", "V"), ("V", "Y")]), ("S",), "V", "Y", ["S"], ())
+    return Scene({"S": groups}, roles, Outcome("Y", values=(0, 1)))
 
 
 ROWS: list[tuple[dict[str, Any], list[tuple[str, float, float, float]]]] = [
@@ -210,12 +217,12 @@ def test_a_ratio_needs_an_outcome_that_is_never_negative() -> None:
 def test_too_many_rows_are_refused_and_the_constraint_is_named() -> None:
     groups = tuple(f"g{i}" for i in range(20))
     pairs = [Constraint(tolerance=0.1), Constraint(tolerance=0.2)]
-    assert len(rows_of(pairs, groups, Outcome("Y", values=(0, 1)))) == 380
+    assert len(rows_of(pairs, scene(groups)).rows) == 380
     with pytest.raises(ProblemError, match=r"With constraint 'pairs within 0.3' there are 570 rows .* at most 500"):
-        rows_of([*pairs, Constraint(tolerance=0.3)], groups, Outcome("Y", values=(0, 1)))
+        rows_of([*pairs, Constraint(tolerance=0.3)], scene(groups))
     many = [Constraint(tolerance=0.1 + i / 1e4) for i in range(MAX_ROWS + 1)]
     with pytest.raises(ProblemError, match="There are 501 constraints; at most 500"):
-        rows_of(many, ("a", "b"), Outcome("Y", values=(0, 1)))
+        rows_of(many, scene(("a", "b")))
 
 
 def test_arms_times_groups_times_cells_is_bounded() -> None:

@@ -134,7 +134,10 @@ MALFORMED: dict[str, tuple[str | bytes, str]] = {
     "no arms": (BASE.split("[[problem.arms]]")[0], "problem.arms"),
     "unknown deployed": (swap('deployed = "one"', 'deployed = "three"'), "no arm 'three'"),
     "cycle": (swap('["H", "Y"]]', '["H", "Y"], ["Y", "X"]]'), "cycle"),
-    "sensitive has parents": (swap('["H", "Y"]]', '["H", "Y"], ["H", "S"]]'), "has parents"),
+    "sensitive has a hidden cause": (
+        swap('["H", "Y"]]', '["H", "Y"], ["H", "S"]]'),
+        "'S' and 'Y' have the hidden common cause 'H': observe it",
+    ),
     "edge of one node": (swap('["H", "Y"]]', '["H"]]'), "problem.edges[5]"),
     "decision without effect": (swap('["V", "Y"], ', ""), "not an ancestor"),
     "hidden parent": (swap('hidden = ["H"]', 'hidden = ["H", "Z"]'), "Node 'Z' is declared hidden"),
@@ -154,7 +157,10 @@ MALFORMED: dict[str, tuple[str | bytes, str]] = {
         .replace("[[[0.1", "[[[0.1, 0.9], [0.2, 0.8], [0.3, 0.7]], [[0.1"),
         "Group shares name ['a', 'b']; the groups are ['a', 'b', 'c']",
     ),
-    "two attributes": (swap('sensitive = "S"', 'sensitive = ["S", "Z"]'), "One is supported so far"),
+    "groups of two attributes": (
+        swap('sensitive = "S"', 'sensitive = ["S", "Z"]'),
+        "groups orders the states of a single attribute",
+    ),
     "regime of nobody": (swap('decision = "V"', 'decision = "V"\nregimes = ["q"]'), "name 'q'"),
     "cost of a regime that is not offered": (
         swap('decision = "V"', 'decision = "V"\nregimes = ["a"]'),
@@ -275,7 +281,7 @@ ASKED = {
     "{ compare = 'floor', at_least = 10 }": "Constraint 'floor 10' asks for b above 10: no arm can meet that while 'Y' lies between 0 and 10",
     "{ compare = 'floor', at_most = 3 }": "compare = 'floor' needs at_least; got at_most",
     "{ weights = { a = 1 }, at_least = 3, at_most = 3 }": "nothing lies between them",
-    "{ tolerance = 1.5, keep = ['X'] }": r"problem.constraints\[0\].keep: there is no such key",
+    "{ tolerance = 1.5, kept = ['X'] }": r"problem.constraints\[0\].kept: there is no such key. Did you mean 'keep'",
 }
 """Constraints of a file, and the line that refuses them."""
 
@@ -466,3 +472,143 @@ def test_numbers_are_ordered_unless_that_is_denied() -> None:
 def test_only_nodes_with_states_are_ordered(name: str) -> None:
     with pytest.raises(ReadError, match=f"problem.ordered: '{name}' is not a node with states"):
         parse_problem(with_ordered(f'ordered = ["{name}"]'), "base", Path())
+
+
+# ---- several attributes, causes, what is kept ----
+
+SEVERAL = """\
+[problem]
+name = "several"
+sensitive = ["region", "race", "sex"]
+regimes = ["race=b", "region=north,race=b"]
+regime_kind = "set"
+decision = "V"
+outcome = { node = "Y", values = { no = 0, yes = 1 } }
+shares = { region = { north = 0.4, south = 0.6 } }
+joint_shares = [{ attributes = ["race", "sex"], table = [[0.2, 0.1], [0.1, 0.2], [0.1, 0.3]] }]
+edges = [["region", "X"], ["race", "X"], ["X", "V"], ["sex", "V"], ["V", "Y"], ["X", "Y"], ["H", "race"], ["H", "sex"]]
+hidden = ["H"]
+[problem.states]
+region = ["north", "south"]
+race = ["a", "b", "c"]
+sex = ["f", "m"]
+X = ["x0", "x1"]
+V = ["v0", "v1"]
+Y = ["no", "yes"]
+[[problem.constraints]]
+name = "race, same X"
+attribute = "race"
+groups = ["a", "b"]
+tolerance = 0.05
+keep = ["X"]
+[[problem.constraints]]
+attributes = ["region", "sex"]
+compare = "mean"
+tolerance = 0.1
+min_share = 0.2
+[[problem.constraints]]
+attribute = "region"
+compare = "reference"
+reference = "north"
+tolerance = 0.2
+effect = "direct"
+others = "held"
+[[problem.constraints]]
+attribute = "sex"
+tolerance = 0.2
+keep = "mediators"
+[[problem.arms]]
+name = "one"
+parents = ["X", "sex"]
+cost = { natural = 1, forced = 2, "race=b" = 3 }
+table = [[[0.5, 0.5], [0.4, 0.6]], [[0.25, 0.75], [0.1, 0.9]]]
+[[problem.arms]]
+name = "two"
+parents = ["X"]
+table = [[0.5, 0.5], [0.25, 0.75]]
+"""
+CAUSED = """\
+[problem]
+name = "caused"
+sensitive = "S"
+decision = "V"
+outcome = { node = "Y", values = { no = 0, yes = 1 } }
+tolerance = 0.1
+edges = [["Z", "S"], ["S", "V"], ["V", "Y"], ["Z", "Y"]]
+[problem.states]
+Z = ["z0", "z1"]
+S = ["a", "b"]
+V = ["v0", "v1"]
+Y = ["no", "yes"]
+[[problem.arms]]
+name = "one"
+parents = ["S"]
+table = [[0.7, 0.3], [0.4, 0.6]]
+[[problem.mechanisms]]
+node = "S"
+parents = ["Z"]
+table = [[0.8, 0.2], [0.2, 0.8]]
+"""
+
+
+def test_several_attributes_read_and_write(tmp_path: Path) -> None:
+    assert not list(jsonschema.Draft202012Validator(problem_schema()).iter_errors(tomllib.loads(SEVERAL)))
+    problem, *_ = parse_problem(SEVERAL, "several", tmp_path)
+    assert problem.attributes == ("region", "race", "sex") and len(problem.groups) == 12
+    assert problem.regimes == ("natural", "race=b", "region=north,race=b") and problem.regime_kind == "set"
+    assert problem.costs == ((1, 3, 2), (1, 1, 1))
+    assert problem.shares is not None
+    assert problem.shares[problem.groups.index("region=south,race=c,sex=m")] == pytest.approx(0.6 * 0.3)
+    kept = [(asked.about, asked.keep, asked.others, asked.effect, asked.min_share) for asked in problem.constraints]
+    assert kept == [
+        (("race",), ("X",), "follow", "total", 0),
+        (("region", "sex"), (), "follow", "total", 0.2),
+        (("region",), (), "held", "direct", 0),
+        (("sex",), "mediators", "follow", "total", 0),
+    ]
+    written = problem_text(problem)
+    again, *_ = parse_problem(written, "again", tmp_path)
+    assert again == problem and again.rows == problem.rows and problem_text(again) == written
+    assert not list(jsonschema.Draft202012Validator(problem_schema()).iter_errors(tomllib.loads(written)))
+
+
+def test_profiles_that_are_too_rare_are_listed(tmp_path: Path) -> None:
+    problem, *_ = parse_problem(SEVERAL, "several", tmp_path)
+    assert [(name, round(share, 6)) for _, name, share in problem.left_out] == [("region=north,sex=f", 0.16)]
+
+
+def test_an_attribute_with_causes_reads_and_writes(tmp_path: Path) -> None:
+    problem, *_ = parse_problem(CAUSED, "caused", tmp_path)
+    assert not problem.plain and problem.observed == ("Z", "S", "V", "Y") and problem.cell_columns == ("Z", "V")
+    assert problem.own_factor(problem.roles.blocks[0]) == problem.mechanisms["S"]
+    assert [row.name for row in problem.rows] == ["a as b - a", "b as a - b"]
+    assert parse_problem(problem_text(problem), "again", tmp_path).problem == problem
+
+
+SEVERAL_WRONG: dict[str, tuple[str, str, str]] = {
+    "attribute twice": ('["region", "race", "sex"]', '["region", "race", "race"]', "'race' is named twice"),
+    "no attribute": ('["region", "race", "sex"]', "[]", "Give the name of a node, or a list of such names"),
+    "decision too": ('["region", "race", "sex"]', '["region", "V"]', "must be three different nodes"),
+    "groups": ('decision = "V"', 'decision = "V"\ngroups = ["a", "b"]', "orders the states of a single attribute"),
+    "no such regime": ('"region=north,race=b"', '"north,b"', "There is no regime 'north,b'"),
+    "kind": ('"set"', '"found"', "problem.regime_kind: should be 'recruited' or 'set'; got 'found'"),
+    "cost of no regime": ('"race=b" = 3', '"race=c" = 3', "problem.arms[0].cost: There is no regime 'race=c'"),
+    "state": ('race = ["a", "b", "c"]', 'race = ["a", "b", "c,d"]', "'c,d' is a name of the sensitive attribute 'race'"),
+    "shares flat": ("region = { north = 0.4, south = 0.6 }", "north = 0.4, south = 0.6", "shares go by attribute, then by state"),
+    "joint shape": ("[0.1, 0.2], [0.1, 0.3]]", "[0.3, 0.4]]", "problem.joint_shares[0].table: needs a list of 3 entries; got 2"),
+    "joint sum": ("[0.1, 0.3]]", "[0.1, 0.2]]", "problem.joint_shares[0]: The joint law of ['race', 'sex'] must hold"),
+    "joint of nobody": ('attributes = ["race", "sex"]', 'attributes = ["race", "age"]', "problem.joint_shares[0]: node 'age' has no"),
+    "joint of no block": ('["H", "race"], ["H", "sex"]', '["H", "race"]', "'race' shares no hidden cause with 'sex'"),
+    "attribute of nobody": ('attribute = "race"', 'attribute = "age"', "is about 'age'. The sensitive attributes are: region, race, sex"),
+    "kept": ('keep = ["X"]', 'keep = "everything"', "problem.constraints[0].keep: should be"),
+    "effect": ('effect = "direct"', 'effect = "all"', "problem.constraints[2].effect: should be 'total'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SEVERAL_WRONG)
+def test_what_is_wrong_with_several_attributes_is_one_line(case: str, tmp_path: Path) -> None:
+    old, new, expected = SEVERAL_WRONG[case]
+    assert old in SEVERAL
+    with pytest.raises(ReadError) as caught:
+        parse_problem(SEVERAL.replace(old, new, 1), "several", tmp_path)
+    assert expected in str(caught.value) and "\n" not in str(caught.value)

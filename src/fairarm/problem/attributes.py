@@ -60,7 +60,7 @@ def find_blocks(
     targets = {*columns, *attributes, outcome, *(cause for some in causes.values() for cause in some)}
     relevant = {*graph.ancestors(outcome), outcome}
     joined: dict[str, _Shared] = {}
-    groups = [(name,) for name in attributes]
+    groups: list[tuple[str, ...]] = [(name,) for name in attributes]
     for shared in _shared_by(graph, relevant, attributes, [((a,), causes[a]) for a in attributes], targets):
         if shared.other not in attributes:
             raise ProblemError(shared.message)
