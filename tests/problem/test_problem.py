@@ -91,8 +91,8 @@ def test_pgmpy_graph_is_a_graph() -> None:
     ("changes", "expected"),
     [
         (
-            {"graph": [("U", "S"), ("S", "X"), ("V", "Y"), ("X", "Y"), ("Z", "X")]},
-            "Node 'U' must be observed but has no declared states",
+            {"hidden": [], "graph": [("V", "S"), ("S", "X"), ("X", "Y"), ("Z", "X")]},
+            "The decision 'V' is a cause of 'S'",
         ),
         ({"hidden": [], "graph": [("S", "X"), ("Z", "X"), ("X", "Y"), ("V", "W")]}, "not an ancestor"),
         ({"hidden": ["Z"]}, "Node 'Z' is declared hidden but must be observed: it is a parent of 'X'"),

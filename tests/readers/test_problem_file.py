@@ -134,7 +134,10 @@ MALFORMED: dict[str, tuple[str | bytes, str]] = {
     "no arms": (BASE.split("[[problem.arms]]")[0], "problem.arms"),
     "unknown deployed": (swap('deployed = "one"', 'deployed = "three"'), "no arm 'three'"),
     "cycle": (swap('["H", "Y"]]', '["H", "Y"], ["Y", "X"]]'), "cycle"),
-    "sensitive has parents": (swap('["H", "Y"]]', '["H", "Y"], ["H", "S"]]'), "has parents"),
+    "sensitive has a hidden cause": (
+        swap('["H", "Y"]]', '["H", "Y"], ["H", "S"]]'),
+        "'S' and 'Y' have the hidden common cause 'H': observe it",
+    ),
     "edge of one node": (swap('["H", "Y"]]', '["H"]]'), "problem.edges[5]"),
     "decision without effect": (swap('["V", "Y"], ', ""), "not an ancestor"),
     "hidden parent": (swap('hidden = ["H"]', 'hidden = ["H", "Z"]'), "Node 'Z' is declared hidden"),
