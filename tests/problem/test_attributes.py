@@ -100,16 +100,3 @@ def test_names_of_the_sentence_as_the_page_has_them() -> None:
     with pytest.raises(ProblemError) as caught:
         find_blocks(Graph.of(edges), ("race",), {"V"}, "visit", ("wealth",))
     assert str(caught.value) == "'race' and 'visit' have the hidden common cause 'wealth': observe it."
-
-
-def test_columns_are_those_that_are_needed() -> None:
-    """A cause of an attribute is a column; what acts on it alone is not."""
-    found = roles("Q>Z Z>S S>X X>Y V>Y N>X T>V S>T", "S T", sees="T")
-    assert found.observed == ("Z", "S", "X", "Y", "V", "N", "T")
-    assert found.relevant_children == ("X",) and found.decision_is_child and found.decision_parents == ("T",)
-    assert found.blocks == (Block(("S",), ("Z",)), Block(("T",), ("S",)))
-
-
-def test_an_attribute_that_no_arm_sees_is_still_a_question_where_it_is_one_root() -> None:
-    """Its groups do not differ: every arm is fair, and that is the answer."""
-    assert find_roles(Graph.of([("S", "V"), ("V", "Y")]), ("S",), "V", "Y", (), ()).observed == ("S", "V", "Y")

@@ -94,17 +94,16 @@ def _shared_by(
 def _open_paths(graph: Graph, start: str, given: Collection[str]) -> dict[_Step, _Step | None]:
     """Every step that open paths from ``start`` lead to, the nearest first, with the step before it.
 
-    A path goes on through a node that is not given, unless two arrows meet there; where they meet, only if the node or something below
-    it is given.
+    A path goes on through a node that is not given, unless two arrows meet there; where they meet, only if the node is given, or something
+    below it: it then goes down to that and back.
     """
-    opened = {*given, *(node for known in given for node in graph.ancestors(known))}
     first: _Step = (start, True)
     before: dict[_Step, _Step | None] = {first: None}
     waiting = [first]
     for step in waiting:
         node, from_below = step
         onward: list[_Step] = []
-        if (from_below and node not in given) or (not from_below and node in opened):
+        if from_below != (node in given):
             onward += [(parent, True) for parent in graph.parents(node)]
         if node not in given:
             onward += [(child, False) for child in graph.children(node)]
