@@ -25,7 +25,7 @@ SAME = 1e-9
 """h and θ found from two groups or two arms may differ by so much, relative to the larger."""
 
 
-class NotShared(Exception):
+class NotSharedError(Exception):
     """Two arms or two groups of people have not the same h, or not the same θ."""
 
 
@@ -94,7 +94,7 @@ def fits(point: Codes, people: Codes) -> bool:
 
 
 def of(model: Model) -> Formulas:
-    """Everything the formulas need. NotShared if h or θ is not one and the same for all arms and attributes."""
+    """Everything the formulas need. NotSharedError if h or θ is not one and the same for all arms and attributes."""
     graph = worlds_graphs.of(model)
     names = (*model.attributes, *graph.columns, model.outcome)
     natural = [worlds_truth.law(model, k, names) for k in range(len(model.arms))]
@@ -148,7 +148,7 @@ def _learn(f: Formulas, k: int, natural: dict[Key, float]) -> None:
         total = math.fsum(given)
         if mass <= 0:
             if total > 0:
-                raise NotShared(f"{point}: in no likelihood")
+                raise NotSharedError(f"{point}: in no likelihood")
             continue
         _agree(f.h, key(point, f.graph.columns), total / mass)
         if total > 0:
@@ -159,7 +159,7 @@ def _learn(f: Formulas, k: int, natural: dict[Key, float]) -> None:
 def _agree(known: dict, where: object, value: float) -> None:
     first = known.setdefault(where, value)
     if abs(first - value) > SAME * max(abs(first), abs(value), 1.0):
-        raise NotShared(f"{where}: {first} and {value}")
+        raise NotSharedError(f"{where}: {first} and {value}")
 
 
 # ---- worlds and regimes ----

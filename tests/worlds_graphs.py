@@ -161,10 +161,10 @@ class Versions:
 
 def versions(graph: Graph, asked: World) -> Versions:
     """The walk upwards from Y and from the attributes that tell who is asked about."""
-    I, kept = {name for name, _ in asked.read}, asked.kept
+    read, kept = {name for name, _ in asked.read}, asked.kept
     passed = {name: above for name, above in graph.parents.items() if name not in kept}  # no path enters a kept node
     changed: set[str] = set()
-    while more := {x for x, above in passed.items() if above & (I | changed)} - I - changed:
+    while more := {x for x, above in passed.items() if above & (read | changed)} - read - changed:
         changed |= more
     found: set[tuple[str, bool]] = set()
     waiting = [(graph.outcome, True), *((name, False) for name, _ in asked.people)]
@@ -175,7 +175,7 @@ def versions(graph: Graph, asked: World) -> Versions:
             continue
         found.add((name, imagined))
         if imagined:
-            waiting += [(x, x not in kept) for x in graph.parents[name] if x not in I]
+            waiting += [(x, x not in kept) for x in graph.parents[name] if x not in read]
         else:
             waiting += [(x, False) for x in graph.parents[name]]
     return Versions(
@@ -189,10 +189,10 @@ def refused_world(graph: Graph, asked: World) -> str | None:
     twice = needed.factual & needed.counterfactual
     if twice:
         return f"recanting witness: {sorted(twice)}"
-    I = {name for name, _ in asked.read}
+    read = {name for name, _ in asked.read}
     for block in graph.blocks:
         members = set(block)
-        if len(block) > 1 and members & needed.counterfactual and (members & I or members - needed.counterfactual):
+        if len(block) > 1 and members & needed.counterfactual and (members & read or members - needed.counterfactual):
             return f"part of a block: {block}"
     return None
 

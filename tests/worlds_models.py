@@ -46,6 +46,7 @@ def random_model(seed: int, zeros: bool = False) -> Model:
             tuple(x for x in order if x.startswith("A")),
             frozenset(x for x in order if x.startswith("H")),
         )
+        graph = _some_hidden(rng, graph)
         if kind != "anything" and (kind not in features(graph) or worlds_graphs.refused(graph)):
             continue
         if kind == "anything" and "V" not in graph.above["Y"]:
@@ -54,6 +55,13 @@ def random_model(seed: int, zeros: bool = False) -> Model:
         if _small_enough(model, graph):
             return model
     raise AssertionError
+
+
+def _some_hidden(rng: np.random.Generator, graph: Graph) -> Graph:
+    """Half of the nodes that no row needs are hidden."""
+    spare = set(graph.parents) - set(graph.columns) - set(graph.attributes) - {graph.outcome}
+    more = [x for x in graph.parents if x in spare and rng.random() < 0.5]
+    return Graph(graph.parents, graph.attributes, graph.hidden.union(more))
 
 
 def _small_enough(model: Model, graph: Graph) -> bool:
@@ -65,17 +73,18 @@ def _small_enough(model: Model, graph: Graph) -> bool:
 def _edges(
     rng: np.random.Generator, kind: str
 ) -> tuple[tuple[str, ...], dict[str, tuple[str, ...]], list[tuple[str, ...]]]:
-    """A causal order, the parents of every node but V, and what each arm uses. Names: A attributes, X observed, H hidden."""
+    """A causal order, the parents of every node but V, and what each arm uses. Names: A attributes, X others, H hidden roots."""
     m = {"one attribute": 1, "a cause": 1, "three attributes": 3}.get(kind) or int(rng.choice([1, 2, 2, 3]))
     m = max(m, 2) if "block" in kind or "between" in kind or "above" in kind else m
-    roots = [f"H{i}" for i in range(int(rng.integers(0, 3)) if "block" not in kind and "hidden" not in kind else 1)]
-    rest = [*(f"A{i}" for i in range(m)), *(f"X{i}" for i in range(int(rng.integers(0, 4)))), "V"]
-    order = [*roots, *(str(x) for x in rng.permutation(rest))]
+    roots = [f"H{i}" for i in range(1 if "block" in kind or "hidden" in kind else int(rng.integers(0, 3)))]
+    some = int(rng.integers("hidden" in kind or "between" in kind, 5 - (m == 3)))
+    rest = [str(x) for x in rng.permutation([*(f"A{i}" for i in range(m)), *(f"X{i}" for i in range(some)), "V"])]
+    order = [*roots, *rest]
     order.insert(int(rng.integers(order.index("V") + 1, len(order) + 1)) if rng.random() < 0.2 else len(order), "Y")
     density, caused = rng.uniform(0.3, 0.7), rng.choice([0.15, 0.5])
     parents: dict[str, tuple[str, ...]] = {}
     for i, name in enumerate(order):
-        chance = {x: density for x in order[:i]}
+        chance = dict.fromkeys(order[:i], density)
         if name.startswith("A"):
             chance = {x: 0.6 if x in roots and "block" in kind else caused for x in order[:i] if x != "V"}
         elif any(x.startswith("A") for x in order[:i]) and rng.random() < 0.6:  # most children see no hidden node
@@ -84,7 +93,23 @@ def _edges(
         parents[name] = tuple(str(x) for x in rng.permutation(used)[:3]) if used else ()
     usable = [x for x in order[: order.index("V")] if x not in roots]
     arms = [tuple(x for x in usable if rng.random() < 0.5)[:3] for _ in range(int(rng.integers(1, 3)))]
+    _add(kind, order, parents, arms)
     return tuple(order), parents, arms
+
+
+def _add(kind: str, order: list[str], parents: dict[str, tuple[str, ...]], arms: list[tuple[str, ...]]) -> None:
+    """What chance alone would seldom draw."""
+    below = lambda x, names: [name for name in names if order.index(name) > order.index(x)]  # noqa: E731
+    X, A = [x for x in order if x.startswith("X")], [x for x in order if x.startswith("A")]
+    if "hidden" in kind:  # H0 → Y, H0 → X, V reads X, and no attribute acts on X or Y
+        for name in (X[0], "Y"):
+            parents[name] = ("H0", *(x for x in parents[name] if x not in A and x != "H0"))
+        arms[:] = [(X[0], *(x for x in used if x != X[0])) for used in arms if below(X[0], ["V"])] or arms
+    if "between" in kind and below(A[0], X) and below(below(A[0], X)[0], A):
+        x = below(A[0], X)[0]
+        parents[x] = tuple(dict.fromkeys((*parents[x][:2], A[0])))
+        last = below(x, A)[0]
+        parents[last] = tuple(dict.fromkeys((*parents[last][:2], x)))
 
 
 def _filled(
@@ -173,18 +198,20 @@ def random_world(model: Model, rng: np.random.Generator) -> World:
     """Any attributes read as anything, among any people, with nothing, something, all mediators or all other attributes kept."""
     A = model.attributes
     pick = lambda chance: [x for x in A if rng.random() < chance]  # noqa: E731
-    I = pick(0.5) or [str(rng.choice(A))] if rng.random() < 0.95 else []
-    of = {"same": I, "nobody": [], "all": list(A), "any": pick(0.5)}[str(rng.choice(["same", "nobody", "all", "any"]))]
-    free = [x for x in model.order if x not in I and x != model.outcome]
+    read = pick(0.5) or [str(rng.choice(A))] if rng.random() < 0.95 else []
+    of = {"same": read, "nobody": [], "all": list(A), "any": pick(0.5)}[
+        str(rng.choice(["same", "nobody", "all", "any"]))
+    ]
+    free = [x for x in model.order if x not in read and x != model.outcome]
     kept = {
         "nothing": (),
         "some": [x for x in free if rng.random() < 0.3],
         "one": [str(rng.choice(free))],
-        "mediators": mediators(model, I),
-        "others": [x for x in A if x not in I],
+        "mediators": mediators(model, read),
+        "others": [x for x in A if x not in read],
     }[str(rng.choice(["nothing", "nothing", "some", "one", "mediators", "others"]))]
     code = lambda x: int(rng.integers(model.sizes[x]))  # noqa: E731
-    return world({x: code(x) for x in I}, {x: code(x) for x in of}, kept)
+    return world({x: code(x) for x in read}, {x: code(x) for x in of}, kept)
 
 
 def random_question(model: Model, rng: np.random.Generator) -> dict[str, Any]:
@@ -205,7 +232,9 @@ def random_question(model: Model, rng: np.random.Generator) -> dict[str, Any]:
     if compare != "pairs":
         asked["direction"] = str(rng.choice(["both", "not_below", "not_above"]))
     by_ratio = min(model.values) >= 0 and rng.random() < 0.4
-    asked |= {"ratio": float(rng.uniform(0.4, 0.95))} if by_ratio else {"tolerance": float(width * rng.uniform(0.01, 0.4))}
+    asked |= (
+        {"ratio": float(rng.uniform(0.4, 0.95))} if by_ratio else {"tolerance": float(width * rng.uniform(0.01, 0.4))}
+    )
     free = [x for x in model.order if x not in asked["attributes"] and x not in (model.outcome, *model.hidden)]
     how = str(rng.choice(["total", "total", "held", "keep", "mediators", "effect"]))
     if how == "held" and len(A) > 1:
@@ -214,7 +243,12 @@ def random_question(model: Model, rng: np.random.Generator) -> dict[str, Any]:
         asked["keep"] = tuple(x for x in free if rng.random() < 0.4)
     elif how == "mediators":
         asked["keep"] = "mediators"
-    elif how == "effect" and compare in ("pairs", "reference") and not by_ratio and asked.get("direction", "both") == "both":
+    elif (
+        how == "effect"
+        and compare in ("pairs", "reference")
+        and not by_ratio
+        and asked.get("direction", "both") == "both"
+    ):
         asked["effect"] = str(rng.choice(["direct", "indirect", "spurious"]))
     return asked
 

@@ -115,37 +115,46 @@ def assignments(model: Model) -> int:
 
 def mean(model: Model, k: int, asked: World) -> float:
     """μ_k(ω), in the outcome's units."""
+    weight = everyone(model, k).chance * are(model, k, dict(asked.people))
+    return float((weight * outcomes(model, k, asked)).sum() / weight.sum())
+
+
+def outcomes(model: Model, k: int, asked: World) -> np.ndarray:
+    """What everyone would get in this world, whoever is asked about."""
     people = everyone(model, k)
     kept = {name: people.factual[name] for name in asked.kept}
     imagined = _run(model, k, people.noises, kept, dict(asked.read))
-    weight = _those(people, dict(asked.people))
-    return float((weight * np.array(model.values)[imagined[model.outcome]]).sum() / weight.sum())
+    return np.array(model.values)[imagined[model.outcome]]
+
+
+def are(model: Model, k: int, given: Codes) -> np.ndarray:
+    """Who has these values in fact."""
+    factual = everyone(model, k).factual
+    return np.logical_and.reduce([factual[name] == x for name, x in given.items()] or [np.array(True)])
 
 
 def share(model: Model, given: Codes) -> float:
     """P(u), the same under every arm where the decision is no cause of an attribute."""
-    return float(_those(everyone(model, 0), given).sum())
-
-
-def _those(people: People, given: Codes) -> np.ndarray:
-    weight = people.chance
-    for name, x in given.items():
-        weight = np.where(people.factual[name] == x, weight, 0.0)
-    return weight
+    return float((everyone(model, 0).chance * are(model, 0, given)).sum())
 
 
 # ---- laws of rows ----
+
+
+def run(model: Model, k: int, do: Codes) -> Run:
+    """Every node of everyone, with these attributes set."""
+    people = everyone(model, k)
+    return _run(
+        model, k, people.noises, {name: np.full_like(people.chance, x, dtype=np.int64) for name, x in do.items()}
+    )
 
 
 def law(
     model: Model, k: int, columns: tuple[str, ...], people: Codes | None = None, do: Codes | None = None
 ) -> np.ndarray:
     """P_k(columns), one axis per column: natural; ``people``: recruited with these values; ``do``: attributes set to these."""
-    all_of_them = everyone(model, k)
-    found, weight = all_of_them.factual, _those(all_of_them, people or {})
-    if do:
-        fixed = {name: np.full_like(found[name], x) for name, x in do.items()}
-        found = _run(model, k, all_of_them.noises, fixed)
+    weight = everyone(model, k).chance * are(model, k, people or {})
+    found = run(model, k, do or {})
     sizes = [model.sizes[name] for name in columns]
     cell = np.ravel_multi_index([found[name] for name in columns], sizes)
     return np.bincount(cell, weight / weight.sum(), minlength=int(np.prod(sizes))).reshape(sizes)
@@ -155,7 +164,7 @@ def law(
 
 
 def mediators(model: Model, read: Iterable[str]) -> frozenset[str]:
-    """Observed descendants of these attributes, attributes among them, without Y and without themselves."""
+    """Observed descendants of these attributes, attributes and the decision among them, without Y and without themselves."""
     reached = set(read)
     for name in model.order:
         above = {parent for k in range(len(model.arms)) for parent in model.function(k, name).parents}
