@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linprog
 
-import worlds_graphs
 import worlds_truth
 from structural import Function
 from worlds_graphs import Graph

@@ -215,13 +215,19 @@ def random_world(model: Model, rng: np.random.Generator) -> World:
 
 
 def random_question(model: Model, rng: np.random.Generator) -> dict[str, Any]:
-    """The keys of a constraint in a problem file, states as codes; profiles of several attributes are tuples of codes."""
+    """The keys of a constraint in a problem file, states as codes; groups are tuples of codes, one for each of ``attributes``."""
     A, width = model.attributes, model.width
-    joint = len(A) > 1 and rng.random() < 0.35
-    among = tuple(x for x in A if rng.random() < 0.8) if joint else (str(rng.choice(A)),)
-    asked: dict[str, Any] = {"attributes": among if len(among) > 1 else (str(rng.choice(A)),)}
-    asked["compare"] = compare = str(rng.choice(["pairs", "reference", "mean", "floor"]))
-    groups = profiles(model, asked["attributes"])
+    joint = [x for x in A if rng.random() < 0.8]
+    names = tuple(joint) if len(joint) > 1 and rng.random() < 0.4 else (str(rng.choice(A)),)
+    how = str(rng.choice(["total", "total", "held", "keep", "mediators", "direct", "indirect", "spurious"]))
+    effect = how in ("direct", "indirect", "spurious")
+    compare = str(rng.choice(["pairs", "reference"] if effect else ["pairs", "reference", "mean", "floor", "weights"]))
+    asked: dict[str, Any] = {"attributes": names, "compare": compare}
+    graph, groups = worlds_graphs.of(model), profiles(model, names)
+    if compare == "weights":
+        if len(names) > 1 or graph.causes(names) or names not in graph.blocks:
+            return random_question(model, rng)
+        return asked | {"weights": {g: float(rng.normal()) for g in groups}, "tolerance": float(width)}
     if len(groups) > 2 and rng.random() < 0.3:
         some = sorted(rng.choice(len(groups), int(rng.integers(2, len(groups))), replace=False))
         asked["groups"] = groups = [groups[i] for i in some]
@@ -229,28 +235,15 @@ def random_question(model: Model, rng: np.random.Generator) -> dict[str, Any]:
         return asked | {"at_least": float(min(model.values) + width * rng.uniform(0.1, 0.6))}
     if compare == "reference":
         asked["reference"] = groups[int(rng.integers(len(groups)))]
-    if compare != "pairs":
+    if compare != "pairs" and not effect:
         asked["direction"] = str(rng.choice(["both", "not_below", "not_above"]))
-    by_ratio = min(model.values) >= 0 and rng.random() < 0.4
+    by_ratio = min(model.values) >= 0 and not effect and rng.random() < 0.4
     asked |= (
         {"ratio": float(rng.uniform(0.4, 0.95))} if by_ratio else {"tolerance": float(width * rng.uniform(0.01, 0.4))}
     )
-    free = [x for x in model.order if x not in asked["attributes"] and x not in (model.outcome, *model.hidden)]
-    how = str(rng.choice(["total", "total", "held", "keep", "mediators", "effect"]))
-    if how == "held" and len(A) > 1:
-        asked["others"] = "held"
-    elif how == "keep":
-        asked["keep"] = tuple(x for x in free if rng.random() < 0.4)
-    elif how == "mediators":
-        asked["keep"] = "mediators"
-    elif (
-        how == "effect"
-        and compare in ("pairs", "reference")
-        and not by_ratio
-        and asked.get("direction", "both") == "both"
-    ):
-        asked["effect"] = str(rng.choice(["direct", "indirect", "spurious"]))
-    return asked
+    free = [x for x in model.order if x not in names and x not in (model.outcome, *model.hidden)]
+    more = {"held": {"others": "held"}, "mediators": {"keep": "mediators"}, "total": {}}
+    return asked | more.get(how, {"effect": how} if effect else {"keep": tuple(x for x in free if rng.random() < 0.4)})
 
 
 def profiles(model: Model, attributes: tuple[str, ...]) -> list[tuple[int, ...]]:

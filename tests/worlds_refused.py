@@ -38,8 +38,8 @@ def random_refused(seed: int, kinds: tuple[str, ...] = UNANSWERABLE + STRICT) ->
 
 
 def random_answered(seed: int) -> Question:
-    """A world that the method answers, with something hidden or kept in most."""
-    return _drawn(seed, "answered")
+    """A world that the method answers; with a hidden node if the seed is odd, with something kept in most."""
+    return _drawn(seed, "answered, hidden" if seed % 2 else "answered")
 
 
 def _drawn(seed: int, kind: str) -> Question:
@@ -64,7 +64,7 @@ def _people(graph: Graph) -> int:
 
 def _graph(rng: np.random.Generator, kind: str) -> Graph:
     attributes = {"joint witness": 2, "edge in a block": 2, "part of a block": 3, "block in two worlds": 3}.get(kind, 1)
-    attributes = int(rng.integers(1, 4)) if kind == "answered" else attributes
+    attributes = int(rng.integers(1, 4)) if "answered" in kind else attributes
     some = int(rng.integers(0 if "block" in kind else 1, 3 if attributes < 3 else 2))
     names = [*(f"A{i}" for i in range(attributes)), *(f"X{i}" for i in range(some)), "V"]
     order = [*(str(x) for x in rng.permutation(names)), "Y"]
@@ -90,7 +90,7 @@ def _below_hidden(rng: np.random.Generator, kind: str, order: list[str], parents
         others = [x for x in order if first in parents[x] and x != "V"]
     elif kind == "hidden cause of attribute and other":
         others = [x for x in order if first not in parents[x] and x not in (first, "V")]
-    elif kind == "answered" and rng.random() < 0.7:
+    elif kind == "answered, hidden":
         first, others = str(rng.choice([x for x in order if x != "V"])), [x for x in order if x != "V"]
     else:
         others = []
@@ -101,7 +101,7 @@ def _below_hidden(rng: np.random.Generator, kind: str, order: list[str], parents
 def _asked(rng: np.random.Generator, kind: str, graph: Graph) -> World:
     read = list(graph.attributes) if kind == "joint witness" else [str(rng.choice(graph.attributes))]
     free = [x for x in graph.parents if x not in read and x not in (graph.outcome, *graph.hidden)]
-    keeps = kind in ("kept witness", "witness V", "block in two worlds", "answered")
+    keeps = "answered" in kind or kind in ("kept witness", "witness V", "block in two worlds")
     kept = [x for x in free if rng.random() < 0.4] if keeps else []
     t = {x: int(rng.integers(2)) for x in read}
     return world(t, {x: 1 - t[x] for x in read}, kept)
@@ -109,8 +109,8 @@ def _asked(rng: np.random.Generator, kind: str, graph: Graph) -> World:
 
 def _fits(kind: str, graph: Graph, asked: World, why: str | None) -> bool:
     """The reason is that of the kind, and no other."""
-    if why is None or kind == "answered":
-        return why is None and kind == "answered"
+    if why is None or "answered" in kind:
+        return why is None and "answered" in kind and bool(graph.hidden) == ("hidden" in kind)
     if "witness" in kind:
         return why.startswith("recanting") and ("'V'" in why or kind != "witness V")
     if kind == "hidden cause of attribute and child":
