@@ -177,7 +177,7 @@ def test_means_of_worlds(block: list[tuple[int, Model, worlds_formulas.Formulas]
 
 
 def test_laws_of_rows(block: list[tuple[int, Model, worlds_formulas.Formulas]]) -> None:
-    """Natural, recruited with one attribute and with all, one attribute set and all set."""
+    """Natural, recruited with one attribute and with all, one attribute set and all set; and the mean outcome, by the one θ."""
     for seed, m, f in block:
         rng = np.random.default_rng([seed, 2])
         columns = (*m.attributes, *f.graph.columns)
@@ -188,6 +188,13 @@ def test_laws_of_rows(block: list[tuple[int, Model, worlds_formulas.Formulas]]) 
             truth, found = worlds_truth.law(m, k, columns, people, do), worlds_formulas.law(f, k, people, do)
             off = max(abs(p - found.get(index, 0.0)) for index, p in np.ndenumerate(truth))
             assert off <= EXACT, (m.name, people, do)
+            outcome = worlds_truth.law(m, k, (m.outcome,), people, do) @ np.array(m.values)
+            by_cells = sum(p * f.theta[f.cell(x, x)] for x, p in _points(columns, found) if p > 0)
+            assert abs(by_cells - outcome) <= EXACT * m.width, (m.name, people, do)
+
+
+def _points(names: tuple[str, ...], law: dict[tuple[int, ...], float]) -> list[tuple[dict[str, int], float]]:
+    return [(dict(zip(names, index, strict=True)), p) for index, p in law.items()]
 
 
 def test_plain_worlds_do_not_depend_on_the_people() -> None:

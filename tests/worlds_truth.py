@@ -24,6 +24,9 @@ from structural import Function
 Codes = Mapping[str, int]
 """Values of nodes, by name."""
 
+DECISION_MEDIATES = True
+"""A decision below the attribute is one of its mediators: with all of them kept, only an edge from the attribute to Y is left."""
+
 Run = dict[str, np.ndarray]
 """The value of every node in every assignment of the noises."""
 
@@ -163,13 +166,14 @@ def law(
 # ---- effects ----
 
 
-def mediators(model: Model, read: Iterable[str]) -> frozenset[str]:
-    """Observed descendants of these attributes, attributes and the decision among them, without Y and without themselves."""
+def mediators(model: Model, read: Iterable[str], decision: bool = DECISION_MEDIATES) -> frozenset[str]:
+    """Observed descendants of these attributes, attributes among them, without Y and without themselves."""
     reached = set(read)
     for name in model.order:
         above = {parent for k in range(len(model.arms)) for parent in model.function(k, name).parents}
         reached |= {name} if above & reached else set()
-    return frozenset(reached - set(read) - model.hidden - {model.outcome})
+    left_out = {model.outcome, *([] if decision else [model.decision])}
+    return frozenset(reached - set(read) - model.hidden - left_out)
 
 
 @dataclass(frozen=True)
@@ -183,9 +187,10 @@ class Effects:
     spurious: float
 
 
-def effects(model: Model, k: int, attribute: str, t: int, u: int) -> Effects:
-    """DE, IE and SE of people of u, as t."""
+def effects(model: Model, k: int, attribute: str, t: int, u: int, decision: bool = DECISION_MEDIATES) -> Effects:
+    """DE, IE and SE of people of u, as t. ``decision``: whether V is one of the mediators."""
     own, other = mean(model, k, world(people={attribute: u})), mean(model, k, world(people={attribute: t}))
     imagined = mean(model, k, world({attribute: t}, {attribute: u}))
-    direct = mean(model, k, world({attribute: t}, {attribute: u}, mediators(model, [attribute])))
+    kept = mediators(model, [attribute], decision)
+    direct = mean(model, k, world({attribute: t}, {attribute: u}, kept))
     return Effects(other - own, imagined - own, direct - own, direct - imagined, imagined - other)
