@@ -14,10 +14,13 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
 
 import worlds_graphs
 import worlds_truth
-from structural import table
+from structural import Function, table
 from worlds_truth import Codes, Model, World
 
 Key = tuple[int, ...]
@@ -93,34 +96,30 @@ def fits(point: Codes, people: Codes) -> bool:
 # ---- from the natural law ----
 
 
-def of(model: Model) -> Formulas:
-    """Everything the formulas need. NotSharedError if h or θ is not one and the same for all arms and attributes."""
-    graph = worlds_graphs.of(model)
+def of(model: Model, graph: worlds_graphs.Graph | None = None) -> Formulas:
+    """Everything the formulas need. NotSharedError if h or θ is not one and the same for all arms and attributes.
+
+    ``graph``: the model's, with other blocks.
+    """
+    graph = graph or worlds_graphs.of(model)
     names = (*model.attributes, *graph.columns, model.outcome)
     natural = [worlds_truth.law(model, k, names) for k in range(len(model.arms))]
     tables = {name: _dictionary(model, model.functions[name], name) for name in graph.relevant - {model.decision}}
     arms = [_dictionary(model, arm, model.decision) for arm in model.arms]
-    own = {block: _own(model, graph, block, dict(_items(natural[0], names))) for block in graph.blocks}
+    own = {block: _own(model, graph, block, dict(_items(natural[0]))) for block in graph.blocks}
     f = Formulas(model, graph, tables, arms, own)
     for k, joint in enumerate(natural):
-        _learn(f, k, {tuple(point.values()): p for point, p in _rows(joint, names)})
+        _learn(f, k, dict(_items(joint)))
     return f
 
 
-def _rows(joint: object, names: tuple[str, ...]) -> Iterator[tuple[dict[str, int], float]]:
-    for index, p in _items(joint, names):
-        yield dict(zip(names, index, strict=True)), p
+def _items(joint: np.ndarray) -> Iterator[tuple[Key, float]]:
+    """The entries of an array, by their index."""
+    yield from zip(itertools.product(*(range(n) for n in joint.shape)), joint.ravel().tolist(), strict=True)
 
 
-def _items(joint: object, names: tuple[str, ...]) -> Iterator[tuple[Key, float]]:
-    """The entries of an array with one axis per name."""
-    shape = joint.shape  # type: ignore[attr-defined]
-    flat = joint.ravel().tolist()  # type: ignore[attr-defined]
-    yield from zip(itertools.product(*(range(n) for n in shape)), flat, strict=True)
-
-
-def _dictionary(model: Model, function: worlds_truth.Function, node: str) -> dict[Key, float]:
-    return dict(_items(table(function, model.sizes[node])[1], (*function.parents, node)))
+def _dictionary(model: Model, function: Function, node: str) -> dict[Key, float]:
+    return dict(_items(table(function, model.sizes[node])[1]))
 
 
 def _own(
@@ -156,7 +155,7 @@ def _learn(f: Formulas, k: int, natural: dict[Key, float]) -> None:
             _agree(f.theta, f.cell(point, point), mean)
 
 
-def _agree(known: dict, where: object, value: float) -> None:
+def _agree(known: dict[Any, float], where: object, value: float) -> None:
     first = known.setdefault(where, value)
     if abs(first - value) > SAME * max(abs(first), abs(value), 1.0):
         raise NotSharedError(f"{where}: {first} and {value}")

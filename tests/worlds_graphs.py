@@ -5,24 +5,27 @@ Sets and loops only, for graphs of ten nodes. d-separation is that of the moral 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from worlds_truth import Model, World
 
 Parents = Mapping[str, frozenset[str]]
+Blocks = tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """Parents of every node, those of the decision being what any arm uses."""
+    """Parents of every node, those of the decision being what any arm uses. ``given_blocks``: in place of the ones that are found."""
 
     parents: Parents
     attributes: tuple[str, ...]
     hidden: frozenset[str] = frozenset()
     decision: str = "V"
     outcome: str = "Y"
+    given_blocks: Blocks | None = None
 
     @cached_property
     def above(self) -> dict[str, frozenset[str]]:
@@ -67,8 +70,10 @@ class Graph:
         return tuple(x for x in self.attributes if x in self.parents[self.outcome])
 
     @cached_property
-    def blocks(self) -> tuple[tuple[str, ...], ...]:
+    def blocks(self) -> Blocks:
         """Attributes that are not separated from each other, whichever of the two is asked, and those so connected with them."""
+        if self.given_blocks is not None:
+            return self.given_blocks
         found = [{x} for x in self.attributes]
         for x in self.attributes:
             for y in set(self.attributes) - {x} - self.causes([x]):
@@ -198,4 +203,34 @@ def refused_world(graph: Graph, asked: World) -> str | None:
 
 
 def answered(graph: Graph, asked: World) -> bool:
+    """By the blocks as they are found."""
     return refused(graph) is None and refused_world(graph, asked) is None
+
+
+# ---- other blocks than those that are found ----
+
+
+def readings(graph: Graph) -> list[Graph]:
+    """The graph with each division of its attributes into blocks that separates as it must, the most blocks first.
+
+    The blocks that are found may be larger than needed (H → A, H → B, B → D: D need not be in the block of A and B), or be none that
+    separate where larger ones do. Formulas hold with any of these.
+    """
+    divided = sorted(_divisions(graph.attributes), key=lambda blocks: (-len(blocks), blocks))
+    found = [dataclasses.replace(graph, given_blocks=blocks) for blocks in divided]
+    return [each for each in found if refused(each) is None]
+
+
+def _divisions(names: tuple[str, ...]) -> Iterator[Blocks]:
+    if not names:
+        yield ()
+        return
+    for rest in _divisions(names[1:]):
+        yield ((names[0],), *rest)
+        for i, block in enumerate(rest):
+            yield (*rest[:i], (names[0], *block), *rest[i + 1 :])
+
+
+def answerable(graph: Graph, asked: World) -> bool:
+    """By any division into blocks: what a careful reading may answer, and no more."""
+    return any(refused_world(each, asked) is None for each in readings(graph))
