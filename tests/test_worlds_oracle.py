@@ -209,6 +209,27 @@ def test_laws_of_rows(block: list[tuple[int, Model, worlds_formulas.Formulas]]) 
             assert abs(by_cells - outcome) <= EXACT * m.width, (m.name, people, do)
 
 
+def test_rows_of_one_group_without_mechanisms_of_children() -> None:
+    """One attribute: rows of t where every child reads t, rows of u where only V does. No table but V's and P(S | causes) is used."""
+    of_t = of_u = 0
+    for seed in range(BLOCKS * BLOCK_SIZE):
+        m = model(seed)
+        g = worlds_graphs.of(m)
+        if len(m.attributes) > 1 or worlds_graphs.refused(g) is not None:
+            continue
+        f, (x,), last = worlds_formulas.of(m), m.attributes, len(m.arms) - 1
+        of_t += 1
+        off = worlds_formulas.from_rows_of_t(f, 0, 1, 0) - mean(m, 0, world({x: 1}, {x: 0}))
+        assert abs(off) <= EXACT * m.width, m.name
+        if x in g.parents[m.decision] and x not in g.parents[m.outcome]:
+            of_u += 1
+            kept = world({x: 1}, {x: 0}, g.relevant - {m.decision})
+            if worlds_graphs.refused_world(g, kept) is None:
+                off = worlds_formulas.from_rows_of_u(f, 0, last, 1, 0) - mean(m, 0, kept)
+                assert abs(off) <= EXACT * m.width, m.name
+    assert min(of_t, of_u) >= 20
+
+
 def _points(names: tuple[str, ...], law: dict[tuple[int, ...], float]) -> list[tuple[dict[str, int], float]]:
     return [(dict(zip(names, index, strict=True)), p) for index, p in law.items()]
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -193,3 +193,33 @@ def law(f: Formulas, k: int, people: Codes | None = None, do: Codes | None = Non
             found[tuple(point.values())] = p * f.h[key(point, f.graph.columns)] if p > 0 else 0.0
     total = math.fsum(found.values()) if people else 1.0
     return {point: p / total for point, p in found.items()}
+
+
+# ---- one attribute, with mechanisms of children unknown ----
+
+
+def from_rows_of_t(f: Formulas, k: int, t: int, u: int) -> float:
+    """μ_k(t|u), nothing kept, from arm k's natural rows of group t: each counts ∝ P(u|z)/P(t|z)."""
+    block = f.model.attributes
+    z = tuple(sorted(f.graph.causes(block)))
+    own = f.own[block]
+    return _weighted(f, k, t, lambda row: own[(u,), key(row, z)] / own[(t,), key(row, z)])
+
+
+def from_rows_of_u(f: Formulas, k: int, j: int, t: int, u: int) -> float:
+    """μ_k of people of u, where V alone reads t, from arm j's natural rows of group u: each counts P_k(v | t)/P_j(v | u)."""
+    (name,), V = f.model.attributes, f.model.decision
+    chance = lambda arm, row: f.arms[arm][(*key(row, f.model.arms[arm].parents), row[V])]  # noqa: E731
+    return _weighted(f, j, u, lambda row: chance(k, row | {name: t}) / chance(j, row))
+
+
+def _weighted(f: Formulas, k: int, group: int, weight: Callable[[dict[str, int]], float]) -> float:
+    """The weighted mean outcome of an arm's natural rows of one group."""
+    names = (*f.model.attributes, *f.graph.columns, f.model.outcome)
+    total = size = 0.0
+    for index, p in _items(worlds_truth.law(f.model, k, names)):
+        row = dict(zip(names, index, strict=True))
+        if index[0] == group and p > 0:
+            w = p * weight(row)
+            total, size = total + w * f.model.values[row[f.model.outcome]], size + w
+    return total / size

@@ -117,8 +117,10 @@ def assignments(model: Model) -> int:
 
 
 def mean(model: Model, k: int, asked: World) -> float:
-    """μ_k(ω), in the outcome's units."""
+    """μ_k(ω), in the outcome's units. Of a group that nobody is in there is none."""
     weight = everyone(model, k).chance * are(model, k, dict(asked.people))
+    if not weight.any():
+        raise ValueError(f"{model.name}: nobody has {dict(asked.people)}")
     return float((weight * outcomes(model, k, asked)).sum() / weight.sum())
 
 
