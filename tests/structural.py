@@ -156,8 +156,8 @@ def as_case(model: Model) -> oracle.Case:
     return oracle.Case(
         nodes=model.nodes,
         sizes=model.sizes,
-        tables={name: _table(function, model.sizes[name]) for name, function in model.functions.items()},
-        arms=tuple(_table(function, model.sizes["V"]) for function in model.arms),
+        tables={name: table(function, model.sizes[name]) for name, function in model.functions.items()},
+        arms=tuple(table(function, model.sizes["V"]) for function in model.arms),
         sensitive="S",
         decision="V",
         outcome="Y",
@@ -169,6 +169,6 @@ def as_case(model: Model) -> oracle.Case:
     )
 
 
-def _table(function: Function, states: int) -> oracle.Mechanism:
+def table(function: Function, states: int) -> oracle.Mechanism:
     leads = function.values[..., None] == np.arange(states)
     return function.parents, (leads * function.noise[:, None]).sum(axis=-2)

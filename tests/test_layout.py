@@ -57,6 +57,9 @@ TOPICS = {
     "test_many_groups.py": "the same for any number of groups, against structural models",
     "test_layout.py": "this",
     "test_structural.py": "rows of every question against structural models with explicit noise, over problem, core and worlds",
+    "test_worked_examples.py": "numbers worked out by hand, against the models they describe",
+    "test_worlds_equivalence.py": "why worlds are refused: two models, the same laws, two answers",
+    "test_worlds_oracle.py": "the oracles of general fairness, one against the other",
     "test_two_groups.py": "what means two groups refuses three, and everything else answers for all three",
 }
 
