@@ -97,6 +97,7 @@ def as_fairarm(model: Model, **options: Any) -> tuple[Problem, Network]:
     from fairarm.problem.network import Network
     from fairarm.problem.outcome import Outcome
     from fairarm.problem.problem import Problem
+    from fairarm.problem.shares import JointShares
     from fairarm.problem.variables import Variable
 
     told = declared(model)
@@ -114,8 +115,8 @@ def as_fairarm(model: Model, **options: Any) -> tuple[Problem, Network]:
         "arms": [Arm(f"arm {k}", Table(told["decision"], *given)) for k, given in enumerate(told["arms"])],
         "mechanisms": [Table(name, *given) for name, given in told["mechanisms"].items()],
         "hidden": told["hidden"],
-        "shares": shares.get(model.attributes[0]) if single else shares,
-        **({"joint_shares": told["joint_shares"]} if told["joint_shares"] else {}),
+        "shares": shares.get(model.attributes[0]) if single else shares or None,
+        "joint_shares": [JointShares(given["attributes"], given["table"]) for given in told["joint_shares"]],
     }
     network = Network.of(variables, [Table(name, *given) for name, given in told["tables"].items()])
     return Problem(**{**arguments, **options}), network
