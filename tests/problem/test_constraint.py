@@ -100,3 +100,64 @@ def test_the_groups_that_it_names() -> None:
     assert Constraint(compare="reference", reference="a", groups=("b",), tolerance=1).named == ("b", "a")
     assert Constraint.gap("x", "y", 1).named == ("x", "y") and Constraint(tolerance=1).named == ()
     assert Constraint.gap("x", "y", 1).is_gap and not Constraint(weights={"x": 2, "y": -2}, tolerance=1).is_gap  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("given", "label"),
+    [
+        ({"tolerance": 0.05, "attribute": "race"}, "race: pairs within 0.05"),
+        ({"tolerance": 0.05, "keep": ["department", "age"]}, "pairs within 0.05, keep department, age"),
+        ({"tolerance": 0.05, "keep": "mediators"}, "pairs within 0.05, keep mediators"),
+        ({"tolerance": 0.05, "effect": "direct", "attribute": "race"}, "race: pairs within 0.05, direct effect"),
+        (
+            {"compare": "reference", "reference": "a", "ratio": 0.8, "others": "held", "direction": "not_below"},
+            "against a ratio 0.8, not below, others held",
+        ),
+        (
+            {"compare": "mean", "tolerance": 0.1, "attributes": ["region", "race"], "min_share": 0.01},
+            "region, race: against the mean within 0.1, share 0.01 or more",
+        ),
+        ({"compare": "floor", "at_least": 0.3, "attribute": "race", "groups": ["b"]}, "race: floor 0.3 of b"),
+    ],
+)
+def test_its_name_says_what_it_is_about_and_what_is_kept(given: dict[str, Any], label: str) -> None:
+    asked = Constraint(**given)
+    assert asked.label == label and eval(repr(asked)) == asked
+    assert asked.about == tuple(given.get("attributes", [given["attribute"]] if "attribute" in given else []))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"attribute": 3}, r"attribute is 3. It is the name of a sensitive attribute"),
+        ({"attribute": "a", "attributes": ["a", "b"]}, "Give one of the two"),
+        ({"attributes": ["race"]}, "attributes names 'race' alone. Use attribute = 'race'"),
+        ({"attributes": "race"}, "attributes is 'race'. It is a list of sensitive attributes"),
+        ({"attributes": ["a", "b", "a"]}, "attributes names 'a' twice. Name each attribute once"),
+        ({"weights": {"x": 1}, "attributes": ["a", "b"]}, "weights go by the groups of one attribute"),
+        ({"min_share": 0.1}, "min_share = 0.1 without attributes"),
+        ({"min_share": 1, "attributes": ["a", "b"]}, "min_share is 1. It must be a number from 0 to below 1"),
+        ({"min_share": "1", "attributes": ["a", "b"]}, "min_share is '1'"),
+        ({"others": "free"}, "others is 'free'. It is one of: follow, held"),
+        ({"effect": "none"}, "effect is 'none'. It is one of: total, direct, indirect, spurious"),
+        ({"keep": "department"}, "keep is 'department'. It is a list of nodes, or 'mediators'"),
+        ({"keep": ["x", "x"]}, "keep names 'x' twice. Name each node once"),
+        ({"keep": [1]}, r"keep is \[1\]"),
+        ({"keep": 1}, r"keep is 1"),
+        ({"compare": "floor", "keep": ["x"]}, r"compare = 'floor' with keep = \['x'\]: it asks about nobody"),
+        ({"compare": "floor", "others": "held"}, "compare = 'floor' with others = 'held'"),
+        ({"weights": {"a": 1, "b": -1}, "keep": "mediators"}, "compare = 'weights' with keep = 'mediators'"),
+        ({"effect": "direct", "keep": ["x"]}, r"effect = 'direct' with keep = \['x'\]"),
+        ({"effect": "direct", "compare": "mean"}, "effect = 'direct' with compare = 'mean'"),
+        ({"effect": "indirect", "compare": "floor"}, "It goes with compare = 'pairs' or 'reference', without keep"),
+        ({"effect": "spurious", "weights": {"a": 1, "b": -1}}, "effect = 'spurious' with compare = 'weights'"),
+        ({"effect": "direct", "ratio": 0.8, "tolerance": None}, "effect = 'direct' with a ratio"),
+        (
+            {"effect": "indirect", "compare": "reference", "reference": "a", "direction": "not_below"},
+            "effect = 'indirect' with direction = 'not_below'",
+        ),
+    ],
+)
+def test_attributes_and_kept_nodes_that_do_not_go_together_are_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ProblemError, match=message):
+        Constraint(**{"tolerance": 0.1, **given})

@@ -1,4 +1,4 @@
-"""What can be reached in a graph, and cycles, against networkx."""
+"""What can be reached in a graph, and cycles, against networkx; what the named nodes make of a graph, by hand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from fairarm.problem.graph import Graph
+from fairarm.problem.attributes import Block
+from fairarm.problem.graph import Graph, find_roles
 from fairarm.problem.network import find_cycle
 
 
@@ -44,3 +45,27 @@ def test_a_cycle_is_found_where_there_is_one_and_follows_the_edges(seed: int) ->
 
 def test_an_edge_to_itself_is_a_cycle() -> None:
     assert find_cycle([("a", "b"), ("b", "b")]) == ["b", "b"] and find_cycle([]) == []
+
+
+def test_edges_are_left_out_and_nodes_stay() -> None:
+    graph = Graph.of([("a", "b"), ("b", "c")]).without([("a", "b"), ("c", "a")])
+    assert graph.nodes == ("a", "b", "c") and graph.edges == (("b", "c"),)
+
+
+def test_columns_are_those_that_are_needed() -> None:
+    """A cause of an attribute is a column (Z), what acts on that alone is not (Q); an attribute is no child of another (T)."""
+    edges = [("Q", "Z"), ("Z", "S"), ("S", "X"), ("X", "Y"), ("V", "Y"), ("N", "X"), ("Q", "V"), ("S", "T")]
+    found = find_roles(Graph.of(edges), ("S", "T"), "V", "Y", ["T"], ())
+    assert found.observed == ("Z", "S", "X", "Y", "V", "N", "T")
+    assert found.relevant_children == ("X",) and found.decision_is_child and found.decision_parents == ("T",)
+    assert found.blocks == (Block(("S",), ("Z",)), Block(("T",), ("S",))) and found.attributes == ("S", "T")
+
+
+def test_relevant_children_of_several_are_named_once_in_the_order_of_the_attributes() -> None:
+    edges = [("S", "X"), ("T", "W"), ("T", "X"), ("X", "Y"), ("W", "Y"), ("T", "Q"), ("V", "Y")]
+    assert find_roles(Graph.of(edges), ("T", "S"), "V", "Y", (), ()).relevant_children == ("W", "X")
+
+
+def test_an_attribute_that_no_arm_sees_is_still_a_question_where_it_is_one_root() -> None:
+    """Its groups do not differ: every arm is fair, and that is the answer."""
+    assert find_roles(Graph.of([("S", "V"), ("V", "Y")]), ("S",), "V", "Y", (), ()).observed == ("S", "V", "Y")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _Step = tuple[str, bool]
 """A node on a path, and whether the path came to it against an arrow, from one of its children."""
+_NEXT_BUT_ONE = 2
 
 
 @dataclass(frozen=True)
@@ -59,68 +60,50 @@ def find_blocks(
     causes = {name: tuple(p for p in graph.parents(name) if p not in hidden) for name in attributes}
     targets = {*columns, *attributes, outcome, *(cause for some in causes.values() for cause in some)}
     relevant = {*graph.ancestors(outcome), outcome}
-    joined: dict[str, _Shared] = {}
-    groups: list[tuple[str, ...]] = [(name,) for name in attributes]
-    for shared in _shared_by(graph, relevant, attributes, [((a,), causes[a]) for a in attributes], targets):
+    joined: list[_Shared] = []
+    for shared in _shared_by(graph, relevant, attributes, [Block((a,), causes[a]) for a in attributes], targets):
         if shared.other not in attributes:
             raise ProblemError(shared.message)
-        groups = _join(groups, shared, joined)
-    while found := next(_still_shared(graph, relevant, attributes, groups, causes, targets), None):
-        if found.other not in attributes:
-            raise ProblemError(found.message)
-        groups = _join(groups, found, joined)
-    return tuple(_block(graph, members, causes, joined) for members in groups)
-
-
-def _still_shared(
-    graph: Graph,
-    relevant: set[str],
-    attributes: tuple[str, ...],
-    groups: Iterable[tuple[str, ...]],
-    causes: dict[str, tuple[str, ...]],
-    targets: set[str],
-) -> Iterator[_Shared]:
-    """What is shared where only a block's own edges are left out; with other attributes first, since these can join it."""
-    found = [
-        shared
-        for members in groups
-        for shared in _shared_by(graph, relevant, members, [(members, _outside(members, causes))], targets)
-    ]
-    yield from sorted(found, key=lambda shared: shared.other not in attributes)
+        joined.append(shared)
+    blocks = tuple(_block(graph, members, causes, joined) for members in _components(attributes, joined))
+    for block in blocks:
+        for shared in _shared_by(graph, relevant, block.members, [block], targets):
+            raise ProblemError(shared.message)
+    return blocks
 
 
 def _shared_by(
     graph: Graph,
     relevant: set[str],
     without: Collection[str],
-    blocks: Iterable[tuple[tuple[str, ...], tuple[str, ...]]],
+    blocks: Iterable[Block],
     targets: set[str],
 ) -> Iterator[_Shared]:
-    """What members of blocks (members, z_B) share with targets outside, where edges from ``without`` on the way to the outcome
-    are left out: what these attributes act on is no common cause."""
+    """What members of blocks share with targets outside, other than by their causes, where edges from ``without`` on the way to the
+    outcome are left out: what these attributes act on is no common cause."""
     cut = graph.without((a, b) for a, b in graph.edges if a in without and b in relevant)
-    for members, given in blocks:
-        for attribute in members:
-            paths = _open_paths(cut, attribute, given)
+    for block in blocks:
+        others = targets.difference(block.members, block.causes)
+        for attribute in block.members:
+            paths = _open_paths(cut, attribute, block.causes)
             for step in paths:
-                if step[0] in targets.difference(members, given):
+                if step[0] in others:
                     yield _Shared(attribute, step[0], _told(paths, step))
 
 
 def _open_paths(graph: Graph, start: str, given: Collection[str]) -> dict[_Step, _Step | None]:
     """Every step that open paths from ``start`` lead to, the nearest first, with the step before it.
 
-    A path goes on through a node that is not given, unless two arrows meet there; where they meet, only if the node or something below
-    it is given.
+    A path goes on through a node that is not given, unless two arrows meet there; where they meet, only if the node is given, or something
+    below it: it then goes down to that and back.
     """
-    opened = {*given, *(node for known in given for node in graph.ancestors(known))}
     first: _Step = (start, True)
     before: dict[_Step, _Step | None] = {first: None}
     waiting = [first]
     for step in waiting:
         node, from_below = step
         onward: list[_Step] = []
-        if (from_below and node not in given) or (not from_below and node in opened):
+        if from_below != (node in given):
             onward += [(parent, True) for parent in graph.parents(node)]
         if node not in given:
             onward += [(child, False) for child in graph.children(node)]
@@ -135,36 +118,30 @@ def _told(paths: dict[_Step, _Step | None], end: _Step) -> str:
     path = [end]
     while (before := paths[path[-1]]) is not None:
         path.append(before)
-    (attribute, _), (cause, _), *rest = reversed(path)
-    if end[1]:
+    path.reverse()
+    attribute, cause = path[0][0], path[1][0]
+    if all(from_below for _, from_below in path):
         return f"'{end[0]}' acts on '{attribute}' through the hidden '{cause}': observe it."
-    if not rest[0][1]:
-        return f"'{attribute}' and '{end[0]}' have the hidden common cause '{cause}': observe it."
-    return f"'{attribute}' and '{end[0]}' have a common cause behind the hidden '{cause}': observe it."
+    turn = next(i for i, (_, from_below) in enumerate(path) if not from_below)
+    lowest = next((i for i in range(turn, len(path) - 1) if path[i + 1][1]), len(path) - 1)  # where two arrows meet
+    what = "the hidden common cause" if turn == _NEXT_BUT_ONE else "a common cause behind the hidden"
+    return f"'{attribute}' and '{path[lowest][0]}' have {what} '{cause}': observe it."
 
 
-def _join(groups: list[tuple[str, ...]], shared: _Shared, joined: dict[str, _Shared]) -> list[tuple[str, ...]]:
-    """The groups, those of the two attributes made one, in the order of the attributes."""
-    order = [name for members in groups for name in members]
-    both = [members for members in groups if {shared.attribute, shared.other} & {*members}]
-    if len(both) == 1:
-        return groups
-    joined.setdefault(shared.attribute, shared)
-    one = tuple(name for members in both for name in members)
-    kept = [one if members is both[0] else members for members in groups if members is both[0] or members not in both]
-    return sorted(kept, key=lambda members: order.index(members[0]))
-
-
-def _outside(members: tuple[str, ...], causes: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """z_B: what causes the members and is none of them."""
-    return tuple(dict.fromkeys(cause for name in members for cause in causes[name] if cause not in members))
+def _components(attributes: tuple[str, ...], joined: Iterable[_Shared]) -> list[tuple[str, ...]]:
+    """The attributes that are joined by what they share, in their order."""
+    together = {name: {name} for name in attributes}
+    for shared in joined:
+        both = together[shared.attribute] | together[shared.other]
+        together.update(dict.fromkeys(both, both))
+    return list(dict.fromkeys(tuple(name for name in attributes if name in together[first]) for first in attributes))
 
 
 def _block(
-    graph: Graph, members: tuple[str, ...], causes: dict[str, tuple[str, ...]], joined: dict[str, _Shared]
+    graph: Graph, members: tuple[str, ...], causes: dict[str, tuple[str, ...]], joined: Iterable[_Shared]
 ) -> Block:
     """A block whose causes come before all of it: else its values cannot be told from them."""
-    outside = {*_outside(members, causes)}
+    outside = {cause for name in members for cause in causes[name] if cause not in members}
     if len(members) > 1 and any(outside & graph.descendants(name) for name in members):
-        raise ProblemError(next(joined[name].message for name in members if name in joined))
+        raise ProblemError(next(shared.message for shared in joined if shared.attribute in members))
     return Block(members, tuple(node for node in graph.nodes if node in outside))
