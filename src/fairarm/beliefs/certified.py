@@ -13,6 +13,7 @@ import numpy as np
 
 from fairarm.beliefs.counted_bets import counted_bets, summed_bets
 from fairarm.beliefs.evidence import CountedEvidence
+from fairarm.beliefs.known_worlds import KnownWorlds, lacking_contexts
 from fairarm.beliefs.logged_rows import LoggedBeliefs
 from fairarm.core.answer import Code
 from fairarm.core.proof.log_bets import bet_intervals
@@ -49,6 +50,8 @@ class Certificate:
     """Why nothing is: outcomes decided who made later rows, and the law of what arms see is not declared."""
     without_shares: bool = False
     """Why nothing is: P(S) is not known, and what is asked cannot do without it."""
+    about_worlds: bool = False
+    """Why nothing is: more is asked than about the groups of one attribute without causes, and not every law that it rests on is declared."""
 
     @property
     def intervals(self) -> Intervals | None:
@@ -97,6 +100,8 @@ def certify_counts(evidence: CountedEvidence, delta: float, estimated: bool, ada
     """From counted rows, with error δ; ``estimated``: P(S) and the law of contexts from the rows, even where declared;
     ``adaptive``: outcomes decided who made later rows, which weighted rows do not allow and the region does."""
     problem, seen = evidence.problem, evidence.by_group()
+    if not problem.plain:
+        return _certify_worlds(evidence, delta, estimated)
     if lacks_shares(problem, estimated):
         return Certificate(None, (), uncertified_arms=fitted_arms(problem), without_shares=True)
     shares = None if estimated or problem.shares is None else np.array(problem.shares)
@@ -118,6 +123,18 @@ def certify_counts(evidence: CountedEvidence, delta: float, estimated: bool, ada
     return Certificate(narrowed(found), by, None, uncertified)
 
 
+def _certify_worlds(evidence: CountedEvidence, delta: float, estimated: bool) -> Certificate:
+    """Of a problem that is not plain: by the region alone, where all laws are declared."""
+    problem = evidence.problem
+    if lacking_contexts(problem, estimated) is not None or {*problem.mechanisms} & {*problem.fitted}:
+        return Certificate(None, (), uncertified_arms=fitted_arms(problem), about_worlds=True)
+    known = KnownWorlds(problem)
+    seen = evidence.summary(known.cells)
+    n, asked = seen.rows.astype(np.float64), problem.compiled.rows
+    bounds = intervals(n, seen.sums, known.law, delta, known.shares, None, asked, known.worlds)
+    return Certificate(bounds, (Bound.REGION,), uncertified_arms=fitted_arms(problem))
+
+
 def _weighed_counts(evidence: CountedEvidence, delta: float, shares: FloatArray | None) -> Intervals:
     """By bets on weighted rows; of a real outcome without ids, where no row can be put aside, by the sums of all of them."""
     problem, law = evidence.problem, decision_law(evidence.problem)
@@ -137,6 +154,8 @@ def certify_rows(beliefs: LoggedBeliefs, delta: float, adaptive: bool = False) -
     if adaptive:
         return Certificate(None, (), None, fitted_arms(beliefs.problem), True)
     problem, natural = beliefs.problem, beliefs.natural.astype(np.float64)
+    if not problem.plain:
+        return Certificate(None, (), uncertified_arms=fitted_arms(problem), about_worlds=True)
     if lacks_shares(problem, estimated=False):
         return Certificate(None, (), uncertified_arms=fitted_arms(problem), without_shares=True)
     rows = problem.compiled.rows

@@ -104,14 +104,18 @@ class WorldSums:
                 found = np.divide(found, below, out=np.zeros_like(found), where=below > 0)
         return sum_by_group(found.swapaxes(-1, -2), self.slot, len(self.slot_world)).swapaxes(-1, -2)
 
-    def laws(self, factors: Factors, h: FloatArray, places: Places) -> FloatArray:
-        """p_{k,ω}(c), normalised for each arm and world, (..., K, W, C); ``h`` (..., Z)."""
+    def masses(self, factors: Factors, h: FloatArray, places: Places) -> FloatArray:
+        """Σ of each world's terms in a cell, as they are, (..., K, W, C); ``h`` (..., Z)."""
         weight = self.weights(factors) * h[..., places.context_of[self.context]]
         by_slot = factors.arms[..., self.decision, :] * weight[..., None, :, :]
         at = self.slot_world[:, None] * places.cells + places.cell_of[self.outcome]
         flat = by_slot.reshape(*by_slot.shape[:-2], -1)
         found = sum_by_group(flat, at.ravel(), self.worlds * places.cells)
-        found = found.reshape(*found.shape[:-1], self.worlds, places.cells)
+        return np.asarray(found.reshape(*found.shape[:-1], self.worlds, places.cells))
+
+    def laws(self, factors: Factors, h: FloatArray, places: Places) -> FloatArray:
+        """p_{k,ω}(c), normalised for each arm and world, (..., K, W, C); ``h`` (..., Z)."""
+        found = self.masses(factors, h, places)
         total = found.sum(axis=-1, keepdims=True)
         return np.asarray(np.divide(found, total, out=np.zeros_like(found), where=total > 0))
 

@@ -17,6 +17,7 @@ from fairarm.problem.likelihood import Likelihood, likelihood
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, groups_of
 from fairarm.problem.shared_cells import SharedCells
+from fairarm.problem.world_laws import Places
 from fairarm.problem.space import CellSpace
 
 
@@ -66,7 +67,7 @@ class SumEvidence(CountedEvidence):
         """Itself: a log is one replicate."""
         return self
 
-    def summary(self, cells: SharedCells) -> Summary:
+    def summary(self, cells: SharedCells | Places) -> Summary:
         """By shared cell: rows, sums and squares, and no states."""
         at = cells.cell_of.ravel()
         rows, sums, squares = (
