@@ -43,7 +43,7 @@ def random_model(seed: int, zeros: bool = False) -> Model:
         order, parents, arms = _edges(rng, kind)
         graph = Graph(
             {x: frozenset(p for each in arms for p in each) if x == "V" else frozenset(parents[x]) for x in order},
-            tuple(x for x in order if x.startswith("A")),
+            tuple(sorted(x for x in order if x.startswith("A"))),  # not the causal order
             frozenset(x for x in order if x.startswith("H")),
         )
         graph = _some_hidden(rng, graph)
