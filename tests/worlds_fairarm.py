@@ -70,13 +70,19 @@ def _by_state(name: str, shares: np.ndarray) -> dict[str, float]:
 
 
 def question(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """A question of `worlds_models.random_question` with names of states; a profile is "a00, a11" in the order of its attributes."""
+    """A question of `worlds_models.random_question` with names of states; a profile is "A0=a00,A1=a11" in alphabetical order."""
     names = tuple(asked["attributes"])
-    word = lambda group: ", ".join(state(x, code) for x, code in zip(names, group, strict=True))  # noqa: E731
+
+    def word(group: tuple[int, ...]) -> str:
+        states = {x: state(x, code) for x, code in zip(names, group, strict=True)}
+        return states[names[0]] if len(names) == 1 else ",".join(f"{x}={states[x]}" for x in sorted(names))
+
     found = {key: value for key, value in asked.items() if key != "attributes"}
     found |= {"attribute": names[0]} if len(names) == 1 else {"attributes": names}
     if "groups" in found:
         found["groups"] = tuple(word(group) for group in found["groups"])
+    if "weights" in found:
+        found["weights"] = {word(group): a for group, a in found["weights"].items()}
     if "reference" in found:
         found["reference"] = word(found["reference"])
     return found

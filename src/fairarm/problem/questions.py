@@ -177,6 +177,12 @@ class Question:
         """μ(u|u)."""
         return _Side(u, self.world(u, u, ()))
 
+    def _as_they_are(self, u: str) -> _Side:
+        """The same where nothing else is asked: nobody is read otherwise, so that no reading can be refused. Of one attribute without causes
+        it is everybody as u, as in every other row."""
+        alone = len(self.scene.states) == 1
+        return self._in_fact(u) if alone else _Side(u, World((), self.groups[u]))
+
     # ---- what is compared ----
 
     def comparisons(self) -> Iterator[Comparison]:
@@ -186,7 +192,7 @@ class Question:
             yield self._weighted()
         elif asked.compare == "floor":
             for u in self.among:
-                yield self._made(u, u, None, [(self._in_fact(u), 1.0)], asked.at_least, None)
+                yield self._made(u, u, None, [(self._as_they_are(u), 1.0)], asked.at_least, None)
         elif asked.compare == "mean":
             for t in self.among:
                 yield from self._compared(self._read(t, None), _Side(MEAN, AS_IT_IS), t, None)

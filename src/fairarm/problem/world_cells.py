@@ -297,8 +297,19 @@ class _Builder:
             return [label]
         if len(were_set) == len(block.members):
             return [NOT_READ]
+        self._refuse_acting(block, were_set)
         states = ([(x, state) for state in self.problem.variables[x].states or ()] for x in were_set)
         return [self.moved(label, each) for each in itertools.product(*states)]
+
+    def _refuse_acting(self, block: Block, were_set: Sequence[str]) -> None:
+        """The law of the rest of a block, where some of it was set, follows from natural rows only if what was set does not act on it."""
+        graph, rest = self.problem.roles.graph, {*block.members} - {*were_set}
+        for name in were_set:
+            if acted := sorted(rest & graph.descendants(name)):
+                raise ProblemError(
+                    f"'{name}' acts on '{acted[0]}' and shares a hidden cause with it: rows in which '{name}' was set do not follow from "
+                    f"natural ones. Use regime_kind = 'recruited', or set both (regimes)."
+                )
 
     def _summed(self, terms: list[Term], worlds: int) -> WorldSums:
         return WorldSums.of(terms, worlds, self._first(self.seen_by_decision), self._first(self.seen_by_outcome), self.contexts)
