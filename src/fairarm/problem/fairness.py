@@ -197,8 +197,9 @@ def require_small(problem: Problem, cells: int) -> None:
     arms, wide = len(problem.arms), max(len(problem.worlds), len(problem.rows))
     if not problem.has_one_gap and arms * wide * cells > MAX_NUMBERS:
         name, most = _largest(problem.rows)
+        what = "rows" if len(problem.rows) == wide else "groups" if problem.plain else "worlds"
         raise ProblemError(
-            f"{arms} arms × {wide} {'rows' if len(problem.rows) == wide else 'groups' if problem.plain else 'worlds'} × {cells} cells are more than {MAX_NUMBERS} "
+            f"{arms} arms × {wide} {what} × {cells} cells are more than {MAX_NUMBERS} "
             f"numbers; the constraint '{name}' makes {most} rows. Compare fewer groups, merge states, or use arms with fewer inputs."
         )
 
