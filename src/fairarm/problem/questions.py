@@ -1,7 +1,8 @@
 """From a question of fairness to what it compares: sums of the means of worlds, each with its ends.
 
-People of group u as if they were of t, μ(t|u), are compared with themselves as they are, μ(u|u). Where the attribute is alone, without causes, and nothing is
-kept, both depend on the group that is read alone: every two groups are then compared once. Else both ways, since the two differ.
+People of group u as if they were of t, μ(t|u), are compared with themselves as they are, μ(u|u). Where the attribute is alone, without
+causes, and nothing is kept, both depend on the group that is read alone: every two groups are then compared once. Else both ways,
+since the two differ.
 """
 
 from __future__ import annotations
