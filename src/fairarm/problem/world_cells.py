@@ -216,8 +216,8 @@ class _Builder:
         for label in self.fits(reading.world.people):
             to = self.moved(label, read)
             own = tuple(to if other.intersection(block.members) else label for block in self.problem.roles.blocks)
-            if self.apart:  # people's own law of contexts says all about theirs
-                own = (*(own if moves else self._none[:-1]), NOT_READ)
+            if self.apart:  # people's own law of contexts says all about theirs, but for how many they are
+                own = (*own, NOT_READ) if moves else (*self._none[:-1], label)
             yield Term(
                 world,
                 decision=to if self.problem.decision in other else label,
