@@ -182,7 +182,10 @@ def test_the_three_effects() -> None:
     spurious = one("Z>S S>V V>Y S>Y Z>Y", Constraint(tolerance=0.1, effect="spurious"))
     assert sums(spurious) == [("0 as 1 - 1", "+1 1|0 -1 1|1"), ("1 as 0 - 0", "+1 0|1 -1 0|0")]
     assert value(one(W2, Constraint(tolerance=0.1, effect="spurious")), 0, MEANS[W2]) == pytest.approx(-0.264)
-    assert {row.effect for row in (*indirect.rows, *spurious.rows)} == {"indirect", "spurious"}
+    assert {(row.effect, row.keep) for row in (*indirect.rows, *spurious.rows)} == {
+        ("indirect", ("V",)),
+        ("spurious", ()),
+    }
     assert compared_pairs(spurious.rows, BITS) == ()
 
 
@@ -319,3 +322,8 @@ def test_a_ratio_of_an_outcome_that_may_be_negative_is_refused_of_every_attribut
     negative = scene(W4, REGION_RACE, outcome=Outcome("Y", values=(-5, 5)))
     with pytest.raises(ProblemError, match="a ratio needs an outcome that is never negative; 'Y' starts at -5"):
         ask(negative, Constraint(ratio=0.8))
+
+
+def test_the_direct_effect_of_an_attribute_that_acts_on_nothing_else_is_the_gap() -> None:
+    found = one("S>Y V>Y", Constraint(tolerance=0.1, effect="direct"))
+    assert found.plain and sums(found) == [("0 - 1", "+1 0 -1 1")]

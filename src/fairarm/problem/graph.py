@@ -54,11 +54,19 @@ class Graph:
 
     def ancestors(self, node: str) -> frozenset[str]:
         """All nodes from which this one can be reached, itself left out."""
-        return _reached(node, ((b, a) for a, b in self.edges))
+        return _reached([node], ((b, a) for a, b in self.edges)) - {node}
 
     def descendants(self, node: str) -> frozenset[str]:
         """All nodes that can be reached from this one, itself left out."""
-        return _reached(node, self.edges)
+        return _reached([node], self.edges) - {node}
+
+    def above(self, nodes: Iterable[str]) -> frozenset[str]:
+        """These nodes, and all from which one of them can be reached."""
+        return _reached(nodes, ((b, a) for a, b in self.edges))
+
+    def below(self, nodes: Iterable[str]) -> frozenset[str]:
+        """These nodes, and all that can be reached from one of them."""
+        return _reached(nodes, self.edges)
 
     def with_parents(self, node: str, parents: Iterable[str]) -> Graph:
         """The same graph with the edges into ``node`` replaced."""
@@ -71,13 +79,13 @@ class Graph:
         return Graph(self.nodes, tuple(edge for edge in self.edges if edge not in left_out))
 
 
-def _reached(start: str, edges: Iterable[tuple[str, str]]) -> frozenset[str]:
-    """The nodes that edges lead to from ``start``, without itself: the graph has no cycles."""
+def _reached(starts: Iterable[str], edges: Iterable[tuple[str, str]]) -> frozenset[str]:
+    """The nodes that edges lead to from ``starts``, with these."""
     onward: dict[str, list[str]] = defaultdict(list)
     for tail, head in edges:
         onward[tail].append(head)
-    found: set[str] = set()
-    waiting = [start]
+    waiting = [*starts]
+    found = {*waiting}
     while waiting:
         new = set(onward[waiting.pop()]) - found
         found |= new

@@ -1,7 +1,8 @@
 """From a question of fairness to what it compares: sums of the means of worlds, each with its ends.
 
-People of group u as if they were of t, μ(t|u), are compared with themselves as they are, μ(u|u). Where the attribute is alone, without causes, and nothing is
-kept, both depend on the group that is read alone: every two groups are then compared once. Else both ways, since the two differ.
+People of group u as if they were of t, μ(t|u), are compared with themselves as they are, μ(u|u). Where the attribute is alone, without
+causes, and nothing is kept, both depend on the group that is read alone: every two groups are then compared once. Else both ways,
+since the two differ.
 """
 
 from __future__ import annotations
@@ -137,7 +138,7 @@ class Question:
             kept = self._checked_keep(asked.keep)
         if asked.others == "held":
             kept = (*kept, *(a for a in roles.attributes if a not in self.attributes))
-        below = {node for a in self.attributes for node in roles.graph.descendants(a)}
+        below = roles.graph.below(self.attributes)
         return tuple(node for node in roles.graph.nodes if node in kept and node in below)
 
     @cached_property
@@ -157,9 +158,9 @@ class Question:
 
     @cached_property
     def simple(self) -> bool:
-        """Nothing is kept and no attribute has causes or a block: means go by the group that is read alone."""
+        """Nothing is kept and no attribute has causes or a block: the whole difference goes by the group that is read alone."""
         alone = {name for block in self.scene.roles.blocks if block.simple for name in block.members}
-        return not self.keep and {*self.attributes} <= alone and self.effect == "total"
+        return not self.keep and {*self.attributes} <= alone and self.effect in ("total", "direct")
 
     def world(self, read: str, people: str | None, keep: tuple[str, ...]) -> World:
         """People of a group, or everybody, as if they were of another one."""
