@@ -2,8 +2,8 @@
 
     above_j < Σ_ω a_jω μ_k(ω) + e_j μ_k < below_j                  (either end may be missing)
 
-μ_k(ω) is arm k's mean outcome in the world ω (`worlds.py`): plainly, with everybody in group t. μ_k is its outcome. An arm is fair if all rows hold,
-strictly. What is below this module sees rows alone, never which question they came from.
+μ_k(ω) is arm k's mean outcome in the world ω (`worlds.py`): plainly, with everybody in group t. μ_k is its outcome. An arm is fair if
+all rows hold, strictly. What is below this module sees rows alone, never which question they came from (`questions.py`).
 """
 
 from __future__ import annotations
@@ -173,9 +173,10 @@ def _readings(worlds: tuple[World, ...], found: Sequence[_Found], scene: Scene) 
 def _row(found: _Found, worlds: tuple[World, ...]) -> Row:
     question, compared, weights = found
     by_world = tuple(weights.get(world, 0.0) for world in worlds)
+    kept = next((world.keep for world in weights if world.keep), ())
     return Row(
         question.asked.label, compared.name, compared.as_group, compared.people, by_world, weights.get(AS_IT_IS, 0.0),
-        compared.above, compared.below, question.attributes, question.keep, question.effect,
+        compared.above, compared.below, question.attributes, kept, question.effect,
     )  # fmt: skip
 
 
@@ -197,8 +198,9 @@ def require_small(problem: Problem, cells: int) -> None:
     arms, wide = len(problem.arms), max(len(problem.worlds), len(problem.rows))
     if not problem.has_one_gap and arms * wide * cells > MAX_NUMBERS:
         name, most = _largest(problem.rows)
+        what = "rows" if len(problem.rows) == wide else "groups" if problem.plain else "worlds"
         raise ProblemError(
-            f"{arms} arms × {wide} {'rows' if len(problem.rows) == wide else 'groups' if problem.plain else 'worlds'} × {cells} cells are more than {MAX_NUMBERS} "
+            f"{arms} arms × {wide} {what} × {cells} cells are more than {MAX_NUMBERS} "
             f"numbers; the constraint '{name}' makes {most} rows. Compare fewer groups, merge states, or use arms with fewer inputs."
         )
 

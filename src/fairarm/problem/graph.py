@@ -107,6 +107,7 @@ class Roles:
     """Some attribute is a parent of V."""
     attributes: tuple[str, ...]
     blocks: tuple[Block, ...]
+    decision: str
 
 
 def find_roles(
@@ -130,7 +131,8 @@ def find_roles(
     blocks = find_blocks(graph, attributes, needed, outcome, hidden)
     needed |= {cause for block in blocks for cause in block.causes}
     observed = tuple(node for node in graph.nodes if node in needed)
-    return Roles(graph, parents, relevant, observed, not {*attributes}.isdisjoint(parents), attributes, blocks)
+    is_child = not {*attributes}.isdisjoint(parents)
+    return Roles(graph, parents, relevant, observed, is_child, attributes, blocks, decision)
 
 
 def _check_named(graph: Graph, attributes: tuple[str, ...], decision: str, outcome: str) -> None:

@@ -216,8 +216,8 @@ class _Builder:
         for label in self.fits(reading.world.people):
             to = self.moved(label, read)
             own = tuple(to if other.intersection(block.members) else label for block in self.problem.roles.blocks)
-            if self.apart:  # people's own law of contexts says all about theirs
-                own = (*(own if moves else self._none[:-1]), NOT_READ)
+            if self.apart:  # people's own law of contexts says all about theirs, but for how many they are
+                own = (*own, NOT_READ) if moves else (*self._none[:-1], label)
             yield Term(
                 world,
                 decision=to if self.problem.decision in other else label,
@@ -297,8 +297,19 @@ class _Builder:
             return [label]
         if len(were_set) == len(block.members):
             return [NOT_READ]
+        self._refuse_acting(block, were_set)
         states = ([(x, state) for state in self.problem.variables[x].states or ()] for x in were_set)
         return [self.moved(label, each) for each in itertools.product(*states)]
+
+    def _refuse_acting(self, block: Block, were_set: Sequence[str]) -> None:
+        """The law of the rest of a block, where some of it was set, follows from natural rows only if what was set does not act on it."""
+        graph, rest = self.problem.roles.graph, {*block.members} - {*were_set}
+        for name in were_set:
+            if acted := sorted(rest & graph.descendants(name)):
+                raise ProblemError(
+                    f"'{name}' acts on '{acted[0]}' and shares a hidden cause with it: rows in which '{name}' was set do not follow from "
+                    f"natural ones. Use regime_kind = 'recruited', or set both (regimes)."
+                )
 
     def _summed(self, terms: list[Term], worlds: int) -> WorldSums:
         return WorldSums.of(terms, worlds, self._first(self.seen_by_decision), self._first(self.seen_by_outcome), self.contexts)

@@ -56,9 +56,11 @@ def profile_name(profile: Profile) -> str:
 
 
 def mediators(roles: Roles, attributes: Collection[str], outcome: str) -> tuple[str, ...]:
-    """The observed nodes below these attributes other than the outcome, other attributes included: kept, the direct effect is left."""
-    below = roles.graph.below(attributes)
-    return tuple(node for node in roles.observed if node in below and node not in (*attributes, outcome))
+    """The observed nodes below these attributes other than the outcome, other attributes included, that are there before the decision: kept,
+    the direct effect is left, what the decision and all after it make of the attributes themselves."""
+    after = {roles.decision, *roles.graph.descendants(roles.decision), *attributes, outcome}
+    below = roles.graph.below(attributes) - after
+    return tuple(node for node in roles.observed if node in below)
 
 
 def normal_form(world: World, graph: Graph, blocks: Iterable[Block]) -> World:

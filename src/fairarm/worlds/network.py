@@ -16,7 +16,7 @@ from fairarm.errors import ProblemError
 from fairarm.problem.attributes import Block
 from fairarm.problem.context import ContextLaw
 from fairarm.problem.graph import Graph, find_roles
-from fairarm.problem.inference import own_law, shared_factor
+from fairarm.problem.inference import completed, own_law, shared_factor
 from fairarm.problem.mechanism import Table
 from fairarm.problem.network import Network
 from fairarm.problem.problem import Problem
@@ -24,6 +24,7 @@ from fairarm.problem.pulls import Batch, Request
 from fairarm.problem.regimes import values_of_regime
 from fairarm.problem.space import check_points
 from fairarm.worlds.base import Truth, World
+from fairarm.worlds.exact_worlds import ExactWorlds
 from fairarm.worlds.profile_laws import ProfileLaws
 
 
@@ -106,9 +107,16 @@ class NetworkWorld:
     def truth(self) -> Truth:
         """By exact inference, in the outcome's own units. Where attributes have causes, something is kept, or there are several, means are
         those of the problem's worlds."""
+        if not self.problem.plain:
+            return Truth.of(self.problem, *self.exact.means())
         means = self.law @ self.outcome_values
-        outcomes = means @ self.shares
-        return Truth.of(self.problem, outcomes, means if self.problem.plain else self._laws.means(self.outcome_values))
+        return Truth.of(self.problem, means @ self.shares, means)
+
+    @cached_property
+    def exact(self) -> ExactWorlds:
+        """The means of any worlds of the problem, with all that it leaves open taken from the network."""
+        by_state = self.law.reshape(*self.law.shape[:2], -1, len(self.problem.outcome.values or ()))
+        return ExactWorlds(completed(self.problem, self.network), by_state, self.shares)
 
     def draw(self, counts: IntArray, rng: np.random.Generator) -> IntArray:
         """Counts of (S, cell, y) for pulls (..., R, K): (..., R, K, G, O)."""
