@@ -26,7 +26,7 @@ def world_on_end(
     largest value that a row has under the first arm."""
     tables = {node: table(node, above, law) for node, above, law in [*cuts, ("V", parents, arms[0])]}
     variables = [Variable(node, tuple(str(i) for i in range(t.probabilities.shape[-1]))) for node, t in tables.items()]
-    edges = [(above, node) for node, above, _ in cuts for above in above] + [(above, "V") for above in parents]
+    edges = [(name, node) for node, above, _ in [*cuts, ("V", parents, None)] for name in above]
     network = Network.of(variables, list(tables.values()))
 
     def declared(tolerance: float) -> NetworkWorld:
@@ -86,13 +86,15 @@ def with_causes(name: str, kind: str) -> NetworkWorld:
 
 
 def kept_node() -> NetworkWorld:
-    """S → R → V ← S, R → Y: people as the other group, with their own R."""
-    alike = [[[0.25, 0.0, 0.75]] * 2] * 2, [[[0.0, 0.375, 0.625]] * 2] * 2
+    """S → R → V ← S, R → Y: people as the other group, with their own R; Z, which arms see, has an unknown law."""
+    by_group = [[[0.75, 0.25, 0.0], [0.5, 0.5, 0.0]], [[0.5, 0.5, 0.0], [0.25, 0.5, 0.25]]]
+    further = [[[0.875, 0.125, 0.0], [0.5, 0.5, 0.0]], [[0.5, 0.5, 0.0], [0.25, 0.625, 0.125]]]
+    alike = [[[[0.25, 0.0, 0.75]] * 2] * 2] * 2, [[[[0.0, 0.375, 0.625]] * 2] * 2] * 2
     return world_on_end(
-        "kept-on", ("S",), ["S", "R"], [[[[0.75, 0.25, 0.0], [0.5, 0.5, 0.0]], [[0.5, 0.5, 0.0], [0.25, 0.5, 0.25]]], *alike],
-        [("S", [], coin(0.5)), ("R", ["S"], [coin(0.25), coin(0.75)]), ("Y", ["R", "V"], BY_CAUSE)],
+        "kept-on", ("S",), ["Z", "S", "R"], [[by_group, further], *alike],
+        [("S", [], coin(0.375)), ("Z", [], coin(0.25)), ("R", ["S"], [coin(0.25), coin(0.75)]), ("Y", ["R", "V"], BY_CAUSE)],
         {"compare": "pairs", "keep": ("R",)},
-        mechanisms=["R"], shares={"0": 0.5, "1": 0.5},
+        mechanisms=["R"], shares={"0": 0.625, "1": 0.375},
     )  # fmt: skip
 
 
@@ -118,7 +120,7 @@ def strata_of_worlds() -> tuple[Stratum, ...]:
         one("joint groups of two attributes, contexts of unknown law; of the best arm one of six gaps is exactly E", joint_groups()),
         one("an attribute with a cause, people recruited; of the best arm one of two gaps is exactly E", with_causes("causes-on", "recruited")),
         one("the same with the attribute set", with_causes("causes-set-on", "set")),
-        one("a mediator is kept; of the best arm one of two gaps is exactly E", kept_node()),
+        one("a mediator is kept, contexts of unknown law; of the best arm one of two gaps is exactly E", kept_node()),
         one("an attribute acts on another; of the best arm one joint group is exactly E from the mean of everybody", attribute_above()),
     )  # fmt: skip
     for stratum in made:

@@ -24,10 +24,6 @@ from fairarm.problem.shared_cells import missing_children
 from fairarm.problem.world_cells import WorldCells
 from fairarm.problem.world_laws import Factors, WorldSums
 
-CLOSE = 1e-6
-"""How far declared laws may be from a sum of 1, as everywhere."""
-
-
 @dataclass(frozen=True)
 class Lack:
     """What a proof needs and does not have, and why not; ``way``: what to do about it, "" where nothing helps."""
@@ -47,17 +43,17 @@ def lacking(problem: Problem, estimated: bool) -> Lack | None:
         if problem.own_factor(block) is None:
             return _of_block(block)
     if not causes_are_attributes(problem) and problem.compiled.world_cells.law is None:
-        return _of_contexts(problem)
+        return _of_contexts()
     return None
 
 
 def lacking_contexts(problem: Problem, estimated: bool) -> Lack | None:
     """The same where the law of contexts has to be known in any case."""
     found = lacking(problem, estimated)
-    return found or (_of_contexts(problem) if problem.compiled.world_cells.law is None else None)
+    return found or (_of_contexts() if problem.compiled.world_cells.law is None else None)
 
 
-def _of_contexts(problem: Problem) -> Lack:
+def _of_contexts() -> Lack:
     return Lack("the law of contexts", way="declare problem.context")
 
 
@@ -145,11 +141,6 @@ class KnownWorlds:
     def label_shares(self) -> FloatArray:
         """P(label), (P,)."""
         found = self._mass_of_labels(self.cells.labels)
-        if abs(found.sum() - 1) > CLOSE:
-            raise ProblemError(
-                f"By the declared laws of attributes, mechanisms and contexts all labels together have probability {found.sum():.6g}, not 1. "
-                f"Correct problem.context."
-            )
         return np.asarray(found / found.sum())
 
     def _mass_of_labels(self, sums: WorldSums) -> FloatArray:
