@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fairarm.core.fairness import Rows
 from fairarm.core.types import BoolArray, FloatArray, IntArray
+from fairarm.errors import ProblemError
 from fairarm.problem.fairness import scaled_rows
 from fairarm.problem.gap_ends import GapEnds, gap_ends, row_pairs
 from fairarm.problem.regimes import values_of_regime
