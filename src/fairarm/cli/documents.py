@@ -56,7 +56,7 @@ def _plain(value: Any) -> Any:
 
 def attributes(problem: Problem) -> list[dict[str, Any]]:
     """The sensitive attributes, with their groups."""
-    return [{"name": problem.sensitive, "groups": list(problem.groups)}]
+    return [{"name": name, "groups": list(groups)} for name, groups in problem.attribute_states.items()]
 
 
 def fairness(problem: Problem) -> list[dict[str, Any]]:
@@ -65,10 +65,10 @@ def fairness(problem: Problem) -> list[dict[str, Any]]:
         {
             "name": row.name,
             "constraint": row.constraint,
-            "attributes": [problem.sensitive],
+            "attributes": list(row.attributes),
             "as": row.as_group,
             "people": row.people,
-            "keep": [],
+            "keep": list(row.keep),
             "above": number(row.above),
             "below": number(row.below),
         }
@@ -77,9 +77,9 @@ def fairness(problem: Problem) -> list[dict[str, Any]]:
 
 
 def question(problem: Problem) -> dict[str, Any]:
-    """What is asked: of which groups, and what must hold of every arm."""
+    """What is asked: of which groups (of the one attribute, else []), and what must hold of every arm."""
     return {
-        "groups": list(problem.groups),
+        "groups": list(problem.groups) if len(problem.attributes) == 1 else [],
         "attributes": attributes(problem),
         "tolerance": tolerance(problem),
         "fairness": fairness(problem),
@@ -125,7 +125,7 @@ def inspection(found: Inspection) -> dict[str, Any]:
     problem = found.problem
     return {
         "problem": problem.name,
-        "sensitive": problem.sensitive,
+        "sensitive": problem.attributes[0] if len(problem.attributes) == 1 else list(problem.attributes),
         **question(problem),
         "decision": problem.decision,
         "outcome": problem.outcome.node,

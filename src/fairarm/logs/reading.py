@@ -223,7 +223,7 @@ class LogReader:
     @cached_property
     def _offered(self) -> BoolArray:
         """By regime, (R,)."""
-        return np.array([True, *(group in self.problem.forced for group in self.problem.groups)])
+        return np.array([True, *(regime in self.problem.forced for regime in self.problem.regimes[1:])])
 
     def taken(
         self, raw: dict[str, NDArray[Any]], count: IntArray, due: IntArray | None
@@ -251,16 +251,12 @@ class LogReader:
             count,
             lambda i: f"forced to {self.problem.regimes[regime[i]]}",
         )
-        forced = np.array((-1, *self.problem.compiled.group_codes))[np.maximum(regime, 0)]
-        other = (regime > 0) & (columns[self.problem.sensitive] != forced)
         self._leave(
             "forced-rows-of-another-group",
-            other,
+            ~self._fits(regime, columns),
             usable,
             count,
-            lambda i: (
-                f"forced to {self.problem.regimes[regime[i]]}, holds {_shown(raw[self.map.column(self.problem.sensitive)][i])}"
-            ),
+            lambda i: f"forced to {self.problem.regimes[regime[i]]}, holds {self._held(raw, i)}",
         )
         propensity = self._propensity(raw, columns, usable, count)
         self.used += int(count[usable].sum())
@@ -269,6 +265,16 @@ class LogReader:
         ticket = next((tickets(raw[name]) for name in self._ids if name in raw), None)
         chance = None if propensity is None else propensity[usable]
         return LoggedRows(made, chance, None if ticket is None else ticket[usable]), usable
+
+    def _fits(self, regime: IntArray, columns: dict[str, NDArray[Any]]) -> BoolArray:
+        """Which lines have what their regime forces. Those without a regime or an attribute were left out before."""
+        compiled = self.problem.compiled
+        label = compiled.labels({name: np.maximum(columns[name], 0) for name in self.problem.attributes})
+        return np.asarray(compiled.regime_fits[np.maximum(regime, 0), label])
+
+    def _held(self, raw: dict[str, NDArray[Any]], i: int) -> str:
+        """The attributes of a line as they are written."""
+        return ", ".join(_shown(raw[self.map.column(name)][i]) for name in self.problem.attributes)
 
     def _time(self, raw: dict[str, NDArray[Any]], i: int) -> str:
         """The time of a line as it is written, where there is one."""
