@@ -171,7 +171,7 @@ class WorldBeliefs(CellBeliefs):
             factors, h = self._drawn_laws(0, len(some), rng)
             means = [sums.means(factors, h, some, self.cells)[..., :-1].sum(axis=0) for sums in parts]
             total = total + np.concatenate(means, axis=1)
-        return total / draws
+        return np.asarray(total / draws)
 
     def draw_worlds(self, sums: WorldSums, rng: np.random.Generator, draws: int) -> Draws:
         """Means of these worlds, the last of which is everybody as they are."""
