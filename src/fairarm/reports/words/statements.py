@@ -56,7 +56,9 @@ def sentence(said: Statement) -> str:
         if key in facts:
             facts[key] = ", ".join(facts[key]) or "nothing"
     if said.code in (Assumption.ATTRIBUTES_DECLARED, Assumption.ATTRIBUTES_ESTIMATED):
-        facts["whole"] = " | ".join(", ".join(part) for part in (said.facts["attributes"], said.facts["causes"]) if part)
+        facts["whole"] = " | ".join(
+            ", ".join(part) for part in (said.facts["attributes"], said.facts["causes"]) if part
+        )
     if "dropped" in facts:
         facts["dropped"] = listed(facts["dropped"])
     if said.code == Assumption.FITTED:
