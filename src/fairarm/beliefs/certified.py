@@ -13,7 +13,7 @@ import numpy as np
 
 from fairarm.beliefs.counted_bets import counted_bets, summed_bets
 from fairarm.beliefs.evidence import CountedEvidence
-from fairarm.beliefs.known_worlds import KnownWorlds, lacking_contexts
+from fairarm.beliefs.known_worlds import KnownWorlds, Lack, lacking_contexts
 from fairarm.beliefs.logged_rows import LoggedBeliefs
 from fairarm.core.answer import Code
 from fairarm.core.proof.log_bets import bet_intervals
@@ -50,8 +50,8 @@ class Certificate:
     """Why nothing is: outcomes decided who made later rows, and the law of what arms see is not declared."""
     without_shares: bool = False
     """Why nothing is: P(S) is not known, and what is asked cannot do without it."""
-    about_worlds: bool = False
-    """Why nothing is: more is asked than about the groups of one attribute without causes, and not every law that it rests on is declared."""
+    lack: Lack | None = None
+    """Why nothing is: more is asked than about the groups of one attribute without causes, and a law that it rests on is not known."""
 
     @property
     def intervals(self) -> Intervals | None:
@@ -126,8 +126,8 @@ def certify_counts(evidence: CountedEvidence, delta: float, estimated: bool, ada
 def _certify_worlds(evidence: CountedEvidence, delta: float, estimated: bool) -> Certificate:
     """Of a problem that is not plain: by the region alone, where all laws are declared."""
     problem = evidence.problem
-    if lacking_contexts(problem, estimated) is not None or {*problem.mechanisms} & {*problem.fitted}:
-        return Certificate(None, (), uncertified_arms=fitted_arms(problem), about_worlds=True)
+    if (lack := lacking_contexts(problem, estimated)) is not None:
+        return Certificate(None, (), uncertified_arms=fitted_arms(problem), lack=lack)
     known = KnownWorlds(problem)
     seen = evidence.summary(known.cells)
     n, asked = seen.rows.astype(np.float64), problem.compiled.rows
@@ -154,8 +154,6 @@ def certify_rows(beliefs: LoggedBeliefs, delta: float, adaptive: bool = False) -
     if adaptive:
         return Certificate(None, (), None, fitted_arms(beliefs.problem), True)
     problem, natural = beliefs.problem, beliefs.natural.astype(np.float64)
-    if not problem.plain:
-        return Certificate(None, (), uncertified_arms=fitted_arms(problem), about_worlds=True)
     if lacks_shares(problem, estimated=False):
         return Certificate(None, (), uncertified_arms=fitted_arms(problem), without_shares=True)
     rows = problem.compiled.rows

@@ -39,6 +39,8 @@ def lacking(problem: Problem, estimated: bool) -> Lack | None:
         return Lack("the laws of the attributes", "are not used (law=estimated)", "use the declared ones")
     if missing := missing_children(problem):
         return Lack(f"P({missing[0]} | its parents)", way="declare it as a mechanism")
+    if fitted := [name for name in problem.mechanisms if name in problem.fitted]:
+        return Lack(f"P({fitted[0]} | its parents)", "was fitted from rows", "declare its table")
     for block in problem.roles.blocks:
         if problem.own_factor(block) is None:
             return _of_block(block)

@@ -79,11 +79,14 @@ class WorldSums:
         for term in known:
             key = (term.world, decision[term.decision], outcome[term.outcome], context[term.context])
             at.append(slots.setdefault(key, len(slots)))
-        found = np.array(list(slots), dtype=np.int64).reshape(-1, 4).T
+        of_world, v, y, z = np.array(list(slots), dtype=np.int64).reshape(-1, 4).T
         blocks = len(known[0].own) if known else 0
         return cls(
             worlds,
-            *found,
+            of_world,
+            v,
+            y,
+            z,
             np.array(at, dtype=np.int64),
             np.array([term.children for term in known], dtype=np.int64).reshape(len(known), -1),
             np.array([term.own for term in known], dtype=np.int64).reshape(len(known), -1),
