@@ -23,6 +23,7 @@ OWN_KINDS = {
 }
 
 TOPICS = {
+    "algorithms/test_certified_worlds.py": "certified answers where the problem is not plain, from the first pull to intervals from counts",
     "algorithms/test_competitors.py": "what mis, top-two and tf-lucb have in common",
     "algorithms/test_contract.py": "the contract of fairarm.testing, over every algorithm",
     "algorithms/test_csr_groups.py": "csr, two-stage and sris with more than two groups, from inspect to the answer",
@@ -76,6 +77,7 @@ THROUGH = {
     "algorithms/uniform.py": ("algorithms/test_csr.py",),
     "algorithms/verdict.py": ("algorithms/test_pool.py", "reports/test_pages.py"),
     "beliefs/beliefs.py": ("beliefs/test_cells.py", "beliefs/test_robust.py"),
+    "beliefs/row_kinds.py": ("beliefs/test_known_worlds.py",),
     "beliefs/certified.py": ("experiments/test_evaluate.py",),
     "beliefs/lines.py": ("beliefs/test_evidence.py",),
     "beliefs/planning.py": ("beliefs/test_from_log.py",),
