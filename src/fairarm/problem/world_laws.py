@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -129,14 +128,18 @@ class WorldSums:
             found[..., slot, :] += product
         return found
 
-    def laws(self, factors: Factors, h: FloatArray, places: Places) -> FloatArray:
-        """p_{k,ω}(c), normalised for each arm and world, (..., K, W, C); ``h`` (..., Z)."""
+    def masses(self, factors: Factors, h: FloatArray, places: Places) -> FloatArray:
+        """Σ of each world's terms in a cell, as they are, (..., K, W, C); ``h`` (..., Z)."""
         weight = self.weights(factors) * h[..., places.context_of[self.context]]
         by_slot = factors.arms[..., self.decision, :] * weight[..., None, :, :]
         at = self.slot_world[:, None] * places.cells + places.cell_of[self.outcome]
         flat = by_slot.reshape(*by_slot.shape[:-2], -1)
         found = sum_by_group(flat, at.ravel(), self.worlds * places.cells)
-        found = found.reshape(*found.shape[:-1], self.worlds, places.cells)
+        return np.asarray(found.reshape(*found.shape[:-1], self.worlds, places.cells))
+
+    def laws(self, factors: Factors, h: FloatArray, places: Places) -> FloatArray:
+        """p_{k,ω}(c), normalised for each arm and world, (..., K, W, C); ``h`` (..., Z)."""
+        found = self.masses(factors, h, places)
         total = found.sum(axis=-1, keepdims=True)
         return np.asarray(np.divide(found, total, out=np.zeros_like(found), where=total > 0))
 
@@ -154,11 +157,6 @@ class WorldSums:
             here = np.flatnonzero(self.decision == label)
             found[:, :, here] = arms[..., label, :] @ weight[:, here].swapaxes(-1, -2)
         return sum_by_group(found, self.slot_world, self.worlds)
-
-    @cached_property
-    def labels(self) -> int:
-        """The highest label that is read, plus one."""
-        return int(max(part.max(initial=0) for part in (self.decision, self.outcome, self.children, self.own))) + 1
 
 
 @dataclass(frozen=True, eq=False)
