@@ -102,7 +102,11 @@ def test_an_attribute_above_another_needs_no_law_of_contexts():
 
 def zeros(of_others: float) -> Problem:
     """Z and A act on B: nobody with A = 0 has B = 1; of the others P(B = 1 | Z) = .5 and what is given."""
-    own = [("A", [], [0.5, 0.5]), ("Z", [], [0.5, 0.5]), ("B", ["A", "Z"], [[[1, 0], [1, 0]], [[0.5, 0.5], [1 - of_others, of_others]]])]
+    own = [
+        ("A", [], [0.5, 0.5]),
+        ("Z", [], [0.5, 0.5]),
+        ("B", ["A", "Z"], [[[1, 0], [1, 0]], [[0.5, 0.5], [1 - of_others, of_others]]]),
+    ]
     cuts = [*own, ("Y", ["Z", "V"], [[[0.6, 0.4], [0.3, 0.7]], [[0.5, 0.5], [0.2, 0.8]]])]
     asked = {"attribute": "B", "compare": "pairs"}
     more = {"shares": {"A": {"0": 0.5, "1": 0.5}}, "mechanisms": ["B"], "context": ContextLaw(("Z",), (0.5, 0.5))}
@@ -169,7 +173,9 @@ def test_claims_are_about_the_truth_of_any_network(part):
             if problem is None:
                 continue
             rule, (theta, h) = rule_of(problem), truth_of_cells(model, problem)
-            assert (rule.law @ h) == pytest.approx(1.0, abs=EXACT) and (rule.worlds @ h) == pytest.approx(1.0, abs=EXACT)
+            assert (rule.law @ h) == pytest.approx(1.0, abs=EXACT) and (rule.worlds @ h) == pytest.approx(
+                1.0, abs=EXACT
+            )
             means = problem.outcome.unscale(rule.worlds @ (h * theta))
             everybody = problem.outcome.unscale((rule.shares[:, None] * rule.law).sum(axis=1) @ (h * theta))
             for k in range(len(model.arms)):

@@ -157,7 +157,9 @@ class Certified:
     def _of_worlds(cls, problem: Problem, delta: float, estimated: bool) -> Certified:
         """Of a problem that is not plain: every law that enters a world or the rows' own is declared, but for h where it need not be."""
         if (lack := lacking(problem, estimated)) is not None:
-            raise OptionError(f"A certified answer needs {lack.what}, which {lack.why}: {lack.way}{', or ' if lack.way else ''}use bayes-stop.")
+            raise OptionError(
+                f"A certified answer needs {lack.what}, which {lack.why}: {lack.way}{', or ' if lack.way else ''}use bayes-stop."
+            )
         known = KnownWorlds(problem)
         rule = Rule(known.law, problem.compiled.rows, delta, known.shares, known.context, known.worlds, known.regimes)
         return cls(known.cells, rule, DeclaredLaw(problem))

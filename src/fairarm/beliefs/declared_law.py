@@ -186,9 +186,7 @@ class DeclaredLaw:
         values = self.tests.log_values(rows[None].astype(np.float64), np.zeros((1, rows.shape[1])))[0]
         order = [m for m in np.argsort(-values, kind="stable") if values[m] >= math.log(10) and self.tests.about[m].arm is not None]  # fmt: skip
         own = dict.fromkeys((self.tests.about[m].arm, self.tests.about[m].group) for m in order)
-        return tuple(
-            f"{self.problem.arm_names[k or 0]}, {self.kinds.names[t or 0]}" for k, t in list(own)[:EXAMPLES]
-        )
+        return tuple(f"{self.problem.arm_names[k or 0]}, {self.kinds.names[t or 0]}" for k, t in list(own)[:EXAMPLES])
 
     def _what(self, about: About) -> str:
         rows = self._whose(about)
@@ -206,9 +204,7 @@ class DeclaredLaw:
 
     def _whose(self, about: About) -> str:
         of_arm = "all arms" if about.arm is None else f"arm '{self.problem.arm_names[about.arm]}'"
-        return f"the rows of {of_arm}" + (
-            "" if about.group is None else f" in group '{self.kinds.names[about.group]}'"
-        )
+        return f"the rows of {of_arm}" + ("" if about.group is None else f" in group '{self.kinds.names[about.group]}'")
 
     def _source(self, about: About) -> str:
         if not self.problem.plain and about.margin != Margin.DECISION:

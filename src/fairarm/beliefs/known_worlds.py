@@ -24,6 +24,7 @@ from fairarm.problem.shared_cells import missing_children
 from fairarm.problem.world_cells import WorldCells
 from fairarm.problem.world_laws import Factors, WorldSums
 
+
 @dataclass(frozen=True)
 class Lack:
     """What a proof needs and does not have, and why not; ``way``: what to do about it, "" where nothing helps."""

@@ -57,7 +57,9 @@ class RowKinds:
     def names(self) -> tuple[str, ...]:
         """Of the places, (T,)."""
         natural = len(self.regimes) - 1
-        return tuple(group if i == natural else f"{group}, set" for i in range(natural + 1) for group in self.problem.groups)
+        return tuple(
+            group if i == natural else f"{group}, set" for i in range(natural + 1) for group in self.problem.groups
+        )
 
     def by_point(self, evidence: Evidence) -> IntArray:
         """Rows by arm, place and point, (n, K, T, X)."""

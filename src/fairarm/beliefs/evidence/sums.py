@@ -17,8 +17,8 @@ from fairarm.problem.likelihood import Likelihood, likelihood
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, groups_of
 from fairarm.problem.shared_cells import SharedCells
-from fairarm.problem.world_laws import Places
 from fairarm.problem.space import CellSpace
+from fairarm.problem.world_laws import Places
 
 
 @dataclass(frozen=True)
