@@ -22,7 +22,13 @@ Cut = tuple[str, list[str], Any]
 
 
 def world_on_end(
-    name: str, sensitive: Sequence[str], parents: list[str], arms: Sequence[Any], cuts: Sequence[Cut], asked: dict[str, Any], **more: Any
+    name: str,
+    sensitive: Sequence[str],
+    parents: list[str],
+    arms: Sequence[Any],
+    cuts: Sequence[Cut],
+    asked: dict[str, Any],
+    **more: Any,
 ) -> NetworkWorld:
     """A network of V (given ``parents``) and the nodes of ``cuts``, all of states 0, 1, …; the tolerance of what is asked is the
     largest value that a row has under the first arm."""
