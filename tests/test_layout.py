@@ -35,6 +35,7 @@ TOPICS = {
     "cli/test_widths.py": "terminals of every width, over all commands",
     "core/proof/test_log_rows.py": "intervals from logs about any rows of fairness, with a pilot and without",
     "experiments/test_fitted_before.py": "nothing fitted is certified, over evaluate and read_log",
+    "experiments/test_logs_of_worlds.py": "logs where more is asked than about groups, from rows to JSON",
     "experiments/test_results.py": "what every result has",
     "experiments/test_what_a_log_is.py": "log= of every function",
     "logs/draft/test_dirty_logs.py": "the draft of a problem, from ordinary dirty files",
