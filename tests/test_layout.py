@@ -99,8 +99,6 @@ THROUGH = {
     "experiments/identify.py": ("experiments/test_start_from_log.py", "cli/test_commands.py"),
     "experiments/inspect.py": ("experiments/test_limit.py", "reports/test_pages.py"),
     "experiments/next_pulls.py": ("experiments/test_evaluate.py", "experiments/test_plan.py"),
-    "experiments/observed.py": ("experiments/test_arm_evaluations.py", "experiments/test_evaluate.py"),
-    "experiments/pairs.py": ("experiments/test_arm_evaluations.py", "cli/test_four_groups.py"),
     "experiments/margins.py": ("experiments/test_plan.py",),
     "experiments/simulate.py": ("algorithms/test_competitors.py", "experiments/test_workers.py"),
     "experiments/theorems.py": ("algorithms/test_csr_groups.py", "experiments/test_paper.py"),
