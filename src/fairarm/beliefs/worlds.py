@@ -153,6 +153,26 @@ class WorldBeliefs(CellBeliefs):
         """The same of other worlds: what is shown and not asked about."""
         return self.draw_worlds(self.cells.with_worlds(self.problem, readings), rng, draws)
 
+    def averages(self, readings: Sequence[Reading], rng: np.random.Generator, draws: int) -> FloatArray:
+        """The means over draws of other worlds, of the first replicate, (K, W): the draws that `draw` makes with the same generator.
+
+        Only sums are held, so that there may be many worlds.
+        """
+        theta = self.posterior.draw(rng, draws)[0]
+        size = max(1, len(self.cells.worlds.slot) // len(self.cells.cell_of))
+        parts = [self.cells.with_worlds(self.problem, readings[i : i + size]) for i in range(0, len(readings), size)]
+        if not parts:
+            return np.zeros((self.cells.arms.shape[0], 0))
+        if self.cells.certain and self.known_law is not None:
+            mean = theta.mean(axis=0)
+            return np.concatenate([self._laws(sums)[0, :, :-1] @ mean for sums in parts], axis=1)
+        total: FloatArray = np.zeros(())
+        for some in self._blocks(theta):
+            factors, h = self._drawn_laws(0, len(some), rng)
+            means = [sums.means(factors, h, some, self.cells)[..., :-1].sum(axis=0) for sums in parts]
+            total = total + np.concatenate(means, axis=1)
+        return total / draws
+
     def draw_worlds(self, sums: WorldSums, rng: np.random.Generator, draws: int) -> Draws:
         """Means of these worlds, the last of which is everybody as they are."""
         theta = self.posterior.draw(rng, draws)
@@ -165,21 +185,23 @@ class WorldBeliefs(CellBeliefs):
 
     def _drawn_means(self, n: int, sums: WorldSums, theta: FloatArray, rng: np.random.Generator) -> FloatArray:
         """μ_k(ω) of one replicate's draws of θ, (D, K, W)."""
-        widest = max(len(sums.slot), self.cells.arms[:, :, 0].size) * self.cells.arms.shape[2]
-        size = max(1, BLOCK // widest)
-        parts = [theta[start : start + size] for start in range(0, len(theta), size)]
-        return np.concatenate([self._drawn_block(n, sums, part, rng) for part in parts])
+        parts = self._blocks(theta, sums)
+        return np.concatenate([sums.means(*self._drawn_laws(n, len(part), rng), part, self.cells) for part in parts])
 
-    def _drawn_block(self, n: int, sums: WorldSums, theta: FloatArray, rng: np.random.Generator) -> FloatArray:
-        draws = len(theta)
+    def _blocks(self, theta: FloatArray, sums: WorldSums | None = None) -> list[FloatArray]:
+        """Parts of the draws whose terms fit in memory: of the problem's worlds, or of these."""
+        terms = len((sums or self.cells.worlds).slot)
+        size = max(1, BLOCK // (max(terms, self.cells.arms[:, :, 0].size) * self.cells.arms.shape[2]))
+        return [theta[start : start + size] for start in range(0, len(theta), size)]
+
+    def _drawn_laws(self, n: int, draws: int, rng: np.random.Generator) -> tuple[Factors, FloatArray]:
+        """The factors and h of one replicate, as many times as draws."""
         factors = self.cells.drawn(self.natural_rows[n].astype(np.float64), draws, rng)
         if self.known_law is not None:
-            h = np.broadcast_to(self.known_law, (draws, self.cells.contexts))
-        else:
-            # rows were met by the laws as drawn, so the exposure that they are held against is drawn with them
-            exposure = np.broadcast_to(self._exposure_of(factors, n), (draws, self.cells.contexts))
-            h = rng.standard_gamma(self._context_rows[n], exposure.shape) / exposure
-        return sums.means(factors, h, theta, self.cells)
+            return factors, np.broadcast_to(self.known_law, (draws, self.cells.contexts))
+        # rows were met by the laws as drawn, so the exposure that they are held against is drawn with them
+        exposure = np.broadcast_to(self._exposure_of(factors, n), (draws, self.cells.contexts))
+        return factors, rng.standard_gamma(self._context_rows[n], exposure.shape) / exposure
 
     def design(self) -> DesignBasis:
         """Cells as they are, with the prior's rows. What is not known of the attributes' laws is left to the draws."""

@@ -235,18 +235,30 @@ class _Builder:
 
     def _context_moves(self, reading: Reading) -> bool:
         """Whether rows of the group that is read stand for people's, where a child's mechanism is not declared."""
-        if not reading.world.read:
+        if not reading.world.read or not reading.counterfactual.intersection(self.children):
             return False
-        changed = [x for x in self.children if x in reading.counterfactual]
-        if not changed:
-            return False
-        if len(changed) == len(self.children) and not reading.world.keep and len(self.problem.attributes) == 1:
+        if not self.needs_children(reading):
             return True
         raise ProblemError(
             f"The mechanism of '{missing_children(self.problem)[0]}' is not declared, and what is asked about needs it: with "
             f"{_listed(reading.world.keep) or 'several attributes'} kept, rows of one group do not stand for another's. Declare it, or fit "
             f"it from a log."
         )
+
+    def needs_children(self, reading: Reading) -> bool:
+        """Whether a world cannot be told from rows of one group: some children read another value than the label, not all of them."""
+        changed = reading.counterfactual.intersection(self.children) if reading.world.read else frozenset()
+        return bool(changed) and (len(changed) < len(self.children) or bool(reading.world.keep) or self.several)
+
+    @property
+    def several(self) -> bool:
+        """There is more than one attribute."""
+        return len(self.problem.attributes) > 1
+
+    @property
+    def sets_causes(self) -> bool:
+        """Rows in which an attribute was set have another law than people of its groups."""
+        return self.problem.regime_kind == "set" and any(block.causes for block in self.problem.roles.blocks)
 
     def labels(self, without: tuple[int, ...] = ()) -> WorldSums:
         """People of each label as they are; ``without``: rows in which these attributes, by position, were set, so that their own
@@ -271,7 +283,9 @@ class _Builder:
     def units(self) -> WorldSums:
         """The rows of each regime: natural, recruited or set."""
         fits = self.problem.compiled.regime_fits
-        labels = [(r, label, self.set_by(r)) for r, fitting in enumerate(fits) for label in np.flatnonzero(fitting).tolist()]
+        labels = [
+            (r, label, self.set_by(r)) for r, fitting in enumerate(fits) for label in np.flatnonzero(fitting).tolist()
+        ]
         return self._summed([term for at in labels for term in self._factual(*at)], len(fits))
 
     def set_by(self, regime: int) -> tuple[int, ...]:
@@ -312,7 +326,9 @@ class _Builder:
                 )
 
     def _summed(self, terms: list[Term], worlds: int) -> WorldSums:
-        return WorldSums.of(terms, worlds, self._first(self.seen_by_decision), self._first(self.seen_by_outcome), self.contexts)
+        return WorldSums.of(
+            terms, worlds, self._first(self.seen_by_decision), self._first(self.seen_by_outcome), self.contexts
+        )
 
     @cached_property
     def contexts(self) -> list[int]:
@@ -343,15 +359,29 @@ class _Builder:
         return np.array([order[label] for label in found])
 
 
+def needs_children(problem: Problem) -> bool:
+    """Whether mechanisms of children that are not declared must be: what is asked cannot be told from rows of one group each."""
+    build = _Builder(problem)
+    if problem.plain or not build.apart:
+        return False
+    return build.several or build.sets_causes or any(map(build.needs_children, problem.readings))
+
+
+def can_be_told(problem: Problem, reading: Reading) -> bool:
+    """Whether the mean of another world than those asked about can be told by what is declared."""
+    build = _Builder(problem)
+    return not build.apart or not build.needs_children(reading)
+
+
 def world_cells(problem: Problem) -> WorldCells:
     """The points of a problem that is not plain; columns other than Y must be finite."""
     build = _Builder(problem)
-    if build.apart and len(problem.attributes) > 1:
+    if build.apart and build.several:
         raise ProblemError(
             f"The mechanism of '{missing_children(problem)[0]}' is not declared, and with several attributes it is needed. Declare it, or "
             f"fit it from a log."
         )
-    if build.apart and problem.regime_kind == "set" and any(block.causes for block in problem.roles.blocks):
+    if build.apart and build.sets_causes:
         raise ProblemError(
             f"The mechanism of '{missing_children(problem)[0]}' is not declared, and rows in which '{problem.attribute}' was set have another "
             f"law than rows of people of a group. Declare it, fit it from a log, or use regime_kind = 'recruited'."
@@ -392,9 +422,7 @@ def world_cells(problem: Problem) -> WorldCells:
         sampled=_sampled(problem, space),
         apart=build.apart,
         fitted=factors,
-        fitted_children=tuple(
-            j for j, x in enumerate(build.children) if not build.apart and x in problem.fitted
-        ),
+        fitted_children=tuple(j for j, x in enumerate(build.children) if not build.apart and x in problem.fitted),
     )
 
 
@@ -410,7 +438,10 @@ def _own_factor(problem: Problem, block: Block, given: Sequence[Mapping[str, Int
     declared = problem.own_factor(block)
     table = None
     if declared is not None:
-        order = [*(declared.parents.index(name) for name in block.causes), *range(len(block.causes), declared.probabilities.ndim)]
+        order = [
+            *(declared.parents.index(name) for name in block.causes),
+            *range(len(block.causes), declared.probabilities.ndim),
+        ]
         table = declared.probabilities.transpose(order).reshape(causes.count, states.count)
     return OwnFactor(state, at, states.count, causes.count, table)
 
