@@ -125,11 +125,7 @@ def inspection(found: Inspection) -> dict[str, Any]:
     problem = found.problem
     return {
         "problem": problem.name,
-<<<<<<< HEAD
-        "sensitive": problem.sensitive if len(problem.attributes) == 1 else list(problem.attributes),
-=======
         "sensitive": problem.attributes[0] if len(problem.attributes) == 1 else list(problem.attributes),
->>>>>>> logs
         **question(problem),
         "decision": problem.decision,
         "outcome": problem.outcome.node,
