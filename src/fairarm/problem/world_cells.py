@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fairarm.core.grouping import sum_by_group
-from fairarm.core.types import FloatArray, IntArray
+from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import ProblemError
 from fairarm.problem.attributes import Block
 from fairarm.problem.context import ContextLaw, ContextSample
@@ -38,6 +38,8 @@ PRIOR_ROWS = 0.5
 class OwnFactor:
     """P(a_B | z_B) of a block: the state of each label, and the value of the causes at each label and point."""
 
+    names: tuple[str, ...]
+    """The attributes of the block, then ``| causes`` as they are said: for errors."""
     state: IntArray
     """(P,)."""
     causes: IntArray
@@ -108,6 +110,8 @@ class WorldCells(Places):
     """Natural and recruited rows first."""
     people: FloatArray
     """(W, P): 1 where a label is among a world's people."""
+    fits: BoolArray
+    """Which labels the rows of each regime can have, (R, P)."""
     sampled: IntArray
     """Rows of a context sample by arm, label and point, (K, P, X)."""
     apart: bool
@@ -147,6 +151,45 @@ class WorldCells(Places):
     def certain(self) -> bool:
         """No own factor and no mechanism is learned from rows."""
         return not self.fitted and all(own.declared is not None for own in self.own)
+
+    # ---- where all laws are declared ----
+
+    @property
+    def undeclared(self) -> tuple[str, ...]:
+        """What is not declared of the laws of attributes and contexts, in words; () where all of it is."""
+        lacking = [f"P({', '.join(own.names)})" for own in self.own if own.declared is None]
+        return (*lacking, *(["the law of what the arms see (context)"] if self.law is None else []))
+
+    @cached_property
+    def _known(self) -> Factors:
+        return Factors(self.arms, self.children, tuple(own.known() for own in self.own))
+
+    @property
+    def _known_law(self) -> FloatArray:
+        return np.ones(self.contexts) if self.law is None else self.law
+
+    def known_laws(self, sums: WorldSums) -> FloatArray:
+        """p_{k,ω}(c), (K, W, C), by what is declared."""
+        return sums.laws(self._known, self._known_law, self)
+
+    @cached_property
+    def _known_joint(self) -> FloatArray:
+        """P_k(label, x) of natural rows, (K, P, X)."""
+        weight = self.labels.weights(self._known) * self._known_law[self.context_of[self.labels.context]]
+        by_label = np.zeros((self.labels.worlds, weight.shape[-1]))
+        np.add.at(by_label, self.labels.slot_world, weight)
+        return np.asarray(self.arms * by_label)
+
+    def known_points(self) -> FloatArray:
+        """P(x | arm, label) of natural and recruited rows, (K, P, X), by what is declared; 0 of labels that nobody has."""
+        joint = self._known_joint
+        total = joint.sum(axis=2, keepdims=True)
+        return np.asarray(np.divide(joint, total, out=np.zeros_like(joint), where=total > 0))
+
+    def known_labels(self) -> FloatArray:
+        """P(label) of natural and recruited rows in each regime, (R, P), by what is declared."""
+        shares = self.fits * self._known_joint[0].sum(axis=1)
+        return np.asarray(shares / np.maximum(shares.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny))
 
     def estimated(self) -> WorldCells:
         """The same with every law of attributes and contexts to be learned from rows, even where it is declared."""
@@ -419,6 +462,7 @@ def world_cells(problem: Problem) -> WorldCells:
         units=build.units(),
         made=tuple(build.made(kind, set_by) for kind in dict.fromkeys(set_by)),
         people=build.people(problem.readings),
+        fits=problem.compiled.regime_fits,
         sampled=_sampled(problem, space),
         apart=build.apart,
         fitted=factors,
@@ -443,14 +487,20 @@ def _own_factor(problem: Problem, block: Block, given: Sequence[Mapping[str, Int
             *range(len(block.causes), declared.probabilities.ndim),
         ]
         table = declared.probabilities.transpose(order).reshape(causes.count, states.count)
-    return OwnFactor(state, at, states.count, causes.count, table)
+    return OwnFactor(_said(block), state, at, states.count, causes.count, table)
+
+
+def _said(block: Block) -> tuple[str, ...]:
+    """ "race | region" of an attribute with a cause."""
+    causes = f" | {', '.join(block.causes)}" if block.causes else ""
+    return (*block.members[:-1], block.members[-1] + causes)
 
 
 def _label_shares(problem: Problem, points: int) -> OwnFactor:
     """P(label), where labels have laws of contexts of their own."""
     P = len(problem.groups)
     declared = None if problem.shares is None else np.array(problem.shares)[None]
-    return OwnFactor(np.arange(P), np.zeros((P, points), dtype=np.int64), P, 1, declared)
+    return OwnFactor(problem.attributes, np.arange(P), np.zeros((P, points), dtype=np.int64), P, 1, declared)
 
 
 def _cell_columns(
