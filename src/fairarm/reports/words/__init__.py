@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from fairarm.late import late_names
-from fairarm.reports.words.asked import norm, row_limits, row_text, shown_digits
+from fairarm.reports.words.rows import norm, row_limits, row_text, shown_digits
 from fairarm.reports.words.numbers import (
     Marked,
     between,
