@@ -141,7 +141,7 @@ class WorldBeliefs(CellBeliefs):
         for rows, kind in zip(self.made, self.cells.made, strict=True):
             law = self._laws(kind.labels)
             found = found + np.einsum("nka,nkac->nc", rows, np.broadcast_to(law, (len(rows), *law.shape[1:])))
-        return found / total[:, None]
+        return np.asarray(found / total[:, None])
 
     # ---- the interface ----
 
@@ -153,25 +153,12 @@ class WorldBeliefs(CellBeliefs):
         """The same of other worlds: what is shown and not asked about."""
         return self.draw_worlds(self.cells.with_worlds(self.problem, readings), rng, draws)
 
-    def averages(self, readings: Sequence[Reading], rng: np.random.Generator, draws: int) -> FloatArray:
-        """The means over draws of other worlds, of the first replicate, (K, W): the draws that `draw` makes with the same generator.
-
-        Only sums are held, so that there may be many worlds.
-        """
-        theta = self.posterior.draw(rng, draws)[0]
-        size = max(1, len(self.cells.worlds.slot) // len(self.cells.cell_of))
+    def means_of(self, readings: Sequence[Reading]) -> FloatArray:
+        """Means of other worlds at the expected laws and cell means, of the first replicate, (K, W): what is shown and not asked about."""
+        size = max(1, BLOCK // (self.cells.arms.size * len(self.cells.cell_of)))
         parts = [self.cells.with_worlds(self.problem, readings[i : i + size]) for i in range(0, len(readings), size)]
-        if not parts:
-            return np.zeros((self.cells.arms.shape[0], 0))
-        if self.cells.certain and self.known_law is not None:
-            mean = theta.mean(axis=0)
-            return np.concatenate([self._laws(sums)[0, :, :-1] @ mean for sums in parts], axis=1)
-        total: FloatArray = np.zeros(())
-        for some in self._blocks(theta):
-            factors, h = self._drawn_laws(0, len(some), rng)
-            means = [sums.means(factors, h, some, self.cells)[..., :-1].sum(axis=0) for sums in parts]
-            total = total + np.concatenate(means, axis=1)
-        return total / draws
+        found = [self._laws(sums)[0, :, :-1] @ self.posterior.mean[0] for sums in parts]
+        return np.concatenate([np.zeros((len(self.cells.arms), 0)), *found], axis=1)
 
     def draw_worlds(self, sums: WorldSums, rng: np.random.Generator, draws: int) -> Draws:
         """Means of these worlds, the last of which is everybody as they are."""
@@ -185,14 +172,10 @@ class WorldBeliefs(CellBeliefs):
 
     def _drawn_means(self, n: int, sums: WorldSums, theta: FloatArray, rng: np.random.Generator) -> FloatArray:
         """μ_k(ω) of one replicate's draws of θ, (D, K, W)."""
-        parts = self._blocks(theta, sums)
+        widest = max(len(sums.slot), self.cells.arms[:, :, 0].size) * self.cells.arms.shape[2]
+        size = max(1, BLOCK // widest)
+        parts = [theta[start : start + size] for start in range(0, len(theta), size)]
         return np.concatenate([sums.means(*self._drawn_laws(n, len(part), rng), part, self.cells) for part in parts])
-
-    def _blocks(self, theta: FloatArray, sums: WorldSums | None = None) -> list[FloatArray]:
-        """Parts of the draws whose terms fit in memory: of the problem's worlds, or of these."""
-        terms = len((sums or self.cells.worlds).slot)
-        size = max(1, BLOCK // (max(terms, self.cells.arms[:, :, 0].size) * self.cells.arms.shape[2]))
-        return [theta[start : start + size] for start in range(0, len(theta), size)]
 
     def _drawn_laws(self, n: int, draws: int, rng: np.random.Generator) -> tuple[Factors, FloatArray]:
         """The factors and h of one replicate, as many times as draws."""

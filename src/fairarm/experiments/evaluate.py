@@ -270,7 +270,7 @@ def evaluate(
     standing = standing_of(found.beliefs, draws.outcomes, draws.rows, problem.compiled.rows)
     found = found.with_findings(model_findings(problem.arm_names, standing.apart[0], row_labels(problem)))
     plain = plain_gaps(found, confidence)
-    pairs = gaps_of_arms(problem, found.beliefs, draws.shown, seed)
+    pairs = gaps_of_arms(problem, found.beliefs, draws.shown)
     return Evaluation(
         evidence=found,
         confidence=confidence,

@@ -84,7 +84,7 @@ class Inspection(ShownWithRows):
             return {}
         if not self.problem.plain:  # of the worlds that rows are about
             known = dict(zip(self.problem.worlds, self.truth.group_outcomes.T, strict=True))
-            return {pair.name: pair.gaps(known, arm) for pair in world_pairs(self.problem)}
+            return {name: pair.gaps(known, arm) for name, pair in world_pairs(self.problem).items()}
         means = Draws(self.truth.outcomes, self.truth.group_outcomes)
         return pair_gaps(self.problem, means.gaps(self.problem.compared)[:, arm])
 

@@ -9,7 +9,7 @@ import numpy as np
 from fairarm.core.statistics import difference_interval
 from fairarm.core.types import BoolArray, FloatArray
 from fairarm.experiments.evidence_from_log import LogEvidence
-from fairarm.experiments.pairs import world_pairs
+from fairarm.experiments.pairs import compared_profiles
 from fairarm.problem.fairness import pair_names
 from fairarm.problem.problem import Problem
 from fairarm.problem.worlds import Profile, group_name
@@ -41,7 +41,7 @@ def observed_groups(logged: LogEvidence) -> tuple[ObservedGroup, ...]:
         ((name, state),): None for name, states in problem.attribute_states.items() for state in states
     }
     if not problem.plain:
-        profiles |= {profile: None for pair in world_pairs(problem) for profile in pair.people}
+        profiles |= {profile: None for t, u, _ in compared_profiles(problem).values() for profile in (t, u)}
     return tuple(_observed(logged, profile) for profile in profiles)
 
 
@@ -66,7 +66,7 @@ def plain_gaps(logged: LogEvidence, confidence: float) -> dict[str, PlainGap]:
 def _compared(problem: Problem) -> dict[str, tuple[Profile, Profile]]:
     """The pairs by name."""
     if not problem.plain:
-        return {pair.name: pair.people for pair in world_pairs(problem)}
+        return {name: (t, u) for name, (t, u, _) in compared_profiles(problem).items()}
     each: list[Profile] = [((problem.attribute, group),) for group in problem.groups]
     return {name: (each[t], each[u]) for name, (t, u) in zip(pair_names(problem), problem.compared, strict=True)}
 

@@ -8,21 +8,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-
-import numpy as np
 
 from fairarm.beliefs.beliefs import Beliefs
 from fairarm.beliefs.draws import Draws
 from fairarm.beliefs.worlds import WorldBeliefs
 from fairarm.core.types import FloatArray
 from fairarm.errors import ProblemError
-from fairarm.experiments.usual import DRAWS
 from fairarm.problem.fairness import Row, pair_names
 from fairarm.problem.problem import Problem
 from fairarm.problem.regimes import values_of_regime
-from fairarm.problem.world_cells import can_be_told
+from fairarm.problem.world_terms import can_be_told
 from fairarm.problem.worlds import Profile, Reading, World, group_name, mediators, normal_form, reading_of
 
 MOST_PAIRS = 380
@@ -58,13 +55,14 @@ def pair_gaps(problem: Problem, gaps: FloatArray) -> dict[str, PairGap]:
 # ---- where means are those of worlds ----
 
 
+Means = Mapping[World, FloatArray]
+"""Of every arm, (K,), by world."""
+
+
 @dataclass(frozen=True)
 class Pair:
-    """An ordered pair (t, u) and the worlds that it is made of."""
+    """The worlds that an ordered pair (t, u) is made of."""
 
-    name: str
-    people: tuple[Profile, Profile]
-    """t, u."""
     asked: World
     """(t|u) with what the question keeps."""
     total: World
@@ -81,29 +79,41 @@ class Pair:
         """All of them."""
         return (self.asked, self.total, self.direct, self.own, self.other)
 
-    def gaps(self, means: Mapping[World, FloatArray], arm: int) -> PairParts:
-        """Of one arm, from means of every arm (K,) by world; None where a world is not among them."""
+    def gaps(self, means: Means, arm: int, estimates: Means | None = None) -> PairParts:
+        """Of one arm, from means by world; of a world that is not among them, from how far ``estimates`` has it from (u|u). None where it
+        is in neither."""
+        found = {world: self._mean(world, means, estimates or {}, arm) for world in self.worlds}
 
         def less(first: World, second: World) -> float | None:
-            known = first in means and second in means
-            return float(means[first][arm] - means[second][arm]) + 0.0 if known else None
+            a, b = found[first], found[second]
+            return None if a is None or b is None else a - b + 0.0
 
         return PairParts(
             less(self.asked, self.own), less(self.other, self.own), less(self.direct, self.own),
             less(self.direct, self.total), less(self.total, self.other),
         )  # fmt: skip
 
+    def _mean(self, world: World, means: Means, estimates: Means, arm: int) -> float | None:
+        if world in means:
+            return float(means[world][arm])
+        if world not in estimates:
+            return None
+        if self.own not in means:
+            return float(estimates[world][arm])
+        return float(means[self.own][arm] + (estimates[world][arm] - estimates[self.own][arm]))
 
-def world_pairs(problem: Problem) -> tuple[Pair, ...]:
-    """Every ordered pair of groups that some row compares, each way in turn; a pair keeps what the first question about it keeps."""
-    found: dict[str, Pair] = {}
+
+def compared_profiles(problem: Problem) -> dict[str, tuple[Profile, Profile, Row]]:
+    """Every ordered pair (t, u) of groups that some row compares, each way in turn, keyed "t|u", with the first such row."""
+    found: dict[str, tuple[Profile, Profile, Row]] = {}
     for row in problem.rows:
         if row.as_group is None or row.people is None or len(found) >= MOST_PAIRS:
             continue
         t, u = (_profile(problem, row, name) for name in (row.as_group, row.people))
-        for pair in (_pair(problem, row, t, u), _pair(problem, row, u, t)):
-            found.setdefault(pair.name, pair)
-    return tuple(found.values())
+        for first, second in ((t, u), (u, t)):
+            names = (group_name(problem.attributes, profile) for profile in (first, second))
+            found.setdefault("|".join(names), (first, second, row))
+    return found
 
 
 def _profile(problem: Problem, row: Row, group: str) -> Profile:
@@ -112,18 +122,22 @@ def _profile(problem: Problem, row: Row, group: str) -> Profile:
     return tuple(values_of_regime(group, problem.attribute_states).items())
 
 
-def _pair(problem: Problem, row: Row, t: Profile, u: Profile) -> Pair:
+def world_pairs(problem: Problem) -> dict[str, Pair]:
+    """The worlds of every compared pair; a pair keeps what the first question about it keeps."""
+    return {name: _pair(problem, *pair) for name, pair in compared_profiles(problem).items()}
+
+
+def _pair(problem: Problem, t: Profile, u: Profile, row: Row) -> Pair:
     roles = problem.roles
 
     def world(read: Profile, people: Profile, keep: tuple[str, ...] = ()) -> World:
         return normal_form(World(read, people, keep), roles.graph, roles.blocks)
 
     kept = mediators(roles, row.attributes, problem.outcome.node)
-    name = f"{group_name(problem.attributes, t)}|{group_name(problem.attributes, u)}"
-    return Pair(name, (t, u), world(t, u, row.keep), world(t, u), world(t, u, kept), world(u, u), world(t, t))
+    return Pair(world(t, u, row.keep), world(t, u), world(t, u, kept), world(u, u), world(t, t))
 
 
-def pair_readings(problem: Problem, pairs: tuple[Pair, ...]) -> dict[World, Reading]:
+def pair_readings(problem: Problem, pairs: Iterable[Pair]) -> dict[World, Reading]:
     """Of all worlds that pairs are made of and that rows can tell."""
     roles, found = problem.roles, {}
     for world in dict.fromkeys(world for pair in pairs for world in pair.worlds):
@@ -136,14 +150,17 @@ def pair_readings(problem: Problem, pairs: tuple[Pair, ...]) -> dict[World, Read
     return found
 
 
-def gaps_of_arms(problem: Problem, beliefs: Beliefs, shown: Draws, seed: int) -> list[dict[str, PairGap]]:
-    """Of every arm, in order, in the outcome's units: from what is ``shown``, or from the same draws for worlds that are not asked about."""
+def gaps_of_arms(problem: Problem, beliefs: Beliefs, shown: Draws) -> list[dict[str, PairGap]]:
+    """Of every arm, in order, in the outcome's units: from what is ``shown`` of the worlds that are asked about; how far others lie from
+    people as they are, at the expected laws and cell means."""
     width, arms = problem.outcome.width, range(len(problem.arms))
     if not isinstance(beliefs, WorldBeliefs):
         gaps = width * shown.gaps(problem.compared)[0]
         return [pair_gaps(problem, gaps[:, k]) for k in arms]
     pairs = world_pairs(problem)
-    readings = pair_readings(problem, pairs)
-    means = width * beliefs.averages(tuple(readings.values()), np.random.default_rng(seed), DRAWS)
-    by_world = dict(zip(readings, means.T, strict=True))
-    return [{pair.name: pair.gaps(by_world, k) for pair in pairs} for k in arms]
+    asked = dict(zip(problem.worlds, width * shown.means[0].T, strict=True))
+    told = pair_readings(problem, pairs.values())
+    lacking = {pair.own: None for pair in pairs.values() if any(world not in asked for world in pair.worlds)}
+    others = {world: reading for world, reading in told.items() if world not in asked or world in lacking}
+    estimates = dict(zip(others, width * beliefs.means_of(tuple(others.values())).T, strict=True))
+    return [{name: pair.gaps(asked, k, estimates) for name, pair in pairs.items()} for k in arms]

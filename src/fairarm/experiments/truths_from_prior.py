@@ -87,7 +87,9 @@ def _known_worlds(problem: Problem) -> tuple[FloatArray, FloatArray]:
     cells = problem.compiled.world_cells
     if cells.undeclared or cells.fitted:
         lacking = cells.undeclared or ("every table, as some were fitted from rows",)
-        raise ProblemError(f"A plan simulates the experiment, and needs {' and '.join(lacking)}. Declare what is missing.")
+        raise ProblemError(
+            f"A plan simulates the experiment, and needs {' and '.join(lacking)}. Declare what is missing."
+        )
     if len(cells.made) > 1:
         raise ProblemError(
             "A plan simulates natural and recruited pulls; here attributes are set, and some have causes. Use regime_kind = 'recruited'."

@@ -153,7 +153,7 @@ def _merged_table(table: IntArray) -> IntArray | None:
         sides = kept.sum(axis=1), kept.sum(axis=0)
         least = [side.min() for side in sides]
         if least[0] * least[1] >= FEW_EXPECTED * kept.sum():
-            return kept
+            return np.asarray(kept)
         axis = int(least[1] < least[0])
         order = np.argsort(sides[axis], kind="stable")
         turned = kept.take(order, axis=axis)

@@ -209,6 +209,6 @@ def choose_method(problem: Problem, evidence: Evidence) -> Method:
 def _labels_law(cells: SharedCells | WorldCells, law: FloatArray, evidence: Evidence) -> FloatArray:
     """p_{k,t}(c) of every arm and group, or label, (K, G, C), with this law of contexts."""
     if isinstance(cells, SharedCells):
-        return cells.law_of_cells(law[None])[0]
+        return np.asarray(cells.law_of_cells(law[None])[0])
     natural = evidence.rows_by_cell((0,))[0].sum(axis=0).astype(np.float64)
     return cells.labels.laws(cells.expected(natural), law, cells)
