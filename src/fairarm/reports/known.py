@@ -15,8 +15,7 @@ import numpy as np
 
 from fairarm.core.types import FloatArray
 from fairarm.errors import ProblemError
-from fairarm.problem.fairness import Row
-from fairarm.problem.worlds import Profile, profile_name
+from fairarm.problem.fairness import Row, named_group, reads_first
 
 if TYPE_CHECKING:
     from fairarm.algorithms.verdict import ArmReport, RowReport
@@ -216,29 +215,6 @@ def _from_other(known: KnownRow, other: KnownRow) -> float | None:
     a, b = sorted(used, key=lambda w: -row.weights[w])
     turned = second.weights[b] - second.weights[a] * row.weights[b]  # of b, once a is taken from both
     return (other.value - second.weights[a] * known.value) / turned if abs(turned) > _SAME else None
-
-
-# ---- who is read as whom ----
-
-
-def reads_first(problem: Problem, row: Row) -> float:
-    """1 where people as if they were of ``as_group`` are the first of two means, −1 where they are what these are compared with."""
-    read = zip(problem.worlds, row.weights, strict=True)
-    return next((math.copysign(1.0, x) for world, x in read if x and _name(row, world.read) == row.as_group), 1.0)
-
-
-def _name(row: Row, profile: Profile) -> str | None:
-    """As rows name groups: by the state of the one attribute, or by those of several."""
-    if not profile:
-        return None
-    return profile[0][1] if len(row.attributes) == 1 else profile_name(profile)
-
-
-def named_group(problem: Problem, row: Row, group: str | None) -> str | None:
-    """A group of a row, with its attribute where there are several and that is not said already: "race=b"."""
-    if group is None or len(problem.attributes) == 1 or len(row.attributes) != 1:
-        return group
-    return f"{row.attributes[0]}={group}"
 
 
 # ---- ends ----

@@ -39,6 +39,7 @@ from fairarm.reports.words import (
     unmarked,
     value,
     whole,
+    why_observed,
 )
 
 CLOSEST = "closest to unfair"
@@ -81,7 +82,7 @@ def _truth(found: Inspection) -> list[Box]:
 
 def _roles(problem: Problem) -> Section:
     nodes = len(problem.graph.nodes)
-    rows = [(node, "; ".join(reasons(problem, node))) for node in problem.observed]
+    rows = [(node, "; ".join(why_observed(problem, node))) for node in problem.observed]
     blocks: list[Block] = [
         Text(f"Must be observed: {names(problem.observed, 20)}."),
         Text(f"May stay hidden: {nodes - len(problem.observed)} of {nodes} nodes."),
@@ -89,31 +90,6 @@ def _roles(problem: Problem) -> Section:
         PageTable("What every row must hold, and why", ("node", "why"), rows, ("why",)),
     ]
     return Section("What must be observed", blocks)
-
-
-def reasons(problem: Problem, node: str) -> list[str]:
-    """Why a node must be observed."""
-    named = {
-        **dict.fromkeys(
-            problem.attributes, "the sensitive attribute" if len(problem.attributes) == 1 else "a sensitive attribute"
-        ),
-        problem.decision: "the decision",
-        problem.outcome.node: "the outcome",
-    }
-    found = [named[node]] if node in named else []
-    users = [arm.name for arm in problem.arms if node in arm.parents]
-    if users:
-        found.append(f"an input of {names(users, 4)}")
-    if node in problem.relevant_children:
-        known = "" if node in problem.mechanisms else ", whose mechanism is not declared"
-        found.append(f"a child of {' or '.join(problem.attributes)} on the way to {problem.outcome.node}{known}")
-    children = [x for x in problem.relevant_children if node in problem.roles.graph.parents(x)]
-    if children and node not in problem.attributes:
-        found.append(f"a parent of {names(children, 4)}")
-    caused = [name for block in problem.roles.blocks if node in block.causes for name in block.members]
-    if caused:
-        found.append(f"a cause of {names(caused, 4)}")
-    return found
 
 
 # ---- arms ----

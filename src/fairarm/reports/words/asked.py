@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fairarm.problem.constraint import MEDIATORS, Constraint, weighted_sum
+from fairarm.problem.fairness import tells_either_way
 from fairarm.problem.problem import Problem
 from fairarm.problem.profiles import labels_of
 from fairarm.reports.words.numbers import between_ends, names, plain_number
-from fairarm.reports.words.rows import tells_either_way
 
 MOST_GROUPS = 8
 

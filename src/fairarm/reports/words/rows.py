@@ -6,9 +6,9 @@ same for the people of every group, and a difference can be told either way. Els
 
 from __future__ import annotations
 
-from fairarm.problem.fairness import Row
+from fairarm.problem.fairness import Row, named_group, reads_first, tells_either_way
 from fairarm.problem.problem import Problem
-from fairarm.reports.known import Ends, KnownRow, named_group, read_ends, reads_first
+from fairarm.reports.known import Ends, KnownRow, read_ends
 from fairarm.reports.words.numbers import between_ends, digits_of, limits, names, plain_number, value
 
 QUOTIENT = ".3f"
@@ -67,12 +67,6 @@ def norm(row: Row) -> str:
     if row.is_gap or ((row.people is not None or row.everyone) and row.ratio is None and (low is None or high is None)):
         return _allowed(low, high)
     return f"asked: {between_ends(low, high)}"
-
-
-def tells_either_way(problem: Problem, row: Row) -> bool:
-    """What is compared is the same for the people of every group: none of their own is looked at, and nothing is kept."""
-    used = [world for world, weight in zip(problem.worlds, row.weights, strict=True) if weight]
-    return not any(world.keep or (world.read and world.people) for world in used)
 
 
 def _gain(problem: Problem, row: Row, x: float) -> str:
