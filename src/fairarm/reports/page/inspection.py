@@ -18,15 +18,18 @@ from fairarm.reports.page.conditions import (
     closest_cells,
     cut_note,
     fairness,
+    parts_table,
     pictures,
     row_table,
 )
 from fairarm.reports.page.forest import Line, Marks, forest
+from fairarm.reports.page.graph import graph_figures
 from fairarm.reports.page.maps import NAMED, map_figure
 from fairarm.reports.page.parts import Block, Box, Facts, Items, Maps, Page, PageTable, Section, Text
 from fairarm.reports.page.rows import MOST_ROWS, Row, Words
 from fairarm.reports.svg import shown
 from fairarm.reports.words import (
+    attributes_text,
     digits_of,
     distance_columns,
     distances_text,
@@ -35,6 +38,7 @@ from fairarm.reports.words import (
     names,
     paper_lines,
     question,
+    regimes_text,
     unit_of,
     unmarked,
     value,
@@ -89,7 +93,10 @@ def _roles(problem: Problem) -> Section:
         Text(f"Children of {' or '.join(problem.attributes)} that matter: {names(problem.relevant_children)}."),
         PageTable("What every row must hold, and why", ("node", "why"), rows, ("why",)),
     ]
-    return Section("What must be observed", blocks)
+    if problem.plain:
+        return Section("What must be observed", blocks)
+    causes = [Text(text) for text in (*attributes_text(problem), regimes_text(problem))]
+    return Section("What must be observed", [*causes, *graph_figures(problem), *blocks])
 
 
 # ---- arms ----
@@ -115,8 +122,9 @@ def _arms(found: Inspection) -> list[Block]:
         "arm", *(["number"] if many else []), f"mean {unit_of(problem.outcome)}", *fairness_heads, "fair", *distance_heads,
     )  # fmt: skip
     best = None if truth is None or truth.best_fair_arm is None else rows[truth.best_fair_arm][0]
-    made = PageTable(distances_text(found), columns, rows, ("fair", CLOSEST), best)
-    return [*_truth_figures(found), made, *_every_row(found)]
+    made = PageTable(distances_text(found) or "Every arm", columns, rows, ("fair", CLOSEST), best)
+    gaps = {name: found.pairs(k) for k, name in enumerate(problem.arm_names)}
+    return [*_truth_figures(found), made, *_every_row(found), *parts_table(problem, gaps)]
 
 
 def _fairness_columns(found: Inspection) -> tuple[list[str], list[list[str]]]:
