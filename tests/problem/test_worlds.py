@@ -171,7 +171,9 @@ def test_mediators_are_the_observed_nodes_between_the_attribute_and_the_decision
     assert mediators(roles(W4, "region race"), ["race"], "Y") == ()
     assert mediators(roles(W4, "region race"), ["region", "race"], "Y") == ()
     assert mediators(roles("S>X X>H H>Y V>Y Y>Q X>Q", "S", "H"), ["S"], "Y") == ("X",)
-    assert mediators(roles("S>X X>V V>R S>R R>Y", "S"), ["S"], "Y") == ("X",)  # what follows from the decision is no mediator
+    assert mediators(roles("S>X X>V V>R S>R R>Y", "S"), ["S"], "Y") == (
+        "X",
+    )  # what follows from the decision is no mediator
 
 
 @pytest.mark.parametrize(("edges", "attributes"), [(W2, "S"), (W3, "S"), (W4, "region race"), (W5, "A"), (W7, "sex")])

@@ -49,6 +49,8 @@ class Certificate:
     """Why nothing is: outcomes decided who made later rows, and the law of what arms see is not declared."""
     without_shares: bool = False
     """Why nothing is: P(S) is not known, and what is asked cannot do without it."""
+    about_worlds: bool = False
+    """Why nothing is: more is asked than about the groups of one attribute without causes."""
 
     @property
     def intervals(self) -> Intervals | None:
@@ -97,6 +99,8 @@ def certify_counts(evidence: CountedEvidence, delta: float, estimated: bool, ada
     """From counted rows, with error δ; ``estimated``: P(S) and the law of contexts from the rows, even where declared;
     ``adaptive``: outcomes decided who made later rows, which weighted rows do not allow and the region does."""
     problem, seen = evidence.problem, evidence.by_group()
+    if not problem.plain:
+        return Certificate(None, (), uncertified_arms=fitted_arms(problem), about_worlds=True)
     if lacks_shares(problem, estimated):
         return Certificate(None, (), uncertified_arms=fitted_arms(problem), without_shares=True)
     shares = None if estimated or problem.shares is None else np.array(problem.shares)

@@ -141,7 +141,7 @@ class WorldBeliefs(CellBeliefs):
         for rows, kind in zip(self.made, self.cells.made, strict=True):
             law = self._laws(kind.labels)
             found = found + np.einsum("nka,nkac->nc", rows, np.broadcast_to(law, (len(rows), *law.shape[1:])))
-        return found / total[:, None]
+        return np.asarray(found / total[:, None])
 
     # ---- the interface ----
 
@@ -152,6 +152,13 @@ class WorldBeliefs(CellBeliefs):
     def draw_of(self, readings: Sequence[Reading], rng: np.random.Generator, draws: int) -> Draws:
         """The same of other worlds: what is shown and not asked about."""
         return self.draw_worlds(self.cells.with_worlds(self.problem, readings), rng, draws)
+
+    def means_of(self, readings: Sequence[Reading]) -> FloatArray:
+        """Means of other worlds at the expected laws and cell means, of the first replicate, (K, W): what is shown and not asked about."""
+        size = max(1, BLOCK // (self.cells.arms.size * len(self.cells.cell_of)))
+        parts = [self.cells.with_worlds(self.problem, readings[i : i + size]) for i in range(0, len(readings), size)]
+        found = [self._laws(sums)[0, :, :-1] @ self.posterior.mean[0] for sums in parts]
+        return np.concatenate([np.zeros((len(self.cells.arms), 0)), *found], axis=1)
 
     def draw_worlds(self, sums: WorldSums, rng: np.random.Generator, draws: int) -> Draws:
         """Means of these worlds, the last of which is everybody as they are."""
@@ -168,18 +175,16 @@ class WorldBeliefs(CellBeliefs):
         widest = max(len(sums.slot), self.cells.arms[:, :, 0].size) * self.cells.arms.shape[2]
         size = max(1, BLOCK // widest)
         parts = [theta[start : start + size] for start in range(0, len(theta), size)]
-        return np.concatenate([self._drawn_block(n, sums, part, rng) for part in parts])
+        return np.concatenate([sums.means(*self._drawn_laws(n, len(part), rng), part, self.cells) for part in parts])
 
-    def _drawn_block(self, n: int, sums: WorldSums, theta: FloatArray, rng: np.random.Generator) -> FloatArray:
-        draws = len(theta)
+    def _drawn_laws(self, n: int, draws: int, rng: np.random.Generator) -> tuple[Factors, FloatArray]:
+        """The factors and h of one replicate, as many times as draws."""
         factors = self.cells.drawn(self.natural_rows[n].astype(np.float64), draws, rng)
         if self.known_law is not None:
-            h = np.broadcast_to(self.known_law, (draws, self.cells.contexts))
-        else:
-            # rows were met by the laws as drawn, so the exposure that they are held against is drawn with them
-            exposure = np.broadcast_to(self._exposure_of(factors, n), (draws, self.cells.contexts))
-            h = rng.standard_gamma(self._context_rows[n], exposure.shape) / exposure
-        return sums.means(factors, h, theta, self.cells)
+            return factors, np.broadcast_to(self.known_law, (draws, self.cells.contexts))
+        # rows were met by the laws as drawn, so the exposure that they are held against is drawn with them
+        exposure = np.broadcast_to(self._exposure_of(factors, n), (draws, self.cells.contexts))
+        return factors, rng.standard_gamma(self._context_rows[n], exposure.shape) / exposure
 
     def design(self) -> DesignBasis:
         """Cells as they are, with the prior's rows. What is not known of the attributes' laws is left to the draws."""

@@ -77,7 +77,7 @@ def fairness(problem: Problem) -> list[dict[str, Any]]:
 
 
 def question(problem: Problem) -> dict[str, Any]:
-    """What is asked: of which groups, and what must hold of every arm."""
+    """What is asked: of which groups (of the one attribute, else []), and what must hold of every arm."""
     return {
         "groups": list(problem.groups) if len(problem.attributes) == 1 else [],
         "attributes": attributes(problem),
@@ -125,7 +125,7 @@ def inspection(found: Inspection) -> dict[str, Any]:
     problem = found.problem
     return {
         "problem": problem.name,
-        "sensitive": problem.sensitive if len(problem.attributes) == 1 else list(problem.attributes),
+        "sensitive": problem.attributes[0] if len(problem.attributes) == 1 else list(problem.attributes),
         **question(problem),
         "decision": problem.decision,
         "outcome": problem.outcome.node,

@@ -24,7 +24,8 @@ def init(
         typer.Option(help="The largest gap that counts as fair, in the outcome's units; left open if not given."),
     ] = None,
     sensitive: Annotated[
-        str | None, typer.Option(help="The column of the sensitive attribute, if you know it.")
+        list[str] | None,
+        typer.Option(help="The column of the sensitive attribute, if you know it; once for each of several."),
     ] = None,
     decision: Annotated[str | None, typer.Option(help="The column of the decision.")] = None,
     outcome: Annotated[str | None, typer.Option(help="The column of the outcome.")] = None,

@@ -10,11 +10,10 @@ import numpy as np
 from fairarm.algorithms.verdict import closest_row
 from fairarm.beliefs.beliefs import Support, support_of
 from fairarm.beliefs.certified import Certificate, fitted_arms
-from fairarm.beliefs.draws import Draws
 from fairarm.beliefs.standing import Standing
 from fairarm.core.proof.region import Intervals
 from fairarm.core.types import FloatArray, IntArray
-from fairarm.experiments.pairs import PairGap, pair_gaps
+from fairarm.experiments.pairs import PairGap
 from fairarm.experiments.usual import Usual
 from fairarm.frames import Column
 from fairarm.problem.problem import Problem
@@ -79,11 +78,15 @@ class ArmEvaluation:
 
 
 def arm_evaluations(
-    problem: Problem, certificate: Certificate, usual: Usual, shown: Draws, standing: Standing, made: IntArray
+    problem: Problem,
+    certificate: Certificate,
+    usual: Usual,
+    pairs: Sequence[Mapping[str, PairGap]],
+    standing: Standing,
+    made: IntArray,
 ) -> tuple[ArmEvaluation, ...]:
-    """Of every arm, in order; ``shown`` outcomes (1, K) and means by group, ``made`` rows by arm and group (K, G)."""
+    """Of every arm, in order; ``pairs`` of each, ``made`` rows by arm and group (K, G)."""
     fair, unfair = certificate.fairness(problem)
-    gaps = problem.outcome.width * shown.gaps(problem.compared)[0]
     own, found = fitted_arms(problem), []
     for k, arm in enumerate(problem.arms):
         rows = _rows(problem, certificate, usual, standing, k)
@@ -104,7 +107,7 @@ def arm_evaluations(
                 fitted=k in own,
                 fairness=rows,
                 closest=rows[closest_row(problem, standing, 0, k)].name,
-                pairs=pair_gaps(problem, gaps[:, k]),
+                pairs=pairs[k],
             )
         )
     return tuple(found)

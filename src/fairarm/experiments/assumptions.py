@@ -20,6 +20,8 @@ class Assumption(StrEnum):
 
     GRAPH = "graph-as-declared"
     """[sensitive, outcome]."""
+    CAUSES = "graph-with-causes-as-declared"
+    """[attributes, causes, outcome]; in place of the first where more is asked than about one attribute without causes."""
     ROWS = "rows-are-independent-people"
     PROPENSITIES = "propensities-are-right"
     """[decision]."""
@@ -35,6 +37,10 @@ class Assumption(StrEnum):
     """[node]."""
     SHARES_DECLARED = "shares-as-declared"
     SHARES_ESTIMATED = "shares-estimated"
+    ATTRIBUTES_DECLARED = "attributes-as-declared"
+    """[attributes, causes]."""
+    ATTRIBUTES_ESTIMATED = "attributes-estimated"
+    """[attributes, causes]."""
     LEFT_OUT = "rows-left-out-on-purpose"
     """[dropped]."""
     LEFT_OUT_BY = "left-out-by-a-column-before-the-decision"
@@ -51,6 +57,7 @@ class Obstacle(StrEnum):
     """[arm]."""
     ADAPTIVE = "outcomes-decided-later-rows"
     SHARES = "shares-not-known"
+    WORLDS = "more-is-asked-than-about-groups"
 
 
 @dataclass(frozen=True)
@@ -66,13 +73,22 @@ def assumptions(
 ) -> tuple[Statement, ...]:
     """All of them, of a log that has been read; ``made`` its rows by arm and group."""
     return (
-        Statement(Assumption.GRAPH, {"sensitive": problem.sensitive, "outcome": problem.outcome.node}),
+        _graph(problem),
         Statement(Assumption.ROWS),
         *_decisions(problem, reader, made),
         *_mechanisms(problem, fitted, estimated),
         *_rows(problem, reader, estimated),
         Statement(Assumption.LATER),
     )
+
+
+def _graph(problem: Problem) -> Statement:
+    """What the graph says of the attributes."""
+    if problem.plain:
+        return Statement(Assumption.GRAPH, {"sensitive": problem.attribute, "outcome": problem.outcome.node})
+    causes = dict.fromkeys(cause for block in problem.roles.blocks for cause in block.causes)
+    facts = {"attributes": problem.attributes, "causes": tuple(causes), "outcome": problem.outcome.node}
+    return Statement(Assumption.CAUSES, facts)
 
 
 def _decisions(problem: Problem, reader: LogReader, made: IntArray) -> Iterator[Statement]:
@@ -102,9 +118,20 @@ def _mechanisms(problem: Problem, fitted: tuple[FittedNote, ...], estimated: boo
 
 def _rows(problem: Problem, reader: LogReader, estimated: bool) -> Iterator[Statement]:
     """Whom the rows are about."""
-    known = not estimated and problem.shares is not None
-    yield Statement(Assumption.SHARES_DECLARED if known else Assumption.SHARES_ESTIMATED)
+    if problem.plain:
+        known = not estimated and problem.shares is not None
+        yield Statement(Assumption.SHARES_DECLARED if known else Assumption.SHARES_ESTIMATED)
+    else:
+        yield from _attributes(problem, estimated)
     yield from left_out(reader)
+
+
+def _attributes(problem: Problem, estimated: bool) -> Iterator[Statement]:
+    """Where the law of each block of attributes comes from."""
+    for block in problem.roles.blocks:
+        known = not estimated and problem.own_factor(block) is not None
+        code = Assumption.ATTRIBUTES_DECLARED if known else Assumption.ATTRIBUTES_ESTIMATED
+        yield Statement(code, {"attributes": block.members, "causes": block.causes})
 
 
 def left_out(reader: LogReader) -> Iterator[Statement]:

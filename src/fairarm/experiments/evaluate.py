@@ -27,7 +27,7 @@ from fairarm.experiments.evidence_from_log import LogEvidence, evidence_from_log
 from fairarm.experiments.looks import Look, Looks, check_looks, look_again
 from fairarm.experiments.next_pulls import NextPulls, next_pulls
 from fairarm.experiments.observed import ObservedGroup, PlainGap, observed_groups, plain_gaps
-from fairarm.experiments.pairs import PairGap
+from fairarm.experiments.pairs import PairGap, gaps_of_arms
 from fairarm.experiments.start_from_log import LoggedPulls, log_reader
 from fairarm.experiments.usual import drawn
 from fairarm.frames import Column, columns_of
@@ -270,11 +270,12 @@ def evaluate(
     standing = standing_of(found.beliefs, draws.outcomes, draws.rows, problem.compiled.rows)
     found = found.with_findings(model_findings(problem.arm_names, standing.apart[0], row_labels(problem)))
     plain = plain_gaps(found, confidence)
+    pairs = gaps_of_arms(problem, found.beliefs, draws.shown)
     return Evaluation(
         evidence=found,
         confidence=confidence,
         seed=seed,
-        arms=arm_evaluations(problem, certificate, usual, draws.shown, standing, found.made),
+        arms=arm_evaluations(problem, certificate, usual, pairs, standing, found.made),
         **posterior_answer(problem, standing, min_fair_probability),
         min_fair_probability=min_fair_probability,
         certified_answer=found.proved_answer or certificate.answer(problem),

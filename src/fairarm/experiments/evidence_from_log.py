@@ -27,7 +27,7 @@ from fairarm.logs.checks import (
     check_weights,
 )
 from fairarm.logs.reading import LogReader
-from fairarm.logs.usable import LogSource, counted_log, no_usable_row
+from fairarm.logs.usable import LogSource, counted_log, no_usable_row, require_counts
 from fairarm.problem.answer import Answer
 from fairarm.problem.fitting import FittedNote
 from fairarm.problem.problem import Problem
@@ -84,6 +84,7 @@ class LogEvidence:
         found = [Statement(Obstacle.FINDING, {"finding": name}) for name in self.voided_by]
         found += [] if arm is None else [Statement(Obstacle.FITTED_LOGGING_ARM, {"arm": arm})]
         found += [Statement(Obstacle.ADAPTIVE)] if self.certificate.adaptive else []
+        found += [Statement(Obstacle.WORLDS)] if self.certificate.about_worlds else []
         return (*found, *([Statement(Obstacle.SHARES)] if self.certificate.without_shares else []))
 
     def with_findings(self, more: Iterable[Finding]) -> LogEvidence:
@@ -94,6 +95,7 @@ class LogEvidence:
 def evidence_from_log(reader: LogReader, delta: float, estimated: bool, duplicates: bool, seed: int) -> LogEvidence:
     """Everything that a log says. ``delta``: the error of what is certified; ``estimated``: P(S) and the law of contexts from
     the log alone; ``duplicates``: look for repeated row ids."""
+    require_counts(reader)
     found = _from_cells(reader, delta, estimated, seed) if reader.countable else _from_rows(reader, delta, estimated)
     problem = replace(reader.problem, shares=None) if estimated else reader.problem
     more = check_counts(problem, reader.map.planned, found.made, found.natural)
@@ -106,7 +108,7 @@ def _with_answer_by_time(reader: LogReader, found: LogEvidence, delta: float, es
     stands = {name for name in found.voided_by if name != CHARGED}
     if stands or not can_be_timed(reader) or found.problem.fitted or found.lines is None:
         return found
-    if found.certificate.without_shares:
+    if found.certificate.without_shares or found.certificate.about_worlds:
         return found
     rows = rows_by_time(reader, found.lines)
     if rows is None:

@@ -16,7 +16,7 @@ from fairarm.core.paper.rejection import first_phase_below
 from fairarm.core.types import BoolArray, FloatArray
 from fairarm.errors import FairarmError
 from fairarm.experiments.limit import find_limit
-from fairarm.experiments.pairs import PairGap, pair_gaps
+from fairarm.experiments.pairs import PairGap, pair_gaps, world_pairs
 from fairarm.experiments.theorems import ONE_GAP, theorems
 from fairarm.frames import Column
 from fairarm.problem.fairness import row_columns, unscaled_rows
@@ -82,6 +82,9 @@ class Inspection(ShownWithRows):
         """The true difference of every pair of groups that is compared, keyed "t|u"; {} where the truth is not known."""
         if self.truth is None:
             return {}
+        if not self.problem.plain:  # of the worlds that rows are about
+            known = dict(zip(self.problem.worlds, self.truth.group_outcomes.T, strict=True))
+            return {name: pair.gaps(known, arm) for name, pair in world_pairs(self.problem).items()}
         means = Draws(self.truth.outcomes, self.truth.group_outcomes)
         return pair_gaps(self.problem, means.gaps(self.problem.compared)[:, arm])
 

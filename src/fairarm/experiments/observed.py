@@ -7,8 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairarm.core.statistics import difference_interval
+from fairarm.core.types import BoolArray, FloatArray
 from fairarm.experiments.evidence_from_log import LogEvidence
+from fairarm.experiments.pairs import compared_profiles
 from fairarm.problem.fairness import pair_names
+from fairarm.problem.problem import Problem
+from fairarm.problem.worlds import Profile, group_name
 
 
 @dataclass(frozen=True)
@@ -31,30 +35,53 @@ class PlainGap:
 
 
 def observed_groups(logged: LogEvidence) -> tuple[ObservedGroup, ...]:
-    """Every group, in order."""
-    problem, found = logged.problem, []
-    for t, group in enumerate(problem.groups):
-        rows = int(logged.natural[t])
-        mean = float(problem.outcome.unscale(logged.natural_sums[t] / rows)) if rows else None
-        found.append(ObservedGroup(group, rows, mean))
-    return tuple(found)
+    """Every group of every attribute, in order, and after them the joint groups of several attributes that are compared."""
+    problem = logged.problem
+    profiles: dict[Profile, None] = {
+        ((name, state),): None for name, states in problem.attribute_states.items() for state in states
+    }
+    if not problem.plain:
+        profiles |= {profile: None for t, u, _ in compared_profiles(problem).values() for profile in (t, u)}
+    return tuple(_observed(logged, profile) for profile in profiles)
+
+
+def _observed(logged: LogEvidence, profile: Profile) -> ObservedGroup:
+    problem = logged.problem
+    fits = problem.compiled.fitting(profile)
+    rows = int(logged.natural[fits].sum())
+    mean = float(problem.outcome.unscale(logged.natural_sums[fits].sum() / rows)) if rows else None
+    return ObservedGroup(group_name(problem.attributes, profile), rows, mean)
 
 
 def plain_gaps(logged: LogEvidence, confidence: float) -> dict[str, PlainGap]:
     """Of every ordered pair (t, u) of groups that is compared, keyed "t|u": the mean of t minus that of u."""
-    pairs, means = logged.problem.compared, [group.mean for group in observed_groups(logged)]
     found = {}
-    for name, (t, u) in zip(pair_names(logged.problem), pairs, strict=True):
-        first, second = means[t], means[u]
+    for name, (t, u) in _compared(logged.problem).items():
+        first, second = _observed(logged, t).mean, _observed(logged, u).mean
         value = None if first is None or second is None else first - second
         found[name] = PlainGap(value, _interval(logged, t, u, confidence))
     return found
 
 
-def _interval(logged: LogEvidence, t: int, u: int, confidence: float) -> tuple[float, float] | None:
-    outcome, pair = logged.problem.outcome, [t, u]
+def _compared(problem: Problem) -> dict[str, tuple[Profile, Profile]]:
+    """The pairs by name."""
+    if not problem.plain:
+        return {name: (t, u) for name, (t, u, _) in compared_profiles(problem).items()}
+    each: list[Profile] = [((problem.attribute, group),) for group in problem.groups]
+    return {name: (each[t], each[u]) for name, (t, u) in zip(pair_names(problem), problem.compared, strict=True)}
+
+
+def _interval(logged: LogEvidence, t: Profile, u: Profile, confidence: float) -> tuple[float, float] | None:
+    outcome, fits = logged.problem.outcome, [logged.problem.compiled.fitting(profile) for profile in (t, u)]
     values = sorted(set(outcome.scaled_values.tolist()))
     two = (values[0], values[1]) if len(values) == 2 else None
-    natural = logged.natural[pair].astype(np.float64)
-    found = difference_interval(natural, logged.natural_sums[pair], logged.natural_squares[pair], two, confidence)
+    rows, sums, squares = (
+        _summed(part, fits) for part in (logged.natural.astype(np.float64), logged.natural_sums, logged.natural_squares)
+    )
+    found = difference_interval(rows, sums, squares, two, confidence)
     return None if found is None else (outcome.width * found[0], outcome.width * found[1])
+
+
+def _summed(part: FloatArray, fits: list[BoolArray]) -> FloatArray:
+    """Of both groups, from what belongs to each label, (2,)."""
+    return np.array([part[labels].sum() for labels in fits])

@@ -103,7 +103,7 @@ def read_log(
         return log.of(known) if isinstance(log, LoggedPulls) else _from_batch(known, log)
     from fairarm.experiments.assumptions import left_out
     from fairarm.logs.checks import check_cells, check_counts, check_duplicates
-    from fairarm.logs.usable import LogSource, counted_log, every_row
+    from fairarm.logs.usable import LogSource, counted_log, every_row, require_counts
 
     reader = log_reader(problem, log, columns=columns, engine=engine)
     if reader.map.has_propensities:
@@ -111,6 +111,7 @@ def read_log(
             "A run cannot start from a log with propensities: it needs to know which arm made each row. Give log.arm or "
             "log.made_by instead."
         )
+    require_counts(reader)
     known, checks = reader.problem, []
     fitted: tuple[FittedNote, ...] = ()
     if reader.countable and known.outcome.values is not None:

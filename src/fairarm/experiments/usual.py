@@ -56,9 +56,10 @@ def drawn(beliefs: Beliefs, asked: Rows, seed: int) -> Drawn:
     if beliefs.draws_unseen or not much.any():
         return Drawn(draws.outcomes, values, shown, asked)
     normal = np.random.default_rng([seed, DRAWS]).standard_normal((asked.groups, 1, DRAWS, len(much)))
-    shared, *apart = PRIOR_SD * much * normal
+    moved_by = PRIOR_SD * much * normal
+    shared, apart = moved_by[0], moved_by[1:]
     least, most = asked.possible
-    moved = values + _moves(asked, shared, np.stack(apart))
+    moved = values + _moves(asked, shared, apart)
     return Drawn(np.clip(draws.outcomes + shared, 0.0, 1.0), np.clip(moved, least, most), shown, asked)
 
 

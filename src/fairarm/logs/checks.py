@@ -13,6 +13,7 @@ from fairarm.beliefs.findings import Finding
 from fairarm.beliefs.robust import choose_method
 from fairarm.core.proof.region import Intervals
 from fairarm.core.types import FloatArray, IntArray
+from fairarm.logs.attribute_checks import check_attributes, compared_groups, contexts_misfit
 from fairarm.logs.findings import MISMATCH, contingency, is_small, mismatch
 from fairarm.logs.table import LogTable
 from fairarm.problem.fairness import row_labels
@@ -47,22 +48,40 @@ def check_counts(problem: Problem, planned: Mapping[str, float], made: IntArray,
             each = [f"{n}: {rows} rows, planned {s:.4g}" for n, rows, s in zip(problem.arm_names, by_arm, shares, strict=True)]  # fmt: skip
             text = f"The arms' shares of the rows are not the planned ones (p = {p:.1g}): rows were lost or added by arm."  # fmt: skip
             found.append(Finding("sample-ratio-mismatch", text, int(by_arm.sum()), tuple(each[:12])))
-    if problem.shares is not None and natural.sum():
+    if problem.plain and problem.shares is not None and natural.sum():
         p = mismatch(natural[None], np.array(problem.shares)[None])
         if p < MISMATCH:
             each = [f"{g}: {n} rows, declared {s:.4g}" for g, n, s in zip(problem.groups, natural, problem.shares, strict=True)]  # fmt: skip
             text = f"The groups' shares of the natural rows are not the declared ones (p = {p:.1g}). Correct problem.shares, or evaluate with law = estimated."  # fmt: skip
             found.append(Finding("group-shares-mismatch", text, int(natural.sum()), tuple(each)))
-    if problem.shares is None and by_arm.sum() and not natural.sum():
-        text = "No row is natural and P(S) is not declared: how the groups mix, and so every outcome, is not known. Gaps are."
-        found.append(Finding("shares-unknown", text, int(by_arm.sum()), voids=False))
-    for group, rows in zip(problem.groups, made.sum(axis=0), strict=True):
+    if by_arm.sum() and not natural.sum() and (unknown := _unknown_shares(problem)):
+        found.append(Finding("shares-unknown", unknown, int(by_arm.sum()), voids=False))
+    for group, rows in _rows_of_groups(problem, made.sum(axis=0)).items():
         if by_arm.sum() and not rows:
             found.append(Finding("group-without-rows", _without_rows(problem, group)))
         elif is_small(int(rows), int(by_arm.sum())):
             text = f"Only {rows} of {by_arm.sum()} rows are of the group '{group}': what is said of it is uncertain. Merge it, or get more."
             found.append(Finding("group-with-few-rows", text, int(rows), voids=False))
     return found
+
+
+def _unknown_shares(problem: Problem) -> str:
+    """What is not known without a natural row; "" where all of it is declared."""
+    if problem.plain:
+        text = "No row is natural and P(S) is not declared: how the groups mix, and so every outcome, is not known. Gaps are."
+        return text if problem.shares is None else ""
+    learned = [block for block in problem.roles.blocks if problem.own_factor(block) is None]
+    if not learned:
+        return ""
+    names = ", ".join(name for block in learned for name in block.members)
+    return f"No row is natural, and the law of {names} is not declared: how people mix rests on the prior alone, and all that is said with it."
+
+
+def _rows_of_groups(problem: Problem, rows: IntArray) -> dict[str, int]:
+    """Rows of every group, or of those that something is asked about where labels (P,) are not the groups."""
+    if problem.plain:
+        return dict(zip(problem.groups, rows.tolist(), strict=True))
+    return {name: int(rows[fits].sum()) for name, fits in compared_groups(problem).items()}
 
 
 def _without_rows(problem: Problem, group: str) -> str:
@@ -80,6 +99,7 @@ def _without_rows(problem: Problem, group: str) -> str:
 def check_cells(problem: Problem, batch: Batch, estimated: bool) -> list[Finding]:
     """Counted rows against everything that is declared and not fitted from them; ``estimated``: not the law of contexts."""
     found = [*check_decisions(problem, batch), *check_children(problem, batch), *check_served(problem, batch)]
+    found += check_attributes(problem, batch, estimated)
     return found if estimated else [*found, *check_contexts(problem, batch)]
 
 
@@ -134,6 +154,10 @@ def check_served(problem: Problem, batch: Batch) -> list[Finding]:
     columns = tuple(name for name in problem.cell_columns if name not in below)
     if not columns or len(np.unique(batch.arm)) < 2:
         return []
+    if (
+        not problem.plain and problem.regime_kind == "set"
+    ):  # rows in which an attribute was set have another law than others
+        batch = batch.take(np.flatnonzero(batch.regime == 0))
     space, group = CellSpace.of(columns, problem.variables), groups_of(problem, batch)
     seen = np.zeros((len(problem.groups), len(problem.arms), space.count), dtype=np.int64)
     np.add.at(seen, (group, batch.arm, space.number(batch.columns)), batch.count)
@@ -150,17 +174,7 @@ def check_served(problem: Problem, batch: Batch) -> list[Finding]:
 
 def check_contexts(problem: Problem, batch: Batch) -> list[Finding]:
     """The contexts of the rows against their declared law, by group; cells only."""
-    cells = problem.compiled.shared_cells
-    if cells.law is None or cells.contexts == 1:
-        return []
-    group = groups_of(problem, batch)
-    context = cells.context_of[group, CellSpace.of(problem.cell_columns, problem.variables).number(batch.columns)]
-    made = np.zeros((len(problem.arms), len(problem.groups)))
-    np.add.at(made, (batch.arm, group), batch.count)
-    seen = np.zeros((len(problem.groups), cells.contexts), dtype=np.int64)
-    np.add.at(seen, (group, context), batch.count)
-    expected = np.einsum("jt,jtz->tz", made, cells.exposure) * cells.law
-    p = mismatch(seen, expected / np.maximum(expected.sum(axis=1, keepdims=True), 1e-300))
+    p = _contexts_misfit(problem, batch) if problem.plain else contexts_misfit(problem, batch)
     if p >= MISMATCH:
         return []
     text = (
@@ -168,6 +182,21 @@ def check_contexts(problem: Problem, batch: Batch) -> list[Finding]:
         f"evaluate with law = estimated."
     )
     return [Finding("contexts-do-not-fit", text, int(batch.count.sum()))]
+
+
+def _contexts_misfit(problem: Problem, batch: Batch) -> float:
+    """The p-value, by group; 1 where no law is declared."""
+    cells = problem.compiled.shared_cells
+    if cells.law is None or cells.contexts == 1:
+        return 1.0
+    group = groups_of(problem, batch)
+    context = cells.context_of[group, CellSpace.of(problem.cell_columns, problem.variables).number(batch.columns)]
+    made = np.zeros((len(problem.arms), len(problem.groups)))
+    np.add.at(made, (batch.arm, group), batch.count)
+    seen = np.zeros((len(problem.groups), cells.contexts), dtype=np.int64)
+    np.add.at(seen, (group, context), batch.count)
+    expected = np.einsum("jt,jtz->tz", made, cells.exposure) * cells.law
+    return mismatch(seen, expected / np.maximum(expected.sum(axis=1, keepdims=True), 1e-300))
 
 
 def check_weights(problem: Problem, weights: WeightCheck) -> list[Finding]:
@@ -194,8 +223,9 @@ def check_weights(problem: Problem, weights: WeightCheck) -> list[Finding]:
 
 
 def check_sparse(evidence: CountedEvidence) -> list[Finding]:
-    """Cell means are used where they are poor: with a fitted mechanism or a summed outcome there is nothing better."""
-    if not evidence.problem.fitted and not evidence.summed:
+    """Cell means are used where they are poor: with a fitted mechanism, a summed outcome or worlds that are asked about there is nothing
+    better."""
+    if evidence.problem.plain and not evidence.problem.fitted and not evidence.summed:
         return []
     if choose_method(evidence.problem, evidence) == "cell means":
         return []

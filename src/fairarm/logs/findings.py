@@ -132,6 +132,36 @@ def contingency(seen: IntArray) -> float:
     return float(chdtrc((table.shape[0] - 1) * (table.shape[1] - 1), ((table - expected) ** 2 / expected).sum()))
 
 
+def independence(tables: IntArray) -> float:
+    """The p-value of independence of rows and columns within each of the tables (…, rows, columns): chi-square, summed over the tables.
+
+    Rare rows and columns of a table are merged until 5 rows are expected everywhere; a table that is too small for that says nothing.
+    """
+    statistic, freedom = 0.0, 0
+    for table in tables:
+        if (merged := _merged_table(table)) is not None:
+            expected = np.outer(merged.sum(axis=1), merged.sum(axis=0)) / merged.sum()
+            statistic += float(((merged - expected) ** 2 / expected).sum())
+            freedom += (merged.shape[0] - 1) * (merged.shape[1] - 1)
+    return float(chdtrc(freedom, statistic)) if freedom else 1.0
+
+
+def _merged_table(table: IntArray) -> IntArray | None:
+    """Rows and columns by their totals, the two rarest of one kind merged until enough is expected; None where no two of each are left."""
+    kept = table[table.sum(axis=1) > 0][:, table.sum(axis=0) > 0]
+    while min(kept.shape) > 1:
+        sides = kept.sum(axis=1), kept.sum(axis=0)
+        least = [side.min() for side in sides]
+        if least[0] * least[1] >= FEW_EXPECTED * kept.sum():
+            return np.asarray(kept)
+        axis = int(least[1] < least[0])
+        order = np.argsort(sides[axis], kind="stable")
+        turned = kept.take(order, axis=axis)
+        first, rest = np.split(turned, [2], axis=axis)
+        kept = np.concatenate([first.sum(axis=axis, keepdims=True), rest], axis=axis)
+    return None
+
+
 def _merged(counts: IntArray, expected: FloatArray) -> list[tuple[float, float]]:
     """Neighbours joined, smallest first, until each has enough expected; what is left over joins the last."""
     out: list[tuple[float, float]] = []

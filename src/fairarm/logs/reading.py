@@ -256,7 +256,7 @@ class LogReader:
             ~self._fits(regime, columns),
             usable,
             count,
-            lambda i: f"forced to {self.problem.regimes[regime[i]]}, holds {self._attributes_of(raw, i)}",
+            lambda i: f"forced to {self.problem.regimes[regime[i]]}, holds {self._held(raw, i)}",
         )
         propensity = self._propensity(raw, columns, usable, count)
         self.used += int(count[usable].sum())
@@ -267,13 +267,13 @@ class LogReader:
         return LoggedRows(made, chance, None if ticket is None else ticket[usable]), usable
 
     def _fits(self, regime: IntArray, columns: dict[str, NDArray[Any]]) -> BoolArray:
-        """Lines whose attributes are what they were forced to; what is missing or undeclared counts as the first state."""
+        """Which lines have what their regime forces. Those without a regime or an attribute were left out before."""
         compiled = self.problem.compiled
         label = compiled.labels({name: np.maximum(columns[name], 0) for name in self.problem.attributes})
         return np.asarray(compiled.regime_fits[np.maximum(regime, 0), label])
 
-    def _attributes_of(self, raw: dict[str, NDArray[Any]], i: int) -> str:
-        """The sensitive attributes of a line, as they are written."""
+    def _held(self, raw: dict[str, NDArray[Any]], i: int) -> str:
+        """The attributes of a line as they are written."""
         return ", ".join(_shown(raw[self.map.column(name)][i]) for name in self.problem.attributes)
 
     def _time(self, raw: dict[str, NDArray[Any]], i: int) -> str:

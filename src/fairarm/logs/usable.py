@@ -13,6 +13,7 @@ from fairarm.logs.reading import Dropped, LogReader
 from fairarm.problem.fitting import FittedNote, fit_mechanisms
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch
+from fairarm.problem.world_terms import needs_children
 
 MOST_ROWS = 1_000_000
 """Rows that can be kept one by one."""
@@ -55,6 +56,25 @@ class CountedLog:
         return SumEvidence.of(self.problem, self.batch, self.sums, self.pilot)
 
 
+def require_counts(reader: LogReader) -> None:
+    """An error where rows would have to be read one by one, and more is asked than about the groups of one attribute without causes."""
+    problem = reader.problem
+    if problem.plain or reader.countable:
+        return
+    start = f"Problem '{problem.name}' has several attributes, causes of one, or kept nodes, and its rows are then counted by cell:"
+    if reader.map.has_propensities:
+        raise DataError(
+            f"{start} logged propensities cannot be used. Leave log.propensity out, and say which arm made each row (log.arm)."
+        )
+    if real := [name for name in problem.cell_columns if not problem.variables[name].finite]:
+        raise DataError(
+            f"{start} '{real[0]}' is real-valued. Declare it with states, and give the log such a column (bins)."
+        )
+    raise DataError(
+        f"{start} there are too many combinations of values to count. Merge states, or use arms with fewer inputs."
+    )
+
+
 def counted_log(reader: LogReader) -> CountedLog:
     """All rows of a log that is countable; those that the mechanisms cannot have made are left out."""
     cells = reader.cells()
@@ -73,14 +93,16 @@ def counted_log(reader: LogReader) -> CountedLog:
 
 
 def with_fitted_arms(problem: Problem, batch: Batch) -> tuple[Problem, tuple[FittedNote, ...]]:
-    """The problem with a table for every arm that has none, from the arm's own rows."""
-    if not problem.unknown_arms:
+    """The problem with a table for every arm that has none, from the arm's own rows; with children's too where nothing can be said
+    without them."""
+    children = needs_children(problem)
+    if not problem.unknown_arms and not children:
         return problem, ()
     by_arm = {}
     for k, name in enumerate(problem.arm_names):
         lines = np.flatnonzero(batch.arm == k)
         by_arm[name] = ({n: v[lines] for n, v in batch.columns.items()}, batch.count[lines])
-    return fit_mechanisms(problem, by_arm)
+    return fit_mechanisms(problem, by_arm, children=children)
 
 
 def _possible(problem: Problem, batch: Batch) -> BoolArray:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fairarm.core.fairness import Rows
 from fairarm.core.types import BoolArray, FloatArray, IntArray
+from fairarm.errors import ProblemError
 from fairarm.problem.fairness import scaled_rows
 from fairarm.problem.gap_ends import GapEnds, gap_ends, row_pairs
 from fairarm.problem.regimes import values_of_regime
@@ -19,6 +20,7 @@ from fairarm.problem.shared_cells import SharedCells, shared_cells
 from fairarm.problem.space import CellSpace
 from fairarm.problem.tables import Tables, build_tables
 from fairarm.problem.world_cells import WorldCells, world_cells
+from fairarm.problem.worlds import Profile
 
 if TYPE_CHECKING:
     from fairarm.problem.problem import Problem
@@ -102,11 +104,16 @@ class Compiled:
     @cached_property
     def regime_fits(self) -> BoolArray:
         """Which labels the rows of each regime can have, (R, P)."""
+        states = self.problem.attribute_states
+        forced = [values_of_regime(regime, states) for regime in self.problem.regimes[1:]]
+        return np.stack([self.fitting(tuple(values.items())) for values in ({}, *forced)])
+
+    def fitting(self, profile: Profile) -> BoolArray:
+        """Which labels have these states, (P,)."""
         problem, codes = self.problem, self.profile_codes
-        fits = np.ones((len(problem.regimes), len(codes)), dtype=np.bool_)
-        for r, regime in enumerate(problem.regimes[1:], start=1):
-            for attribute, state in values_of_regime(regime, problem.attribute_states).items():
-                fits[r] &= codes[:, problem.attributes.index(attribute)] == problem.variables[attribute].code(state)
+        fits = np.ones(len(codes), dtype=np.bool_)
+        for attribute, state in profile:
+            fits &= codes[:, problem.attributes.index(attribute)] == problem.variables[attribute].code(state)
         return fits
 
     def labels(self, columns: Mapping[str, NDArray[Any]]) -> IntArray:

@@ -82,7 +82,7 @@ def _checked(problem: Problem, arm: str, columns: Columns, rows: IntArray) -> Co
     if rows.ndim != 1 or rows.dtype.kind not in "iu" or np.any(rows < 0):
         raise DataError(f"The row counts of arm '{arm}' must be whole numbers, 0 or more, one a line.")
     kept: dict[str, NDArray[Any]] = {}
-    for name in (problem.sensitive, *problem.cell_columns):
+    for name in (*problem.attributes, *problem.cell_columns):
         if name not in columns:
             raise DataError(f"The rows of arm '{arm}' have no column '{name}', which the problem needs.")
         values, variable = np.asarray(columns[name]), problem.variables[name]

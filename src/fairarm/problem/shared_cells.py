@@ -208,7 +208,8 @@ def undeclared(problem: Problem) -> tuple[int, ...]:
     if missing_children(problem):
         return tuple(range(len(problem.arms)))
     learned = {*problem.unknown_arms, *problem.fitted}
-    return tuple(k for k, arm in enumerate(problem.arms) if arm.name in learned and problem.sensitive in arm.parents)
+    seen = [not {*problem.attributes}.isdisjoint(arm.parents) for arm in problem.arms]
+    return tuple(k for k, arm in enumerate(problem.arms) if arm.name in learned and seen[k])
 
 
 def missing_children(problem: Problem) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ Axes: K arms, P labels, X points, W worlds, C cells, Z contexts; (...) draws.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +21,9 @@ import numpy as np
 
 from fairarm.core.grouping import sum_by_group
 from fairarm.core.types import FloatArray, IntArray
+
+LARGE = 1 << 12
+"""Numbers by draw and point from which terms are multiplied one after the other."""
 
 NOT_READ = -1
 """In place of a label: the factor is left out."""
@@ -79,11 +83,14 @@ class WorldSums:
         for term in known:
             key = (term.world, decision[term.decision], outcome[term.outcome], context[term.context])
             at.append(slots.setdefault(key, len(slots)))
-        found = np.array(list(slots), dtype=np.int64).reshape(-1, 4).T
+        of_world, v, y, z = np.array(list(slots), dtype=np.int64).reshape(-1, 4).T
         blocks = len(known[0].own) if known else 0
         return cls(
             worlds,
-            *found,
+            of_world,
+            v,
+            y,
+            z,
             np.array(at, dtype=np.int64),
             np.array([term.children for term in known], dtype=np.int64).reshape(len(known), -1),
             np.array([term.own for term in known], dtype=np.int64).reshape(len(known), -1),
@@ -94,6 +101,8 @@ class WorldSums:
         """Π of the children and of the own factors, summed over the terms of each slot, (..., S, X)."""
         points = factors.arms.shape[-1]
         lead = np.broadcast_shapes(*(part.shape[:-2] for part in (*factors.children, *factors.own)), ())
+        if points * math.prod(lead) >= LARGE:
+            return self._one_by_one(factors, (*lead, len(self.slot_world), points))
         found = np.ones((*lead, len(self.slot), points))
         for j, child in enumerate(factors.children):
             found *= child[..., self.children[:, j], :]
@@ -103,6 +112,22 @@ class WorldSums:
                 below = _taken(own, self.over[:, j])
                 found = np.divide(found, below, out=np.zeros_like(found), where=below > 0)
         return sum_by_group(found.swapaxes(-1, -2), self.slot, len(self.slot_world)).swapaxes(-1, -2)
+
+    def _one_by_one(self, factors: Factors, shape: tuple[int, ...]) -> FloatArray:
+        """The same, term after term: with many draws this stays in the processor's cache."""
+        found = np.zeros(shape)
+        parts = (*factors.children, *factors.own)
+        labels = np.concatenate([self.children, self.own], axis=1).tolist()
+        for slot, taken, over in zip(self.slot.tolist(), labels, self.over.tolist(), strict=True):
+            product: FloatArray = np.ones(())
+            for part, label in zip(parts, taken, strict=True):
+                product = product if label == NOT_READ else product * part[..., label, :]
+            for part, label in zip(factors.own, over, strict=True):
+                if label != NOT_READ:
+                    below = np.broadcast_to(part[..., label, :], (*shape[:-2], shape[-1]))
+                    product = np.divide(product, below, out=np.zeros(below.shape), where=below > 0)
+            found[..., slot, :] += product
+        return found
 
     def laws(self, factors: Factors, h: FloatArray, places: Places) -> FloatArray:
         """p_{k,ω}(c), normalised for each arm and world, (..., K, W, C); ``h`` (..., Z)."""
@@ -117,8 +142,8 @@ class WorldSums:
 
     def means(self, factors: Factors, h: FloatArray, theta: FloatArray, places: Places) -> FloatArray:
         """μ_k(ω) of draws of h (D, Z) and θ (D, C), (D, K, W); ½ where nothing has weight. Factors may be drawn too."""
-        weight = self.weights(factors) * h[:, places.context_of[self.context]]
-        valued = weight * theta[:, places.cell_of[self.outcome]]
+        weight = self.weights(factors) * _of_slots(h, places.context_of, self.context)
+        valued = weight * _of_slots(theta, places.cell_of, self.outcome)
         total, sums = (self._over_points(factors.arms, part) for part in (weight, valued))
         return np.asarray(np.divide(sums, total, out=np.full(total.shape, 0.5), where=total > 0))
 
@@ -144,6 +169,12 @@ class Places:
     context_of: IntArray
     cells: int
     contexts: int
+
+
+def _of_slots(values: FloatArray, at: IntArray, label: IntArray) -> FloatArray:
+    """Draws (D, …) at the places (P, X) of each slot's label: (D, S, X), or (D, 1, X) where all have the same."""
+    same = bool(len(label)) and bool((label == label[0]).all())
+    return np.asarray(values[:, at[label[:1] if same else label]])
 
 
 def _taken(factor: FloatArray, label: IntArray) -> FloatArray:

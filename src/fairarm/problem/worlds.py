@@ -55,6 +55,11 @@ def profile_name(profile: Profile) -> str:
     return ",".join(f"{attribute}={state}" for attribute, state in profile)
 
 
+def group_name(attributes: Sequence[str], profile: Profile) -> str:
+    """As regimes are called: a state of the only attribute, or states of several by name, e.g. "race=b"."""
+    return profile[0][1] if len(attributes) == 1 else profile_name(profile)
+
+
 def mediators(roles: Roles, attributes: Collection[str], outcome: str) -> tuple[str, ...]:
     """The observed nodes below these attributes other than the outcome, other attributes included, that are there before the decision: kept,
     the direct effect is left, what the decision and all after it make of the attributes themselves."""

@@ -28,6 +28,8 @@ from fairarm.core.posterior.regression import FOLDS
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.problem.context import ContextSample
 from fairarm.problem.problem import Problem
+from fairarm.problem.shared_cells import SharedCells
+from fairarm.problem.world_cells import WorldCells
 
 Method = Literal["cell means", "doubly robust"]
 DESIGN_VALUES = 1 << 23
@@ -195,10 +197,18 @@ def choose_method(problem: Problem, evidence: Evidence) -> Method:
     """
     if any(not problem.variables[name].finite for name in problem.cell_columns):
         return "doubly robust"
-    cells = problem.compiled.shared_cells
+    cells = problem.compiled.shared_cells if problem.plain else problem.compiled.world_cells
     if cells.cells <= SPARSE_CELLS:
         return "cell means"
     law = np.full(cells.contexts, 1.0 / cells.contexts) if cells.law is None else cells.law
-    mass = cells.law_of_cells(law[None])[0].mean(axis=(0, 1))
+    mass = _labels_law(cells, law, evidence).mean(axis=(0, 1))
     rows = int(evidence.pulls().sum(axis=(1, 2)).max(initial=0))
     return "doubly robust" if mass[rows * mass < SPARSE_ROWS].sum() > 0.5 else "cell means"
+
+
+def _labels_law(cells: SharedCells | WorldCells, law: FloatArray, evidence: Evidence) -> FloatArray:
+    """p_{k,t}(c) of every arm and group, or label, (K, G, C), with this law of contexts."""
+    if isinstance(cells, SharedCells):
+        return np.asarray(cells.law_of_cells(law[None])[0])
+    natural = evidence.rows_by_cell((0,))[0].sum(axis=0).astype(np.float64)
+    return cells.labels.laws(cells.expected(natural), law, cells)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 
@@ -24,7 +25,10 @@ from fairarm.problem.outcome import Outcome
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import groups_of
 from fairarm.problem.variables import Variable
+from fairarm.problem.worlds import group_name
 
+SHARED = "background"
+"""What several attributes may have in common: a hidden node."""
 MOST_COLUMNS = 200
 MOST_SHOWN, FEW_SHOWN = 8, 3
 """Values of a column that are shown; fewer where they are only examples."""
@@ -37,6 +41,8 @@ class GroupMean:
     group: str
     rows: int
     mean: float | None
+    attribute: str = ""
+    """The sensitive attribute whose group it is."""
 
 
 @dataclass(frozen=True)
@@ -94,34 +100,47 @@ class Draft:
 
     @property
     def widest(self) -> tuple[GroupMean, GroupMean] | None:
-        """The groups with the highest and the lowest mean outcome in the log as it is; None where fewer than two are known."""
+        """The groups of one attribute whose mean outcomes in the log as it is lie furthest apart, the higher first; None where fewer
+        than two are known."""
         known = [group for group in self.groups if group.mean is not None]
         ordered = sorted(known, key=lambda group: -(group.mean or 0.0))
-        return (ordered[0], ordered[-1]) if len(ordered) > 1 else None
+        each = [
+            [group for group in ordered if group.attribute == name]
+            for name in dict.fromkeys(g.attribute for g in known)
+        ]
+        pairs = [(groups[0], groups[-1]) for groups in each if len(groups) > 1]
+        return max(pairs, key=lambda pair: (pair[0].mean or 0.0) - (pair[1].mean or 0.0), default=None)
 
     @property
     def small(self) -> tuple[GroupMean, ...]:
         """Groups of which there are few rows: what is said of them will be uncertain."""
-        return tuple(group for group in self.groups if is_small(group.rows, sum(each.rows for each in self.groups)))
+        whole = Counter[str]()
+        for group in self.groups:
+            whole[group.attribute] += group.rows
+        return tuple(group for group in self.groups if is_small(group.rows, whole[group.attribute]))
 
 
 def draft_problem(
     table: LogTable,
     *,
-    sensitive: str | None = None,
+    sensitive: str | Sequence[str] | None = None,
     decision: str | None = None,
     outcome: str | None = None,
     tolerance: float | None = None,
 ) -> Draft:
-    """Roles that are given are kept; the others are guessed from names and values. The tolerance is never guessed."""
-    named = {"sensitive": sensitive, "decision": decision, "outcome": outcome}
+    """Roles that are given are kept; the others are guessed from names and values. The tolerance is never guessed.
+
+    ``sensitive``: one column, or several; where none is given, one is guessed.
+    """
+    first, *more = (sensitive,) if sensitive is None or isinstance(sensitive, str) else tuple(sensitive) or (None,)
+    named = {"sensitive": first, "decision": decision, "outcome": outcome}
     given = {role: name for role, name in named.items() if name is not None}
-    _check(table, given, tolerance)
+    _check(table, [*given.items(), *(("sensitive", name) for name in more if name is not None)], tolerance)
     columns = survey(table)
     lines = next(iter(columns.values())).rows
     if not lines:
         raise DataError(one_line(f"The log {table.name} has no rows to draft a problem from."))
-    choice = choose(columns, given)
+    choice = choose(columns, given, tuple(name for name in more if name is not None))
     names = node_names(choice)
     problem = problem_of(choice, names, 1.0 if tolerance is None else tolerance)
     where = log_map(choice, names)
@@ -157,8 +176,8 @@ def _few(draft: Draft) -> list[str]:
     )
 
 
-def _check(table: LogTable, given: Mapping[str, str], tolerance: float | None) -> None:
-    for role, name in given.items():
+def _check(table: LogTable, given: Sequence[tuple[str, str]], tolerance: float | None) -> None:
+    for role, name in given:
         if name not in table.columns:
             listed = ", ".join(shown(each) for each in table.columns[:30])
             raise OptionError(one_line(f"--{role}: the log has no column '{name}'. It has: {listed}."))
@@ -176,15 +195,18 @@ def _check(table: LogTable, given: Mapping[str, str], tolerance: float | None) -
 def node_names(choice: Choice) -> dict[str, str]:
     """Column -> node: its own name where that is fit to be one."""
     names: dict[str, str] = {}
-    used = [choice.column(role) or "" for role in ROLES] + choice.inputs
+    used = [*choice.attributes, *(choice.column(role) or "" for role in ROLES[1:]), *choice.inputs]
     for name in used:
-        names[name] = plain_name(name, {*names.values(), "arm", "regime"}, "unnamed column")
+        names[name] = plain_name(
+            name, {*names.values(), "arm", "regime", *([SHARED] if choice.more else [])}, "unnamed column"
+        )
     return names
 
 
 def problem_of(choice: Choice, names: Mapping[str, str], tolerance: float) -> Problem:
     """What the draft says. The sensitive attribute may act on everything, and the deployed rule may have seen all inputs."""
-    S, V, Y = (names[choice.column(role) or ""] for role in ROLES)
+    S = tuple(names[name] for name in choice.attributes)
+    V, Y = (names[choice.column(role) or ""] for role in ROLES[1:])
     inputs = [names[name] for name in choice.inputs]
     made = {node: choice.nodes[name] for name, node in names.items()}
     states = {node: tuple(each.rows) for node, each in made.items() if isinstance(each, States)}
@@ -194,18 +216,27 @@ def problem_of(choice: Choice, names: Mapping[str, str], tolerance: float) -> Pr
         variables=[Variable(node, held) for node, held in states.items()],
         graph=edges(S, V, Y, inputs),
         sensitive=S,
+        hidden=[SHARED] if len(S) > 1 else [],
         decision=V,
         outcome=_outcome(Y, choice),
-        arms=[Arm(arm, Unknown(V, (S, *inputs))) for arm in arms],
+        arms=[Arm(arm, Unknown(V, (*S, *inputs))) for arm in arms],
         tolerance=tolerance,
         deployed=arms[0],
     )
 
 
-def edges(S: str, V: str, Y: str, inputs: list[str]) -> list[tuple[str, str]]:
-    """The graph of a draft: S acts on everything, the inputs on decision and outcome, the decision on the outcome."""
+def edges(S: tuple[str, ...], V: str, Y: str, inputs: list[str]) -> list[tuple[str, str]]:
+    """The graph of a draft: S acts on everything, the inputs on decision and outcome, the decision on the outcome.
+
+    Several attributes may have anything hidden in common, and each input may act on those after it: the least that can be said. With one
+    attribute nothing rests on arrows between inputs.
+    """
     into = [edge for x in inputs for edge in ((x, V), (x, Y))]
-    return [*((S, x) for x in (*inputs, V, Y)), *into, (V, Y)]
+    acts = [(attribute, x) for attribute in S for x in (*inputs, V, Y)]
+    if len(S) == 1:
+        return [*acts, *into, (V, Y)]
+    between = [(x, later) for i, x in enumerate(inputs) for later in inputs[i + 1 :]]
+    return [*((SHARED, attribute) for attribute in S), *acts, *between, *into, (V, Y)]
 
 
 def arm_names(choice: Choice) -> list[str]:
@@ -261,13 +292,13 @@ def _means(problem: Problem, where: LogMap, table: LogTable) -> tuple[LogReader,
     scaled = (
         cells.sums[:, 0] if cells.sums is not None else outcome.scaled_values[batch.columns[outcome.node]] * batch.count
     )
-    groups = problem.groups
-    rows = np.array([batch.count[natural & (group == t)].sum() for t in range(len(groups))])
-    sums = np.array([scaled[natural & (group == t)].sum() for t in range(len(groups))])
-    rows, sums = np.append(rows, rows.sum()), np.append(sums, sums.sum())
+    profiles = [((name, state),) for name, states in problem.attribute_states.items() for state in states]
+    fits = [natural & problem.compiled.fitting(profile)[group] for profile in profiles]
+    rows, sums = (np.array([part[here].sum() for here in (*fits, natural)]) for part in (batch.count, scaled))
     values = outcome.unscale(sums / np.maximum(rows, 1))
     means = [float(value) if count else None for value, count in zip(values, rows, strict=True)]
-    made = tuple(GroupMean(g, int(n), m) for g, n, m in zip(groups, rows, means, strict=False))
+    names = [group_name(problem.attributes, profile) for profile in profiles]
+    made = tuple(GroupMean(g, int(n), m, p[0][0]) for g, n, m, p in zip(names, rows, means, profiles, strict=False))
     return reader, made, means[-1]
 
 

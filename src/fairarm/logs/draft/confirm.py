@@ -22,6 +22,7 @@ def to_confirm(choice: Choice, tolerance: float | None, deployed: str, doubts: S
         *doubts,
         *(["the tolerance, which is yours to choose"] if tolerance is None else []),
         *roles,
+        *_others(choice),
         *special,
         f"deployed = {shown(deployed)}, the rule that runs today",
         _outcome(choice),
@@ -31,6 +32,14 @@ def to_confirm(choice: Choice, tolerance: float | None, deployed: str, doubts: S
         "the arrows",
         "the candidate arms, and what each of them sees",
     )
+
+
+def _others(choice: Choice) -> list[str]:
+    """Columns that look sensitive too, where one was guessed."""
+    if "sensitive" in choice.given or not choice.look_sensitive:
+        return []
+    names = ", ".join(map(shown, choice.look_sensitive))
+    return [f"{names}: sensitive by name too, and taken as input. To ask about each, name all of them with --sensitive"]
 
 
 def _outcome(choice: Choice) -> str:

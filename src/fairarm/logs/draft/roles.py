@@ -94,7 +94,9 @@ class Choice:
 
     columns: Mapping[str, Column]
     given: Mapping[str, str]
-    """Role -> column, as the user said."""
+    """Role -> column, as the user said; of several sensitive attributes the first."""
+    more: tuple[str, ...] = ()
+    """The columns of further sensitive attributes, as the user said."""
     role: dict[str, str] = field(default_factory=dict)
     """Column -> its role; "unused" if none."""
     why: dict[str, str] = field(default_factory=dict)
@@ -107,6 +109,16 @@ class Choice:
     def column(self, role: str) -> str | None:
         """The column that has a role which only one can have."""
         return next((name for name, each in self.role.items() if each == role), None)
+
+    @property
+    def attributes(self) -> list[str]:
+        """The columns of the sensitive attributes."""
+        return [self.given["sensitive"], *self.more] if self.more else [self.column("sensitive") or ""]
+
+    @property
+    def look_sensitive(self) -> list[str]:
+        """Inputs whose names say that they are sensitive attributes too."""
+        return [name for name in self.inputs if _says(name, ["sensitive"])]
 
     @property
     def inputs(self) -> list[str]:
@@ -127,13 +139,13 @@ class Choice:
         return [name for name in self.columns if name not in self.role]
 
 
-def choose(columns: Mapping[str, Column], given: Mapping[str, str]) -> Choice:
-    """Roles that are given are kept; the others are guessed."""
-    found = Choice(columns, given)
+def choose(columns: Mapping[str, Column], given: Mapping[str, str], more: tuple[str, ...] = ()) -> Choice:
+    """Roles that are given are kept; the others are guessed. ``more``: further sensitive attributes, besides the given one."""
+    found = Choice(columns, given, more)
     for name in columns:
-        if name not in given.values() and (trouble := _unnameable(name)):
+        if name not in (*given.values(), *more) and (trouble := _unnameable(name)):
             found.take(name, "unused", trouble)
-    for role, name in given.items():
+    for role, name in [*given.items(), *(("sensitive", name) for name in more)]:
         _take_given(found, role, name)
     _take_special(found)
     for role in ROLES:
@@ -228,8 +240,8 @@ def _identifies(name: str, column: Column) -> bool:
 
 def _take_regime(found: Choice) -> None:
     """The column that holds "natural" and groups, whatever it is called."""
-    sensitive = found.node("sensitive")
-    groups = set(sensitive.rows) if isinstance(sensitive, States) else set()
+    made = {name: each.rows for name in found.attributes if isinstance(each := found.nodes.get(name), States)}
+    groups = {state if len(made) == 1 else f"{name}={state}" for name, states in made.items() for state in states}
     for name in found.free():
         states = as_states(found.columns[name], "arm")
         held = set(states.rows) if isinstance(states, States) else set()

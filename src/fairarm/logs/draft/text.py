@@ -26,7 +26,8 @@ def file_text(draft: Draft, choice: Choice, names: Mapping[str, str], problem: P
         "",
         "[problem]",
         'name = "draft"',
-        f"sensitive = {quoted(problem.sensitive)}{_mark(choice, 'sensitive')}",
+        f"sensitive = {_sensitive(problem)}{_mark(choice, 'sensitive')}",
+        *([f"hidden = {_listed(problem.hidden)}"] if problem.hidden else []),
         f"decision = {quoted(problem.decision)}{_mark(choice, 'decision')}",
         f"deployed = {quoted(problem.deployed or '')}  # TO CONFIRM: the rule that runs today",
         f"outcome = {_outcome(problem)}{_mark(choice, 'outcome')}",
@@ -39,7 +40,7 @@ def file_text(draft: Draft, choice: Choice, names: Mapping[str, str], problem: P
         "# input was known before the decision: one that follows the decision makes answers wrong. Take it out, or turn its arrows.",
         "# Deleting an arrow that is not there makes answers sharper; deleting one that is there makes them wrong.",
         "edges = [",
-        *(f"  {_listed(edge)}," for edge in problem.graph.edges),
+        *(f"  {_listed(edge)},{_shared(problem, edge)}" for edge in problem.graph.edges),
         "]",
         *_unused(draft.columns),
         "",
@@ -109,6 +110,16 @@ def _head(draft: Draft) -> list[str]:
 
 def _mark(choice: Choice, role: str) -> str:
     return "" if role in choice.given else f"  # TO CONFIRM: {choice.why[choice.column(role) or '']}"
+
+
+def _sensitive(problem: Problem) -> str:
+    return quoted(problem.attributes[0]) if len(problem.attributes) == 1 else _listed(problem.attributes)
+
+
+def _shared(problem: Problem, edge: tuple[str, str]) -> str:
+    """What the first arrow from the hidden node says."""
+    first = edge[0] in problem.hidden and edge[1] == problem.attributes[0]
+    return "  # the attributes may go together. Take these out where they are independent" if first else ""
 
 
 def _outcome(problem: Problem) -> str:
@@ -189,7 +200,7 @@ def _arms(problem: Problem, inputs: list[str]) -> list[str]:
         lines += [
             "[[problem.arms]]",
             f"name = {quoted(name)}",
-            f"parents = {_listed((problem.sensitive, *inputs))}",
+            f"parents = {_listed((*problem.attributes, *inputs))}",
             "",
         ]
     return [

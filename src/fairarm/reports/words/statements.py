@@ -10,6 +10,7 @@ from fairarm.logs.reading import listed
 
 SENTENCES = {
     Assumption.GRAPH: "The causal graph is as declared. Nothing causes '{sensitive}', and '{sensitive}' acts on '{outcome}' only along the declared arrows.",
+    Assumption.CAUSES: "The causal graph is as declared. What is known of {attributes} beyond the logged causes ({causes}) has nothing to do with the other columns, and they act on '{outcome}' only along the declared arrows.",
     Assumption.ROWS: "Rows are different people, independent of each other, and no row was dropped because of its outcome.",
     Assumption.PROPENSITIES: "The logged propensities are the probabilities with which each '{decision}' was really drawn.",
     Assumption.INPUTS: "The logged '{decision}' was decided from {inputs} and chance alone: nothing else that moved it moves '{outcome}' as well.",
@@ -20,12 +21,15 @@ SENTENCES = {
     Assumption.UNDECLARED: "The mechanism of '{node}' is not declared: each group's rows speak for that group alone.",
     Assumption.SHARES_DECLARED: "The shares of the groups are the declared ones.",
     Assumption.SHARES_ESTIMATED: "The shares of the groups are estimated from the natural rows.",
+    Assumption.ATTRIBUTES_DECLARED: "P({whole}) is the declared one.",
+    Assumption.ATTRIBUTES_ESTIMATED: "P({whole}) is estimated from the natural rows.",
     Assumption.LEFT_OUT: "Rows were left out on purpose ({dropped}): the answer is about the others alone.",
     Assumption.LEFT_OUT_BY: "Rows were left out by '{column}'; this holds if '{column}' was known before the decision and did not follow from it.",
     Assumption.LATER: "People who come later are like those in the log.",
     Obstacle.FINDING: "the log has the finding '{finding}'",
     Obstacle.FITTED_LOGGING_ARM: "the mechanism of '{arm}', which made rows, was fitted from them",
     Obstacle.ADAPTIVE: "outcomes of earlier rows decided who made later ones (log.adaptive), and the law of what arms see is not declared",
+    Obstacle.WORLDS: "intervals from a log are certified for the groups of one attribute without causes alone, with nothing kept",
     Obstacle.SHARES: "the shares of the groups are not known, and what is asked cannot do without them: declare problem.shares",
     PlanNote.REAL_OUTCOME: "'{outcome}' is real-valued: it was taken as {low:g} or {high:g}, the ends of its {ends_of}, the noisiest outcome with the same mean.",
     PlanNote.WIDE_MARGINS: (
@@ -48,9 +52,13 @@ BOUNDS = {
 def sentence(said: Statement) -> str:
     """One of the things that a result rests on, or one that stands against a certified answer."""
     facts = dict(said.facts)
-    for key in ("inputs", "nodes"):
+    for key in ("inputs", "nodes", "attributes", "causes"):
         if key in facts:
             facts[key] = ", ".join(facts[key]) or "nothing"
+    if said.code in (Assumption.ATTRIBUTES_DECLARED, Assumption.ATTRIBUTES_ESTIMATED):
+        facts["whole"] = " | ".join(
+            ", ".join(part) for part in (said.facts["attributes"], said.facts["causes"]) if part
+        )
     if "dropped" in facts:
         facts["dropped"] = listed(facts["dropped"])
     if said.code == Assumption.FITTED:
