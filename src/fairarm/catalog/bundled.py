@@ -50,7 +50,8 @@ class Scenario(Shown):
 FILES = {
     "coin": "two arms and one coin, worked by hand in the docs",
     "ad-marketplace": "six click predictors; the best one is clearly unfair",
-    "lender": "eleven rules for loans, four groups; the best one is unfair to one of them only",
+    "lender": "eleven rules for loans; race and sex hang together, age has a cause, and the product is allowed",
+    "lender-race": "eleven rules for loans, four groups; the best one is unfair to one of them only",
 }
 """Problem files that ship with the package; the other bundled problems are made by code."""
 
