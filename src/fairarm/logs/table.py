@@ -279,8 +279,9 @@ class LogTable:
         """The entries of one column as Arrow holds them, in parts of at most ``rows``, in no promised order."""
         from fairarm.logs import queries as ask
 
-        used = self._frame([name]).collect_schema().names()
+        frame = self._frame([name])
         with self._speaking():
+            used = frame.collect_schema().names()
             for part in self._held.stream(
                 used, lambda each: ask.selected(ask.kept(each, self.drop), [name], None), rows
             ):
