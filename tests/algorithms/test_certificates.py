@@ -97,8 +97,8 @@ def test_natural_rows_that_are_lost_count_by_the_declared_shares_of_all_groups()
     proof = Certified.of(asked, 0.05, estimated=False)
     pulls = np.zeros((1, 5, 4), dtype=np.int64)
     pulls[0, 0, 0], pulls[0, 4, 1] = 30, 7
-    missing = np.zeros((5, 4), dtype=np.int64)
-    missing[0, 0], missing[4, 1] = 10, 3
+    missing = np.zeros((1, 5, 4), dtype=np.int64)
+    missing[0, 0, 0], missing[0, 4, 1] = 10, 3
     rows = CellEvidence(asked, world(asked).draw(pulls, np.random.default_rng(0)))
     brought = proof._brought(Cohort(rows, missing, Loss.of(asked, "worst")))
     assert brought.rows[0, 0] == pytest.approx([16, 12, 8, 4]) and brought.rows[0, 1].tolist() == [0, 0, 0, 10]

@@ -14,6 +14,7 @@ from fairarm.beliefs.evidence import Evidence
 from fairarm.beliefs.findings import Finding
 from fairarm.beliefs.standing import Proof
 from fairarm.core.answer import Code
+from fairarm.core.grouping import sum_by_group
 from fairarm.core.proof.accounts import Accounts
 from fairarm.core.proof.bets import Brought, Ledger, certificate, open_ledger, settle, teach
 from fairarm.core.proof.claims import Rule
@@ -114,6 +115,13 @@ def expected_loss(lost: IntArray | FloatArray, rows: FloatArray) -> FloatArray |
     return np.where(lost > 0, share, 0.0)
 
 
+def _lost_by_group(cohort: Cohort) -> IntArray | None:
+    """Missing rows by arm and group, (N, K, G), where the groups are known."""
+    if cohort.missing is None or cohort.by_group is None:
+        return None
+    return np.asarray(np.moveaxis(cohort.missing[:, 1:], 1, 2) + cohort.by_group - cohort.rows.group_sums((0,))[0])
+
+
 @dataclass(frozen=True)
 class Certified:
     """The rule for one problem and δ. ``estimated``: use neither a declared P(S) nor a declared law of contexts."""
@@ -158,43 +166,63 @@ class Certified:
             )
         return Books.of(open_ledger(self.rule, n), self.declared.start(n), np.zeros(n, dtype=np.int64))
 
-    def after(self, cohort: Cohort, books: Books, seed: int, replicate: IntArray) -> Books:
-        """The books after a phase; ``replicate`` (N,) are the numbers of the replicates."""
+    def after(self, cohort: Cohort, books: Books, seed: int, replicate: IntArray, reserve: float = 1.0) -> Books:
+        """The books after a phase; ``replicate`` (N,) are the numbers of the replicates, ``reserve`` ρ is the part that is staked."""
         brought, expected = self._brought(cohort), expected_loss(books.lost, books.rows)
-        ledger = settle(self.rule, books.ledger, brought, seed, replicate, loss_share=expected)
-        missing = cohort.missing[None] if cohort.charged and cohort.missing is not None else None
-        law = self.declared.after(books.law, cohort.rows, ledger.seen.natural, missing)
+        ledger = settle(self.rule, books.ledger, brought, seed, replicate, reserve=reserve, loss_share=expected)
+        missing, lost = (cohort.missing if cohort.charged else None), books.lost
+        law = self.declared.after(books.law, cohort.rows, ledger.seen.natural, missing, _lost_by_group(cohort))
+        law = law.unless(cohort.cut, books.law)
         if cohort.beyond is not None:
             seen = cohort.beyond.summary(self.cells)
             ledger = teach(ledger, *(part.astype(np.float64) for part in (seen.by_arm, seen.rows, seen.sums)))
-        return Books.of(ledger, law, books.lost + (0 if missing is None else int(missing.sum())))
+        if brought.lost is not None:
+            lost = lost + np.rint(brought.lost.rows).astype(np.int64)
+        return Books.of(ledger, law, lost)
 
     def _brought(self, cohort: Cohort) -> Brought:
         """What the core is told of a phase."""
         fresh = cohort.rows.summary(self.cells)
         rows, n, natural = (part.astype(np.float64) for part in (fresh.by_arm, fresh.rows, fresh.natural))
-        if not cohort.charged or cohort.missing is None or cohort.loss is None:
-            return Brought(rows, n, fresh.sums, natural)
-        missing = cohort.missing.astype(np.float64)
-        rows[0] += missing[1:].T
-        if missing[0].any():
-            rows[0] += self._of_unknown_group(missing[0], cohort)
-        lost = Lost(np.zeros_like(n), missing.sum(axis=0)[None], cohort.loss.outcome)
-        return Brought(rows, n, fresh.sums, natural, lost)
+        y, lost = fresh.sums, None
+        if cohort.by_group is not None:
+            natural = cohort.by_group.sum(axis=1).astype(np.float64)
+        if cohort.charged or (cohort.by_shares and cohort.missing is None):
+            rows = self._whole(cohort)
+        if cohort.charged and cohort.loss is not None:
+            cells, anywhere = self._lost(cohort)
+            if cohort.loss.outcome is not None:  # not told means this outcome: in a known cell it is a row like others
+                n, y, cells = n + cells, y + cells * cohort.loss.outcome, np.zeros_like(cells)
+            lost = Lost(cells, anywhere, cohort.loss.outcome)
+        return Brought(rows, n, y, natural, lost, cohort.cut)
 
-    def _of_unknown_group(self, missing: FloatArray, cohort: Cohort) -> FloatArray:
-        """What natural rows that never came, (K,), change in the rows by arm and group (K, G): their group is not known.
+    def _lost(self, cohort: Cohort) -> tuple[FloatArray, FloatArray]:
+        """Missing rows whose cell is known, (N, C), and the others by arm, (N, K)."""
+        by_arm = np.zeros(0) if cohort.missing is None else cohort.missing.sum(axis=1).astype(np.float64)
+        if cohort.in_cells is None:
+            return np.zeros((len(by_arm), self.rule.law.shape[2])), by_arm
+        known = cohort.in_cells.sum(axis=1).reshape(len(by_arm), -1)
+        cells = sum_by_group(known, self.cells.cell_of.ravel(), self.cells.cells)
+        return cells.astype(np.float64), by_arm - cohort.in_cells.sum(axis=(2, 3))
 
-        The blend must not depend on who came. So *all* natural rows of the phase count by the declared P(S), not by their own
-        groups: given the plan alone, that is their law.
+    def _whole(self, cohort: Cohort) -> FloatArray:
+        """All rows of the plan by arm and group, (N, K, G), those that never came included.
+
+        The blend must not depend on who came. So where the groups of natural rows are not known before they come, *all* natural
+        rows count by the declared P(S), not by their own groups: given the plan alone, that is their law.
         """
+        dealt = cohort.dealt.astype(np.float64)
+        forced = np.moveaxis(dealt[:, 1:], 1, 2)
+        if cohort.by_group is not None:
+            return np.asarray(forced + cohort.by_group)
+        if cohort.missing is not None and not cohort.missing[:, 0].any() and not cohort.by_shares:
+            return np.asarray(forced + cohort.rows.group_sums((0,))[0])
         if self.rule.shares is None:
             raise OptionError(
                 "Natural rows were lost, and P(S) is not declared: a row that never came has no known group. Declare the shares "
                 "of the groups, or say lost='at random' if what was lost did not depend on the outcome."
             )
-        came = cohort.rows.group_sums((0,))[0][0].astype(np.float64)
-        return np.asarray((came.sum(axis=1) + missing)[:, None] * self.rule.shares - came)
+        return np.asarray(forced + dealt[:, 0, :, None] * self.rule.shares)
 
     def adopted(self, labels: FloatArray, before: Evidence, closed: IntArray) -> Books:
         """Of a run that an earlier version saved: the labels' wealth stays, the accounts start anew from what was seen."""
@@ -233,10 +261,17 @@ class Certified:
         return ()
 
     def planned(
-        self, books: Books, before: FloatArray, costs: FloatArray, average: FloatArray, seed: int, replicate: IntArray
+        self,
+        books: Books,
+        before: FloatArray,
+        costs: FloatArray,
+        average: FloatArray,
+        seed: int,
+        replicate: IntArray,
+        under_way: FloatArray | None = None,
     ) -> FloatArray:
         """Shares of the units in the next batch, (N, R, K)."""
-        return plan_proof(self.rule, books.ledger, before, costs, average, seed, replicate)
+        return plan_proof(self.rule, books.ledger, before, costs, average, seed, replicate, under_way)
 
 
 def _without_shares(problem: Problem) -> str:
