@@ -24,6 +24,8 @@ class Room:
     usable: BoolArray
     """(R, K): units that may be dealt."""
     budget: float | None
+    part: float = 1.0
+    """Of the cards that is expected to be dealt: the budget must hold of those, and what is left over returns."""
 
     @property
     def open_costs(self) -> FloatArray:
@@ -49,11 +51,11 @@ class Room:
 
     def _most(self, size: int) -> list[int]:
         """Cards that each replicate can have: as many pulls as are left, and as the cheapest usable unit lets the budget pay."""
-        most = np.minimum(size, self.left)
+        most = np.minimum(size, np.maximum(self.left, 0))
         if self.budget is not None and (dearer := self._cheapest_usable - self.costs.min()) > 0:
             # where the cheapest unit may not be dealt, every card costs more than what later ones can be completed with
             room = (self.budget - self.costs.min()) * self.made.sum(axis=(1, 2)) - self._spent(self._extra)
-            gain = dearer - (self.budget - self.costs.min())
+            gain = dearer - (self.budget - self.costs.min()) * self.part
             most = np.minimum(most, np.floor(np.maximum(room, 0.0) / gain).astype(np.int64)) if gain > 0 else most
         return [int(count) for count in most]
 
@@ -62,7 +64,7 @@ class Room:
         if self.budget is None:
             return None
         cheapest = float(self.costs.min())
-        room = (self.budget - cheapest) * (self.made[i].sum() + cards) - float((self.made[i] * self._extra).sum())
+        room = (self.budget - cheapest) * (self.made[i].sum() + self.part * cards) - float((self.made[i] * self._extra).sum())
         return float(max(self._cheapest_usable, cheapest + room / cards))
 
     @property

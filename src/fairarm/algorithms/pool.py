@@ -275,11 +275,12 @@ class Pool(BaseProcedure):
         number: int,
         regimes: tuple[int, ...] = (0,),
         paused: BoolArray | None = None,
+        dealt: float = 1.0,
     ) -> IntArray:
         """The cards of cohort ``number``, (n, R, K), at most ``size``; changes nothing.
 
         ``under_way`` (n, R, K): pulls dealt and not settled, and cards left in an open deck. ``paused`` (n, K): arms that are not
-        dealt. Natural pulls only, unless other ``regimes`` are allowed.
+        dealt; ``dealt``: the part of the cards that is expected to be. Natural pulls only, unless other ``regimes`` are allowed.
         """
         plan, arms = np.zeros_like(state.given), state.given.shape[2]
         stopped = np.zeros((len(plan), arms), dtype=np.bool_) if paused is None else paused
@@ -288,7 +289,7 @@ class Pool(BaseProcedure):
             made = state.given[which] + under_way[which]
             costs = self.problem.compiled.cost_array
             usable = usable_units(costs, regimes, pattern)
-            room = Room(made, self.pulls - made.sum(axis=(1, 2)), costs, usable, self._budget)
+            room = Room(made, self.pulls - made.sum(axis=(1, 2)), costs, usable, self._budget, dealt)
             if usable.any():
                 plan[which] = self._cards(state, which, so_far, under_way[which], room, size, [seed, 1, number])
         return plan

@@ -1,0 +1,1 @@
+"""Live studies, simulated: people arrive by the hour, outcomes come days later or never, cohorts do not wait for each other."""
