@@ -125,7 +125,9 @@ class Case:
         asked = problem()
         pool = Pool(asked, most, PoolOptions(confidence=1 - DELTA), reserve=RESERVE, watched=False)
         loss = Loss.of(asked, "worst")
-        return kind(pool, self.world(), self.timing(), n, seed, loss=loss, hand=self.hand, **dict(self.how))
+        return kind(
+            pool, self.world(), self.timing(), n, seed, loss=loss, hand=self.hand, watched=False, **dict(self.how)
+        )
 
 
 CASES = (
@@ -149,4 +151,3 @@ def false_fair(studies: LiveStudies) -> BoolArray:
 def false_answer(studies: LiveStudies) -> BoolArray:
     """(n,): whether "edge" was the answer."""
     return np.asarray(studies.ended.answer == 1)
-

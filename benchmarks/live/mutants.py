@@ -20,7 +20,9 @@ class AsArrived(LiveStudies):
         if today < 0:
             return
         seen = sum(
-            made.told[..., today - made.number] for made in self.waiting if today - made.number < made.told.shape[-1] - 1
+            made.told[..., today - made.number]
+            for made in self.waiting
+            if today - made.number < made.told.shape[-1] - 1
         )
         self.settle(Cohort(self._evidence(np.asarray(seen))), now)
         self.waiting = [made for made in self.waiting if today - made.number < made.told.shape[-1] - 2]

@@ -64,7 +64,9 @@ class Room:
         if self.budget is None:
             return None
         cheapest = float(self.costs.min())
-        room = (self.budget - cheapest) * (self.made[i].sum() + self.part * cards) - float((self.made[i] * self._extra).sum())
+        room = (self.budget - cheapest) * (self.made[i].sum() + self.part * cards) - float(
+            (self.made[i] * self._extra).sum()
+        )
         return float(max(self._cheapest_usable, cheapest + room / cards))
 
     @property

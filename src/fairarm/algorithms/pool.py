@@ -265,6 +265,11 @@ class Pool(BaseProcedure):
         settled, info, _ = self._learned(state, [cohort], so_far, seed, over)
         return settled.but(phase=state.phase + 1), info
 
+    def voided(self, state: State[Books], which: BoolArray) -> State[Books]:
+        """Where a monitor says so, (n,): nothing is certified, and the study ends undecided."""
+        answer = np.where(which, int(Code.UNDECIDED), state.answer)
+        return state.but(answer=answer, running=state.running & ~which)
+
     def open(
         self,
         state: State[Books],

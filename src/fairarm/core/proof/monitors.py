@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -137,7 +138,7 @@ class LossRows:
         return np.asarray(self.log_value() >= LOG_ALARM)
 
 
-_FOLDS: tuple[Callable[[FloatArray], FloatArray], ...] = (
+_FOLDS: tuple[Callable[[Any], Any], ...] = (
     lambda part: part.sum(axis=2),
     lambda part: part.sum(axis=1),
     lambda part: part,
@@ -161,7 +162,9 @@ def _log_bet(dealt: FloatArray, lost: FloatArray, now: FloatArray, gone: FloatAr
     own = np.where(some, log_gamma(a + gone) - log_gamma(a), 0.0).sum(axis=1)
     A = np.where(some, a, 0.0).sum(axis=1)
     A = np.where(A > 0, A, 1.0)
-    alternative = own + log_gamma(A) - log_gamma(A + missing) + log_gamma(missing + 1.0) - log_gamma(gone + 1.0).sum(axis=1)
+    alternative = (
+        own + log_gamma(A) - log_gamma(A + missing) + log_gamma(missing + 1.0) - log_gamma(gone + 1.0).sum(axis=1)
+    )
     alike = _log_choose(now, gone).sum(axis=1) - _log_choose(total, missing)
     bet = (missing > 0) & (missing <= MOST_LOST * total)
     return np.where(bet, alternative - alike, 0.0)  # (M2)
@@ -169,4 +172,3 @@ def _log_bet(dealt: FloatArray, lost: FloatArray, now: FloatArray, gone: FloatAr
 
 def _log_choose(n: FloatArray, k: FloatArray) -> FloatArray:
     return np.asarray(log_gamma(n + 1.0) - log_gamma(k + 1.0) - log_gamma(n - k + 1.0))
-

@@ -9,14 +9,27 @@ import numpy as np
 
 from fairarm.algorithms.certificates import Books
 from fairarm.algorithms.cohort import Cohort, Loss
+from fairarm.algorithms.exposure import DOUBTED
 from fairarm.algorithms.pool import Pool
 from fairarm.algorithms.state import State
+from fairarm.algorithms.watch import Watch
 from fairarm.beliefs.evidence import CellEvidence
+from fairarm.beliefs.standing import Proof
 from fairarm.core.answer import Code
-from fairarm.core.entry import SPARE, deck_size, entry_share, expected_arrivals
+from fairarm.core.entry import (
+    PARTS,
+    SPARE,
+    Coverage,
+    deck_size,
+    entry_share,
+    expected_arrivals,
+    time_with_cards,
+)
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.experiments.live.world import LiveWorld
 from fairarm.problem.problem import Problem
+
+UNFAIR = (Proof.UNFAIR, Proof.UNFAIR_TO_FIRST, Proof.UNFAIR_TO_SECOND)
 
 
 @dataclass(frozen=True)
@@ -62,14 +75,23 @@ class Made:
 
 @dataclass(eq=False)
 class Ended:
-    """How n studies ended: answers, days until then, people, and people by arm (n, K), lost rows; codes as in `Code`."""
+    """How n studies ended, (n,) each unless said otherwise."""
 
     answer: IntArray
+    """An arm, or a `Code`."""
     days: FloatArray
+    """Until the answer."""
     people: IntArray
+    """Dealt a card by then, also those whose outcome is still out."""
     by_arm: IntArray
+    """The same by arm, (n, K)."""
+    doubted: IntArray
+    """Of these by arms that were probably unfair as known when dealt."""
     lost: IntArray
+    """Outcomes of settled cohorts that never came in time."""
     cohorts: IntArray
+    void: BoolArray
+    """Ended by a monitor."""
 
 
 class LiveStudies:
@@ -87,22 +109,31 @@ class LiveStudies:
         group_at_arrival: bool = True,
         hand: Hand | None = None,
         outages: frozenset[int] = frozenset(),
+        watched: bool = True,
+        pauses: bool = True,
     ) -> None:
         self.pool, self.world, self.timing, self.loss = pool, world, timing, loss
         self.group_at_arrival, self.hand, self.outages = group_at_arrival, hand, outages
+        self.watch, self.pauses = (Watch(pool.problem, loss.what) if watched else None), pauses
         self.n, self.seed = studies, seed
         self.rng = np.random.default_rng([seed, 7])
         self.state: State[Books] = pool.start_live(studies)
         self.so_far = CellEvidence.empty(pool.problem, studies)
         self.waiting: list[Made] = []
+        self.watched = None if self.watch is None else self.watch.start(studies)
+        self.coverage = np.zeros((studies, PARTS))
+        arms = len(pool.problem.arms)
+        self.fair, self.proof = np.full((studies, arms), np.nan), np.zeros((studies, arms), dtype=np.int64)
         self.entered: list[tuple[FloatArray, FloatArray, FloatArray]] = []
         self.ended = Ended(
             answer=np.full(studies, int(Code.PENDING)),
             days=np.full(studies, np.nan),
             people=np.zeros(studies, dtype=np.int64),
             by_arm=np.zeros((studies, len(pool.problem.arms)), dtype=np.int64),
+            doubted=np.zeros(studies, dtype=np.int64),
             lost=np.zeros(studies, dtype=np.int64),
             cohorts=np.zeros(studies, dtype=np.int64),
+            void=np.zeros(studies, dtype=np.bool_),
         )
 
     @property
@@ -129,23 +160,44 @@ class LiveStudies:
         under_way = np.zeros_like(self.state.given)
         for made in self.waiting:
             under_way += made.dealt
-        cards = self.pool.open(self.state, self.so_far, under_way, size, self.seed, number, dealt=1 / SPARE)
+        cards = self.pool.open(
+            self.state, self.so_far, under_way, size, self.seed, number, paused=self.paused(), dealt=1 / SPARE
+        )
         entering = self.world.people(self.n, number * self.timing.cohort, self.timing.cohort, share, self.rng)
         dealt = self._dealt(cards[:, 0], entering)
         made = self._made(number, dealt)
-        left = cards.sum(axis=(1, 2)) > made.dealt.sum(axis=(1, 2))
-        self.entered.append((made.dealt.sum(axis=(1, 2)), share, np.where(left, 1.0, _covered(dealt))))
+        left = cards.sum(axis=(1, 2)) > dealt.sum(axis=(1, 2))
+        covered = np.where(left, 1.0, _covered(dealt))
+        self._cover(made, covered)
+        self.entered.append((made.dealt.sum(axis=(1, 2)), share, covered))
+        self.ended.doubted += np.where(self.fair < DOUBTED, made.dealt.sum(axis=1), 0).sum(axis=1)
         self.ended.people += made.dealt.sum(axis=(1, 2))
         self.ended.by_arm += made.dealt.sum(axis=1)
         self.ended.cohorts += self.state.running
         self.waiting.append(made)
+
+    def paused(self) -> BoolArray | None:
+        """(n, K): arms that are proved unfair, or whose guard has given alarm, by settled cohorts."""
+        if not self.pauses:
+            return None
+        unfair = np.isin(self.proof, UNFAIR)
+        alarmed = unfair if self.watched is None else unfair | self.watched.alarmed
+        return np.where(alarmed.all(axis=1, keepdims=True), False, alarmed)
+
+    def _cover(self, made: Made, covered: FloatArray) -> None:
+        """The time with cards in each part of the cycle; a cohort that was cut ends at its half, on purpose."""
+        start, days = made.closes - self.timing.cohort, self.timing.cohort
+        for i in np.flatnonzero(self.state.running & ~made.cut & (made.dealt.sum(axis=(1, 2)) > 0)):
+            self.coverage[i] += time_with_cards(start, start + days * float(covered[i]), self.timing.cycle)
 
     def entry(self) -> FloatArray:
         """The share of arrivals that enters, (n,), fixed at opening."""
         timing, known = self.timing, self.entered[-3:]
         expected = np.array(
             [
-                expected_arrivals(timing.arrivals * timing.cohort, *([part[i] for part in kind] for kind in _columns(known)))
+                expected_arrivals(
+                    timing.arrivals * timing.cohort, *([part[i] for part in kind] for kind in _columns(known))
+                )
                 for i in range(self.n)
             ]
         )
@@ -200,10 +252,25 @@ class LiveStudies:
         self.so_far = self.so_far.plus(cohort.rows)  # type: ignore[arg-type]
         if not running.any():
             return
-        self.state, _ = self.pool.settle(self.state, cohort, self.so_far, self.seed)
+        self.state, info = self.pool.settle(self.state, cohort, self.so_far, self.seed)
+        if info.standing is not None:
+            self.fair[running], self.proof[running] = info.standing.fair, info.standing.proof
+        self._look(cohort, at, running)
         done = running & ~self.state.running
         self.ended.days[done] = at
         self.ended.answer[done] = self.state.answer[done]
+
+    def _look(self, cohort: Cohort, at: float, running: BoolArray) -> None:
+        """What the monitors say of a settled cohort, and whether people entered evenly: it may void studies that were ``running``."""
+        if self.watch is None or self.watched is None:
+            return
+        weekday = int(at - self.timing.window - self.timing.cohort + 1e-9) % 7
+        fair, number = self.proof == Proof.FAIR, int(self.state.closed.max())
+        self.watched = self.watch.after(self.watched, cohort, weekday, self.seed, number, fair)
+        uneven = np.array([Coverage(time).void for time in self.coverage])
+        void = running & (self.watched.void | uneven)
+        self.ended.void |= void
+        self.state = self.pool.voided(self.state, void)
 
     def cohort_of(self, made: Made) -> Cohort:
         """As it is settled: rows told within the window, the others lost."""
