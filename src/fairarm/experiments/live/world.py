@@ -78,6 +78,10 @@ class LiveWorld:
         never = np.broadcast_to(np.asarray(lost, dtype=np.float64), np.shape(lost) or (self.laws.shape[-1],))
         return self.with_telling((1 - never)[..., None] * each)
 
+    def of_studies(self, which: slice) -> LiveWorld:
+        """Some of the studies, where each has a law of its own."""
+        return replace(self, laws=self.laws[:, which])
+
     def by_outcome(self, values: Sequence[float]) -> FloatArray:
         """One number for each row (O,), by its state of the outcome: a loss that depends on the outcome, say."""
         states = len(self.problem.outcome.values or ())
