@@ -115,6 +115,11 @@ def expected_loss(lost: IntArray | FloatArray, rows: FloatArray) -> FloatArray |
     return np.where(lost > 0, share, 0.0)
 
 
+def _from_the_start(cohort: Cohort) -> bool:
+    """Whether it is a cohort of a live study, where what lost rows are taken to be is said before the first."""
+    return cohort.by_group is not None or cohort.by_shares
+
+
 def _lost_by_group(cohort: Cohort) -> IntArray | None:
     """Missing rows by arm and group, (N, K, G), where the groups are known."""
     if cohort.missing is None or cohort.by_group is None:
@@ -169,7 +174,11 @@ class Certified:
     def after(self, cohort: Cohort, books: Books, seed: int, replicate: IntArray, reserve: float = 1.0) -> Books:
         """The books after a phase; ``replicate`` (N,) are the numbers of the replicates, ``reserve`` ρ is the part that is staked."""
         brought, expected = self._brought(cohort), expected_loss(books.lost, books.rows)
-        ledger = settle(self.rule, books.ledger, brought, seed, replicate, reserve=reserve, loss_share=expected)
+        # f is chosen before the batch: what not told means is known then in a study, whose every cohort says it
+        means = cohort.loss.outcome if cohort.loss is not None and _from_the_start(cohort) else None
+        ledger = settle(
+            self.rule, books.ledger, brought, seed, replicate, reserve=reserve, loss_share=expected, loss_outcome=means
+        )
         missing, lost = (cohort.missing if cohort.charged else None), books.lost
         law = self.declared.after(books.law, cohort.rows, ledger.seen.natural, missing, _lost_by_group(cohort))
         law = law.unless(cohort.cut, books.law)

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fairarm.algorithms.cohort import AT_RANDOM, Cohort
+from fairarm.algorithms.cohort import AT_RANDOM, Cohort, Loss
 from fairarm.beliefs.evidence import Evidence
 from fairarm.beliefs.findings import Finding
 from fairarm.core.proof.guard import Guarded
@@ -57,6 +57,12 @@ class Watch:
         """The ends whose gap as served means what is asked: none where a fair arm may have such a gap."""
         return Guarded.of(self.problem.compiled.rows)
 
+    @cached_property
+    def _state(self) -> int | None:
+        """The state of the outcome that not told means."""
+        outcome = Loss.of(self.problem, self.lost).outcome
+        return None if outcome is None else int(np.argmin(np.abs(self.problem.outcome.scaled_values - outcome)))
+
     def start(self, n: int) -> Watched:
         """Before the first row."""
         arms, groups = len(self.problem.arms), len(self.problem.groups)
@@ -77,8 +83,11 @@ class Watch:
         seen = cohort.rows.summary(self.problem.compiled.shared_cells.apart())
         drift = before.drift.after(seen.rows.astype(np.float64), seen.sums, weekday, cohort.cut)
         dealt, lost = self._dealt_and_lost(cohort)
-        loss = before.loss.after(dealt, lost, cohort.cut)
-        served = by_state(cohort.rows)
+        served, loss = by_state(cohort.rows), before.loss
+        if self._state is None:
+            loss = loss.after(dealt, lost, cohort.cut)
+        elif cohort.by_group is not None:  # not told means a state: nobody is lost
+            served[..., self._state] += lost
         if cohort.cut is not None:
             served = np.where(cohort.cut[:, None, None, None], 0, served)
         rng = np.random.default_rng([seed, GUARD_STREAM, number])

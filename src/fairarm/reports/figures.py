@@ -121,12 +121,14 @@ def live_days(found: LiveSimulation, path: Path) -> None:
         )
         served = [p.served / 100 for p in points]
         axes.plot(people, served, color=other, marker="s", ls="--", label="people served, in hundreds")
+        axes.set_xscale("log")
+        axes.set_xticks(people, [str(each) for each in people])
+        axes.minorticks_off()
         if points and points[0].waiting is not None:
             axes.axhline(points[0].waiting, color="black", lw=0.8, ls=":", label="days of phases that wait")
 
 
 def _dress_live(axes: Any) -> None:
-    axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel("people to enter a cohort")
     axes.set_ylabel("days; people / 100")

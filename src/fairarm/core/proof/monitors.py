@@ -27,7 +27,8 @@ LOG_ALARM = math.log(1 / ALPHA)
 FORGOTTEN = 0.8
 """What a cohort's rows count for when the next one has come, to a model that forgets."""
 
-DAYS = 7
+DAYS, WEEKEND = 7, 5
+"""Of a week, and where its end begins."""
 
 RATE_ROWS, RATE_AT_FIRST = 50.0, (1.0, 100.0)
 """Rows by which the loss of an arm or group is drawn to that of all, and lost and dealt rows that this starts from."""
@@ -38,8 +39,9 @@ MOST_LOST = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Drift:
-    """Rows and outcome sums by cell, (N, C), as three models of the outcome count them: one that does not move, one that forgets, and
-    one for each weekday, (N, 7, C). ``predicted`` (N, 2, C): log likelihood of the rows as the last two predicted them."""
+    """Rows and outcome sums by cell, (N, C), as models of the outcome count them: one that does not move, one that forgets, and one
+    for each weekday, (N, 7, C), whose last two make the weekend. ``predicted`` (N, 3, C): log likelihood of the rows as they were
+    predicted by what is recent, by the weekday, and by weekend or not."""
 
     n: FloatArray
     y: FloatArray
@@ -53,7 +55,7 @@ class Drift:
     def start(cls, studies: int, cells: int) -> Drift:
         """Before the first row."""
         none, week = np.zeros((studies, cells)), np.zeros((studies, DAYS, cells))
-        return cls(none, none, none, none, week, week, np.zeros((studies, 2, cells)))
+        return cls(none, none, none, none, week, week, np.zeros((studies, 3, cells)))
 
     def after(self, n: FloatArray, y: FloatArray, weekday: int, skipped: BoolArray | None = None) -> Drift:
         """With the rows (N, C) of a whole cohort that began on this weekday; ``skipped`` (N,) studies had none."""
@@ -62,6 +64,8 @@ class Drift:
         day_n, day_y = self.weekday_n.copy(), self.weekday_y.copy()
         recent = _log_predicted(self.recent_n, self.recent_y, n, y)
         by_day = _log_predicted(day_n[:, weekday], day_y[:, weekday], n, y)
+        alike = slice(0, WEEKEND) if weekday < WEEKEND else slice(WEEKEND, DAYS)
+        by_kind = _log_predicted(day_n[:, alike].sum(axis=1), day_y[:, alike].sum(axis=1), n, y)
         day_n[:, weekday] += n
         day_y[:, weekday] += y
         kept = FORGOTTEN if skipped is None else np.where(skipped, 1.0, FORGOTTEN)[:, None]
@@ -72,7 +76,7 @@ class Drift:
             recent_y=kept * self.recent_y + y,
             weekday_n=day_n,
             weekday_y=day_y,
-            predicted=self.predicted + np.stack([recent, by_day], axis=1),
+            predicted=self.predicted + np.stack([recent, by_day, by_kind], axis=1),
         )
 
     def log_value(self) -> FloatArray:

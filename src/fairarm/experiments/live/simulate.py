@@ -127,6 +127,7 @@ class _Asked:
     pulls: int
     lost: str
     group_at_arrival: bool
+    cell_known: bool
     hand: Hand | None
     outages: frozenset[int]
     watched: bool
@@ -145,6 +146,7 @@ def simulate_live(
     loss_rate: float = 0.0,
     lost: str = "worst",
     group: str = "at arrival",
+    cell_known: bool = False,
     pulls: int = 20_000,
     confidence: float = 0.95,
     studies: int = 100,
@@ -162,7 +164,7 @@ def simulate_live(
     ``people`` enter a cohort, of ``arrivals`` a day; an outcome counts if it is told within the ``window``. Of a `World` outcomes come
     after ``delay`` on average (a third of the window if not given), and a part ``loss_rate`` never; a `LiveWorld` says itself who comes
     when and what is told when. ``lost``: "worst", "at random", or the state that not told means. ``group``: "at arrival" or "with
-    outcome". ``outages``: cohorts, from 0, of which nothing is told. ``waiting``: beside it phases that wait. ``on_done`` is called with
+    outcome"; ``cell_known``: so are the arm's inputs and decision, though the outcome be lost. ``outages``: cohorts, from 0, of which nothing is told. ``waiting``: beside it phases that wait. ``on_done`` is called with
     the number of studies just finished.
     """
     timings = timings_of(people, arrivals, window, cohort, cycle)
@@ -172,7 +174,7 @@ def simulate_live(
     if group not in ("at arrival", "with outcome"):
         raise OptionError(f"The group is known 'at arrival' or 'with outcome'; got {group!r:.40}.")
     asked = _Asked(
-        problem, PoolOptions(confidence=confidence, **options), pulls, lost, group == "at arrival", hand, frozenset(outages), watched
+        problem, PoolOptions(confidence=confidence, **options), pulls, lost, group == "at arrival", cell_known, hand, frozenset(outages), watched
     )  # fmt: skip
     _check(asked)
     size = min(chunk_size(problem), studies)
@@ -238,6 +240,8 @@ def _check(asked: _Asked) -> None:
     pool = _pool(asked)
     if pool.guarantee != Guarantee.CERTIFIED:
         raise OptionError("A live study is certified. Leave out stop, or use `simulate` for other rules.")
+    if asked.cell_known and not asked.group_at_arrival:
+        raise OptionError("A cell is known at assignment only where the group is: ask for the group at arrival.")
     if not asked.group_at_arrival and asked.problem.shares is None:
         raise OptionError(
             "Where the group comes with the outcome, a lost row has no known group: declare the shares of the groups, or ask for the "
@@ -267,7 +271,7 @@ def _run(asked: _Asked, world: LiveWorld, task: _Task) -> tuple[_Task, Ended, fl
     at = world if world.laws.ndim == 4 else world.of_studies(slice(task.first, task.first + task.studies))
     studies = LiveStudies(
         _pool(asked), at, task.timing, task.studies, inner, loss=Loss.of(asked.problem, asked.lost),
-        group_at_arrival=asked.group_at_arrival, hand=asked.hand, outages=asked.outages, watched=asked.watched,
+        group_at_arrival=asked.group_at_arrival, cell_known=asked.cell_known, hand=asked.hand, outages=asked.outages, watched=asked.watched,
     )  # fmt: skip
     return task, studies.run(), time.perf_counter() - started
 

@@ -107,13 +107,15 @@ class LiveStudies:
         *,
         loss: Loss,
         group_at_arrival: bool = True,
+        cell_known: bool = False,
         hand: Hand | None = None,
         outages: frozenset[int] = frozenset(),
         watched: bool = True,
         pauses: bool = True,
     ) -> None:
         self.pool, self.world, self.timing, self.loss = pool, world, timing, loss
-        self.group_at_arrival, self.hand, self.outages = group_at_arrival, hand, outages
+        self.group_at_arrival, self.cell_known = group_at_arrival, cell_known
+        self.hand, self.outages = hand, outages
         self.watch, self.pauses = (Watch(pool.problem, loss.what) if watched else None), pauses
         self.n, self.seed = studies, seed
         self.rng = np.random.default_rng([seed, 7])
@@ -280,7 +282,12 @@ class LiveStudies:
         cohort = Cohort(rows, missing if missing.any() else None, self.loss, cut=made.cut if made.cut.any() else None)
         if not self.group_at_arrival:
             return replace(cohort, by_shares=True)
-        return replace(cohort, by_group=made.by_group)
+        cohort = replace(cohort, by_group=made.by_group)
+        if not self.cell_known or cohort.missing is None:
+            return cohort
+        lost = made.told.sum(axis=-1) - seen
+        states = len(self.problem.outcome.scaled_values)
+        return replace(cohort, in_cells=lost.reshape(*lost.shape[:3], -1, states).sum(axis=4))
 
     def _evidence(self, seen: IntArray) -> CellEvidence:
         counts = np.zeros((self.n, len(self.problem.regimes), *seen.shape[1:]), dtype=np.int64)
