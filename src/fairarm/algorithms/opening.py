@@ -44,7 +44,7 @@ class Room:
         plan = np.zeros_like(self.made)
         for i, most in enumerate(self._most(size)):
             if most > 0:
-                target = x[i] * (most / max(int(ahead[i]), 1))
+                target = np.where(self.usable, x[i], 0.0) * (most / max(int(ahead[i]), 1))
                 nothing = np.zeros_like(plan[i])
                 plan[i] = round_pulls(target, nothing, self.open_costs, self._budget_of(i, most), float(most))
         return plan
@@ -71,7 +71,7 @@ class Room:
 
     @property
     def _extra(self) -> FloatArray:
-        return np.asarray(self.costs - self.costs.min())
+        return np.where(np.isfinite(self.costs), self.costs - self.costs.min(), 0.0)
 
     @property
     def _cheapest_usable(self) -> float:
