@@ -27,6 +27,7 @@ TOPICS = {
     "algorithms/test_contract.py": "the contract of fairarm.testing, over every algorithm",
     "algorithms/test_csr_groups.py": "csr, two-stage and sris with more than two groups, from inspect to the answer",
     "algorithms/test_golden.py": "saved runs of every format so far",
+    "algorithms/test_pool_live.py": "pool's cohorts: settled in order, opened beside others that are under way",
     "cli/test_cold_start.py": "what a cold command loads",
     "cli/test_commands.py": "what all commands have in common",
     "cli/test_four_groups.py": "more than two groups and other questions, over all commands",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.live.mutants import AsArrived, CutLeftOut, DealtByNoon, LostIgnored
+from benchmarks.live.mutants import AsArrived, CutLeftOut, DailyCohorts, DealtByNoon, LostIgnored
 from fairarm.algorithms.cohort import Loss
 from fairarm.algorithms.pool import Pool, PoolOptions
 from fairarm.core.types import BoolArray, IntArray
@@ -45,13 +45,13 @@ def problem() -> Problem:
     )
 
 
-def network(high: float = HIGH) -> NetworkWorld:
-    """The world with this P(Y = 1 | V = 1)."""
+def network(high: float = HIGH, low: float = LOW) -> NetworkWorld:
+    """The world with these P(Y = 1 | V)."""
     asked = problem()
     tables = [
         table("S", [], [0.5, 0.5]),
         table("V", ["S"], ARMS["even"]),
-        table("Y", ["V"], [[1 - LOW, LOW], [1 - high, high]]),
+        table("Y", ["V"], [[1 - low, low], [1 - high, high]]),
     ]
     return NetworkWorld(asked, Network.of(asked.variables.values(), tables))
 
@@ -113,6 +113,7 @@ class Case:
     mutant: tuple[str, type[LiveStudies]] | None = None
     cohort: float = 1.0
     people: int = PEOPLE
+    most: int = MOST
     hand: StopsWhenBad | None = None
     how: tuple[tuple[str, Any], ...] = ()
 
@@ -120,10 +121,10 @@ class Case:
         """As a team would choose it."""
         return Timing(self.people, ARRIVALS, WINDOW, self.cohort)
 
-    def studies(self, n: int, seed: int, kind: type[LiveStudies] = LiveStudies, most: int = MOST) -> LiveStudies:
+    def studies(self, n: int, seed: int, kind: type[LiveStudies] = LiveStudies, most: int | None = None) -> LiveStudies:
         """n of them; ``kind`` may be a mutant."""
         asked = problem()
-        pool = Pool(asked, most, PoolOptions(confidence=1 - DELTA), reserve=RESERVE, watched=False)
+        pool = Pool(asked, most or self.most, PoolOptions(confidence=1 - DELTA), reserve=RESERVE, watched=False)
         loss = Loss.of(asked, "worst")
         return kind(
             pool, self.world(), self.timing(), n, seed, loss=loss, hand=self.hand, watched=False, **dict(self.how)
@@ -136,7 +137,9 @@ CASES = (
     Case("lost by outcome", lost, ("lost ignored", LostIgnored)),
     Case("group with outcome", lost, how=(("group_at_arrival", False),)),
     Case("by the hour", by_hour, ("dealt by noon", DealtByNoon)),
-    Case("by the week, cohorts of 7 d", by_week, cohort=7.0, people=1000),
+    Case(
+        "by the week, cohorts of 7 d", by_week, ("cohorts of a day", DailyCohorts), cohort=7.0, people=3500, most=21_000
+    ),
     Case("stopped by hand", steady, ("cut left out", CutLeftOut), hand=StopsWhenBad()),
 )
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from fairarm.algorithms.cohort import Cohort
+from fairarm.algorithms.pool import Pool
 from fairarm.core.types import FloatArray
-from fairarm.experiments.live.studies import LiveStudies, Made
+from fairarm.experiments.live.studies import LiveStudies, Made, Timing
+from fairarm.experiments.live.world import LiveWorld
 
 
 class AsArrived(LiveStudies):
@@ -42,6 +45,15 @@ class DealtByNoon(LiveStudies):
     def entry(self) -> FloatArray:
         """All of them."""
         return np.ones(self.n)
+
+
+class DailyCohorts(LiveStudies):
+    """Cohorts of a day, where outcomes follow the weekday: the first five say nothing of the weekend."""
+
+    def __init__(self, pool: Pool, world: LiveWorld, timing: Timing, *args: Any, **how: Any) -> None:
+        super().__init__(
+            pool, world, replace(timing, cohort=1.0, people=round(timing.people / timing.cohort)), *args, **how
+        )
 
 
 class CutLeftOut(LiveStudies):

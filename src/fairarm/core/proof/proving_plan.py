@@ -81,6 +81,8 @@ def plan_proof(
     cheap = (
         np.where(costs[0] == costs[0].min(), 1.0, 0.0) if np.isfinite(average).any() else np.isfinite(costs[0]) * 1.0
     )
+    if not np.isfinite(costs[0]).any():  # no natural pull may be made
+        return shares
     part = np.where(_tied(rule, ledger, known, ahead), NATURAL_IN_A_TIE, NATURAL)[:, None]
     shares = (1 - part)[:, :, None] * shares
     shares[:, 0] += part * cheap / cheap.sum()
