@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from fairarm.algorithms.cohort import Cohort
+from fairarm.algorithms.monitored import Alarm, monitor_findings, monitored
 from fairarm.algorithms.procedure import LawReport
 from fairarm.beliefs.certified import lacks_shares
 from fairarm.beliefs.declared_law import DeclaredLaw, LawRows
@@ -20,6 +21,7 @@ from fairarm.core.proof.bets import Brought, Ledger, certificate, open_ledger, s
 from fairarm.core.proof.claims import Rule
 from fairarm.core.proof.estimate import Seen
 from fairarm.core.proof.losses import Lost
+from fairarm.core.proof.monitors import Drift, LossRows
 from fairarm.core.proof.proving_plan import plan_proof
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import OptionError
@@ -62,19 +64,36 @@ class Books:
     charged: FloatArray
     voided: IntArray
     """The test of the declared law (`LawRows`)."""
+    steady_n: FloatArray
+    steady_y: FloatArray
+    recent_n: FloatArray
+    recent_y: FloatArray
+    weekday_n: FloatArray
+    weekday_y: FloatArray
+    predicted: FloatArray
+    """The monitor of drift (`Drift`)."""
+    dealt: FloatArray
+    gone: FloatArray
+    loss_wealth: FloatArray
+    """The monitor of loss (`LossRows`)."""
+    alarm: IntArray
+    """(n,): the `Alarm` that voided the run."""
 
     @classmethod
     def none(cls, n: int) -> Books:
         """Of n replicates that place no bets."""
         empty, no = np.zeros((n, 0)), np.zeros((n, 0), dtype=np.bool_)
         none = np.zeros(n, dtype=np.int64)
-        return cls(empty, empty, empty, empty, no, empty, empty, empty, empty, none, none, **vars(LawRows.none(n)))
+        watched = vars(Drift.start(n, 0, days=False)) | vars(LossRows.start(n, 0, 0))
+        tested = vars(LawRows.none(n)) | watched | {"alarm": np.full(n, int(Alarm.NONE))}
+        return cls(empty, empty, empty, empty, no, empty, empty, empty, empty, none, none, **tested)
 
     @classmethod
-    def of(cls, ledger: Ledger, law: LawRows, lost: IntArray) -> Books:
-        """What is kept of a ledger, of the rows that tested the law and of those that were lost: all of it."""
+    def of(cls, ledger: Ledger, law: LawRows, lost: IntArray, drift: Drift, losses: LossRows, alarm: IntArray) -> Books:
+        """What is kept of a ledger, of the rows that tested the law, of those that were lost and of the monitors: all of it."""
         wealth = vars(ledger.accounts) | vars(ledger.seen)
-        return cls(labels=ledger.labels, **wealth, settled=ledger.settled, lost=lost, **vars(law))
+        watched = vars(law) | vars(drift) | vars(losses)
+        return cls(labels=ledger.labels, **wealth, settled=ledger.settled, lost=lost, **watched, alarm=alarm)
 
     @property
     def ledger(self) -> Ledger:
@@ -88,9 +107,21 @@ class Books:
         return LawRows(self.tested, self.charged, self.voided)
 
     @property
+    def drift(self) -> Drift:
+        """The monitor of drift."""
+        return Drift(**{f.name: getattr(self, f.name) for f in fields(Drift)})
+
+    @property
+    def losses(self) -> LossRows:
+        """The monitor of loss."""
+        return LossRows(self.dealt, self.gone, self.loss_wealth)
+
+    @property
     def void(self) -> BoolArray:
         """(n,): nothing is certified any more, as something that was declared has been seen to be wrong."""
-        return np.asarray((self.voided >= 0) | (self.refuted.all(axis=1) & (self.refuted.shape[1] > 0)))
+        return np.asarray(
+            (self.voided >= 0) | (self.alarm >= 0) | (self.refuted.all(axis=1) & (self.refuted.shape[1] > 0))
+        )
 
     def of_replicates(self, which: BoolArray) -> Books:
         """These replicates' own."""
@@ -161,15 +192,17 @@ class Certified:
         rule = Rule(law, problem.compiled.rows, delta, shares, context)
         return cls(cells, rule, DeclaredLaw(problem, estimated))
 
-    def start(self, n: int) -> Books:
-        """Before the first row."""
+    def start(self, n: int, days: bool = False) -> Books:
+        """Before the first row; ``days``: cohorts will have weekdays."""
         arms, rule = len(self.rule.law), self.rule
         if (claims := n * arms * (rule.mixes * arms + len(rule.ends))) > MOST_CLAIMS:
             raise OptionError(
                 f"Certified answers for {arms} arms in {n} runs at once would take some {50e-9 * claims:.1f} GB of memory, and at "
                 f"most {50e-9 * MOST_CLAIMS:.1f} are taken. Use fewer runs or fewer arms, or stop=bayes-stop."
             )
-        return Books.of(open_ledger(self.rule, n), self.declared.start(n), np.zeros(n, dtype=np.int64))
+        K, G, C = rule.law.shape
+        watched = Drift.start(n, C, days), LossRows.start(n, K, G), np.full(n, int(Alarm.NONE))
+        return Books.of(open_ledger(rule, n), self.declared.start(n), np.zeros(n, dtype=np.int64), *watched)
 
     def after(self, cohort: Cohort, books: Books, seed: int, replicate: IntArray, reserve: float = 1.0) -> Books:
         """The books after a phase; ``replicate`` (N,) are the numbers of the replicates, ``reserve`` ρ is the part that is staked."""
@@ -187,7 +220,7 @@ class Certified:
             ledger = teach(ledger, *(part.astype(np.float64) for part in (seen.by_arm, seen.rows, seen.sums)))
         if brought.lost is not None:
             lost = lost + np.rint(brought.lost.rows).astype(np.int64)
-        return Books.of(ledger, law, lost)
+        return Books.of(ledger, law, lost, *monitored(books.drift, books.losses, books.alarm, cohort, brought))
 
     def _brought(self, cohort: Cohort) -> Brought:
         """What the core is told of a phase."""
@@ -239,7 +272,7 @@ class Certified:
         n, rows, natural = (part.astype(np.float64) for part in (seen.rows, seen.by_arm, seen.natural))
         anew = self.start(len(closed))
         ledger = replace(anew.ledger, seen=Seen(n, seen.sums, rows, natural), labels=labels, settled=closed)
-        return Books.of(ledger, anew.law, anew.lost)
+        return Books.of(ledger, anew.law, anew.lost, anew.drift, anew.losses, anew.alarm)
 
     def proved(self, books: Books) -> tuple[IntArray, IntArray]:
         """The proved answer (N,), UNDECIDED where there is none, and each arm's Proof (N, K); nothing where void."""
@@ -259,15 +292,16 @@ class Certified:
         return LawReport(self._findings(books, replicate), self.declared.least_errors(books.tested[replicate]))
 
     def _findings(self, books: Books, replicate: int) -> tuple[Finding, ...]:
+        watched = monitor_findings(books.drift, books.losses, books.alarm, replicate)
         if (test := int(books.voided[replicate])) >= 0:
-            return (self.declared.finding(test, books.tested[replicate]),)
-        if books.void[replicate]:
+            return (self.declared.finding(test, books.tested[replicate]), *watched)
+        if books.refuted[replicate].all():
             text = (
                 "Every answer is refuted, that no arm is fair among them: something that was declared is wrong, and nothing is "
                 "certified in this run. Check the mechanisms, the law of contexts and the shares, and start a new run."
             )
-            return (Finding("every-answer-refuted", text, int(books.tested[replicate].sum())),)
-        return ()
+            return (Finding("every-answer-refuted", text, int(books.tested[replicate].sum())), *watched)
+        return watched
 
     def planned(
         self,

@@ -65,6 +65,9 @@ class Cohort:
     cut: BoolArray | None = None
     """(n,): stopped by hand while it was dealt. It is not bet on, costs the reserve, and its rows only teach."""
 
+    weekday: int | None = None
+    """On which it began, 0 for Monday; None where days are not known."""
+
     @property
     def charged(self) -> bool:
         """Whether missing rows are to be paid for."""

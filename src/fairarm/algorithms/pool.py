@@ -253,7 +253,7 @@ class Pool(BaseProcedure):
     def start_live(self, n: int) -> State[Books]:
         """n studies of which no cohort has been opened."""
         certified = self.guarantee == Guarantee.CERTIFIED
-        return self.fresh(n, self._certified.start(n) if certified else Books.none(n)).but(phase=1)
+        return self.fresh(n, self._certified.start(n, days=True) if certified else Books.none(n)).but(phase=1)
 
     def settle(self, state: State[Books], cohort: Cohort, so_far: Evidence, seed: int) -> tuple[State[Books], Info]:
         """What a matured cohort showed: beliefs, bets, the answer; no plan. ``so_far``: all rows of settled cohorts, this one's too.

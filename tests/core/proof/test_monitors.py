@@ -26,6 +26,13 @@ def test_drift_by_hand():
     assert two.recent_n[0, 0] == pytest.approx(0.8 * 2 + 2)
 
 
+def test_without_days_there_is_what_is_recent_alone():
+    state = Drift.start(1, 2, days=False).after(np.array([[2.0, 3.0]]), np.array([[0.0, 1.0]]))
+    with_days = Drift.start(1, 2).after(np.array([[2.0, 3.0]]), np.array([[0.0, 1.0]]), 4)
+    assert state.predicted.shape == (1, 1, 2) and np.array_equal(state.predicted[:, 0], with_days.predicted[:, 0])
+    assert Drift.start(2, 0, days=False).log_value().tolist() == [0, 0]
+
+
 def test_no_law_that_stays_is_expected_to_gain():
     """Every outcome of three cohorts of two rows in one cell, by P(y) of a θ that does not move: the mean e-value is at most 1."""
     for theta in (0.05, 0.3, 0.5, 0.9):
@@ -107,6 +114,6 @@ def test_uneven_loss_is_found_and_not_imagined():
 def test_an_outage_says_nothing_of_who_is_lost():
     dealt = np.full((1, 2, 2), 10)
     after = LossRows.start(1, 2, 2).after(dealt, dealt)
-    assert not after.wealth.any() and after.lost.sum() == 40
-    assert not LossRows.start(1, 2, 2).after(dealt, np.zeros_like(dealt)).wealth.any()
+    assert not after.loss_wealth.any() and after.gone.sum() == 40
+    assert not LossRows.start(1, 2, 2).after(dealt, np.zeros_like(dealt)).loss_wealth.any()
     assert pytest.approx(math.log(1000)) == LOG_ALARM

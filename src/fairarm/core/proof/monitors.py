@@ -1,4 +1,4 @@
-"""What a live study watches besides its law: do outcomes drift, and are some people lost more often (docs/certified.md, part 5)?
+"""What a certified run watches besides its law: do outcomes drift, and are some people lost more often (docs/certified.md, part 5)?
 
 Each monitor is an e-process: while what it watches is as assumed, its wealth ever reaches 1/α with probability at most α. It is looked
 at when a whole cohort is settled.
@@ -39,12 +39,12 @@ MOST_LOST = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Drift:
-    """Rows and outcome sums by cell, (N, C), as models of the outcome count them: one that does not move, one that forgets, and one
-    for each weekday, (N, 7, C), whose last two make the weekend. ``predicted`` (N, 3, C): log likelihood of the rows as they were
-    predicted by what is recent, by the weekday, and by weekend or not."""
+    """Rows and outcome sums by cell, (N, C), as models of the outcome count them: one that is steady, one that forgets, and one for
+    each weekday, (N, 7, C), whose last two make the weekend; none, (N, 0, C), where days are not known. ``predicted`` (N, 3, C) or
+    (N, 1, C): log likelihood of the rows as they were predicted by what is recent, by the weekday, and by weekend or not."""
 
-    n: FloatArray
-    y: FloatArray
+    steady_n: FloatArray
+    steady_y: FloatArray
     recent_n: FloatArray
     recent_y: FloatArray
     weekday_n: FloatArray
@@ -52,36 +52,42 @@ class Drift:
     predicted: FloatArray
 
     @classmethod
-    def start(cls, studies: int, cells: int) -> Drift:
+    def start(cls, studies: int, cells: int, days: bool = True) -> Drift:
         """Before the first row."""
-        none, week = np.zeros((studies, cells)), np.zeros((studies, DAYS, cells))
-        return cls(none, none, none, none, week, week, np.zeros((studies, 3, cells)))
+        none, week = np.zeros((studies, cells)), np.zeros((studies, DAYS * days, cells))
+        return cls(none, none, none, none, week, week, np.zeros((studies, 1 + 2 * days, cells)))
 
-    def after(self, n: FloatArray, y: FloatArray, weekday: int, skipped: BoolArray | None = None) -> Drift:
+    def after(
+        self, n: FloatArray, y: FloatArray, weekday: int | None = None, skipped: BoolArray | None = None
+    ) -> Drift:
         """With the rows (N, C) of a whole cohort that began on this weekday; ``skipped`` (N,) studies had none."""
         if skipped is not None:
             n, y = np.where(skipped[:, None], 0.0, n), np.where(skipped[:, None], 0.0, y)
-        day_n, day_y = self.weekday_n.copy(), self.weekday_y.copy()
-        recent = _log_predicted(self.recent_n, self.recent_y, n, y)
-        by_day = _log_predicted(day_n[:, weekday], day_y[:, weekday], n, y)
-        alike = slice(0, WEEKEND) if weekday < WEEKEND else slice(WEEKEND, DAYS)
-        by_kind = _log_predicted(day_n[:, alike].sum(axis=1), day_y[:, alike].sum(axis=1), n, y)
-        day_n[:, weekday] += n
-        day_y[:, weekday] += y
+        predicted = [_log_predicted(self.recent_n, self.recent_y, n, y)]  # by all models, where the day is not known
+        day_n, day_y = self.weekday_n, self.weekday_y
+        if weekday is not None and day_n.shape[1]:
+            alike = slice(0, WEEKEND) if weekday < WEEKEND else slice(WEEKEND, DAYS)
+            for which in (slice(weekday, weekday + 1), alike):
+                predicted.append(_log_predicted(day_n[:, which].sum(axis=1), day_y[:, which].sum(axis=1), n, y))
+            day_n, day_y = day_n.copy(), day_y.copy()
+            day_n[:, weekday] += n
+            day_y[:, weekday] += y
         kept = FORGOTTEN if skipped is None else np.where(skipped, 1.0, FORGOTTEN)[:, None]
         return Drift(
-            n=self.n + n,
-            y=self.y + y,
+            steady_n=self.steady_n + n,
+            steady_y=self.steady_y + y,
             recent_n=kept * self.recent_n + n,
             recent_y=kept * self.recent_y + y,
             weekday_n=day_n,
             weekday_y=day_y,
-            predicted=self.predicted + np.stack([recent, by_day, by_kind], axis=1),
+            predicted=self.predicted + np.stack(predicted, axis=1),
         )
 
     def log_value(self) -> FloatArray:
         """log of the average e-value, (N,): of each cell and of all, for each of the models that move."""
-        constant = _times_log(self.y, self.n) + _times_log(self.n - self.y, self.n)
+        if not self.predicted.shape[-1]:
+            return np.zeros(len(self.predicted))
+        constant = _times_log(self.steady_y, self.steady_n) + _times_log(self.steady_n - self.steady_y, self.steady_n)
         each = self.predicted - constant[:, None]  # (M1)
         values = np.concatenate([each.reshape(len(each), -1), each.sum(axis=2)], axis=1)
         return log_average(values)
@@ -109,12 +115,12 @@ def _log_beta(a: FloatArray, b: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class LossRows:
-    """Dealt and lost rows by arm and group, (N, K, G), and the log wealth of three bets on who is lost, (N, 3): by arm, by group, by
+    """Rows dealt and gone by arm and group, (N, K, G), and the log wealth of three bets on who is lost, (N, 3): by arm, by group, by
     both."""
 
     dealt: FloatArray
-    lost: FloatArray
-    wealth: FloatArray
+    gone: FloatArray
+    loss_wealth: FloatArray
 
     @classmethod
     def start(cls, studies: int, arms: int, groups: int) -> LossRows:
@@ -122,20 +128,19 @@ class LossRows:
         none = np.zeros((studies, arms, groups))
         return cls(none, none, np.zeros((studies, 3)))
 
-    def after(self, dealt: IntArray, lost: IntArray, skipped: BoolArray | None = None) -> LossRows:
+    def after(self, dealt: IntArray, gone: IntArray, skipped: BoolArray | None = None) -> LossRows:
         """With a whole cohort, (N, K, G) each; given how many were lost, who they were is bet on."""
         if skipped is not None:
-            dealt, lost = (np.where(skipped[:, None, None], 0, part) for part in (dealt, lost))
-        N = len(dealt)
-        won = [
-            _log_bet(*(fold(part).reshape(N, -1).astype(np.float64) for part in (self.dealt, self.lost, dealt, lost)))
-            for fold in _FOLDS
-        ]
-        return LossRows(self.dealt + dealt, self.lost + lost, self.wealth + np.stack(won, axis=1))
+            dealt, gone = (np.where(skipped[:, None, None], 0, part) for part in (dealt, gone))
+        if not gone.any():
+            return LossRows(self.dealt + dealt, self.gone, self.loss_wealth)
+        parts = self.dealt, self.gone, dealt, gone
+        won = [_log_bet(*(fold(part).reshape(len(dealt), -1).astype(np.float64) for part in parts)) for fold in _FOLDS]
+        return LossRows(self.dealt + dealt, self.gone + gone, self.loss_wealth + np.stack(won, axis=1))
 
     def log_value(self) -> FloatArray:
         """log of the average wealth, (N,)."""
-        return log_average(self.wealth)
+        return log_average(self.loss_wealth)
 
     def alarm(self) -> BoolArray:
         """(N,): some people are lost more often than others."""

@@ -257,18 +257,19 @@ class LiveStudies:
         self.state, info = self.pool.settle(self.state, cohort, self.so_far, self.seed)
         if info.standing is not None:
             self.fair[running], self.proof[running] = info.standing.fair, info.standing.proof
-        self._look(cohort, at, running)
+        self._look(cohort, running)
         done = running & ~self.state.running
         self.ended.days[done] = at
         self.ended.answer[done] = self.state.answer[done]
 
-    def _look(self, cohort: Cohort, at: float, running: BoolArray) -> None:
-        """What the monitors say of a settled cohort, and whether people entered evenly: it may void studies that were ``running``."""
+    def _look(self, cohort: Cohort, running: BoolArray) -> None:
+        """What the guard says of a settled cohort, and whether people entered evenly: either may void studies that were ``running``."""
+        books = self.state.memory
+        self.ended.void |= running & books.void
         if self.watch is None or self.watched is None:
             return
-        weekday = int(at - self.timing.window - self.timing.cohort + 1e-9) % 7
         fair, number = self.proof == Proof.FAIR, int(self.state.closed.max())
-        self.watched = self.watch.after(self.watched, cohort, weekday, self.seed, number, fair)
+        self.watched = self.watch.after(self.watched, cohort, self.seed, number, fair)
         uneven = np.array([Coverage(time).void for time in self.coverage])
         void = running & (self.watched.void | uneven)
         self.ended.void |= void
@@ -279,7 +280,8 @@ class LiveStudies:
         seen = made.seen(self.timing.window)
         rows = self._evidence(seen)
         missing = made.dealt - rows.pulls()
-        cohort = Cohort(rows, missing if missing.any() else None, self.loss, cut=made.cut if made.cut.any() else None)
+        cut, weekday = (made.cut if made.cut.any() else None), int(made.closes - self.timing.cohort + 1e-9) % 7
+        cohort = Cohort(rows, missing if missing.any() else None, self.loss, cut=cut, weekday=weekday)
         if not self.group_at_arrival:
             return replace(cohort, by_shares=True)
         cohort = replace(cohort, by_group=made.by_group)
