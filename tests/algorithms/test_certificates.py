@@ -253,5 +253,9 @@ def test_a_cut_cohort_costs_the_reserve_and_tests_no_law():
     whole = proof.after(Cohort(last), books, 0, who, 0.95)
     assert np.array_equal(cut.tested[0], books.tested[0]) and np.array_equal(cut.tested[1], whole.tested[1])
     assert np.array_equal(cut.labels[1], whole.labels[1]) and np.array_equal(cut.n, whole.n)
+    assert np.array_equal(cut.natural[0], books.natural[0])
+    groups = last.group_sums((0,))[0]
+    known = proof.after(Cohort(last, cut=np.array([True, False]), by_group=groups), books, 0, who, 0.95)
+    assert np.array_equal(known.natural, books.natural + groups.sum(axis=1))
     moved = cut.labels[0] != books.labels[0]
     assert moved.any() and cut.labels[0][moved] - books.labels[0][moved] == pytest.approx(np.log(0.05))

@@ -151,6 +151,14 @@ def _from_the_start(cohort: Cohort) -> bool:
     return cohort.by_group is not None or cohort.by_shares
 
 
+def _with_groups_of_cut(ledger: Ledger, cohort: Cohort) -> Ledger:
+    """Groups at arrival count until the cut: people are a sample in the order in which they came, wherever somebody stops."""
+    if cohort.cut is None or cohort.by_group is None:
+        return ledger
+    groups = np.where(cohort.cut[:, None], cohort.by_group.sum(axis=1), 0)
+    return replace(ledger, seen=replace(ledger.seen, natural=ledger.seen.natural + groups))
+
+
 def _lost_by_group(cohort: Cohort) -> IntArray | None:
     """Missing rows by arm and group, (N, K, G), where the groups are known."""
     if cohort.missing is None or cohort.by_group is None:
@@ -212,6 +220,7 @@ class Certified:
         ledger = settle(
             self.rule, books.ledger, brought, seed, replicate, reserve=reserve, loss_share=expected, loss_outcome=means
         )
+        ledger = _with_groups_of_cut(ledger, cohort)
         missing, lost = (cohort.missing if cohort.charged else None), books.lost
         law = self.declared.after(books.law, cohort.rows, ledger.seen.natural, missing, _lost_by_group(cohort))
         law = law.unless(cohort.cut, books.law)

@@ -60,7 +60,7 @@ class Guarded:
             most = 1.0 / (1.0 + level)  # 1 + λ (difference − level) stays above 0 below it
             gain = np.log1p(np.array(STAKES)[:, None, None] * most * (difference - level))
             for i, k in np.ndindex(*seen.shape[:2]):
-                made[i, k, j] += (gain * paired(seen[i, k, t], seen[i, k, u], rng)).sum(axis=(1, 2))  # (M3)
+                made[i, k, j] += (gain * paired(seen[i, k, t], seen[i, k, u], rng)).sum(axis=(1, 2))  # (M4)
         return made
 
     def alarm(self, wealth: FloatArray) -> BoolArray:

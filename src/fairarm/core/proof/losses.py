@@ -111,5 +111,5 @@ def with_reserve(won: FloatArray, reserve: float, cut: BoolArray | None) -> Floa
         return won
     with np.errstate(divide="ignore"):
         left, staked = np.log1p(-reserve), np.log(reserve)
-    whole = np.logaddexp(left, staked + won)
+    whole = np.logaddexp(left, staked + won)  # (M1)
     return np.asarray(whole if cut is None else np.where(cut, left, whole))

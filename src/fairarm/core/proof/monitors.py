@@ -88,7 +88,7 @@ class Drift:
         if not self.predicted.shape[-1]:
             return np.zeros(len(self.predicted))
         constant = _times_log(self.steady_y, self.steady_n) + _times_log(self.steady_n - self.steady_y, self.steady_n)
-        each = self.predicted - constant[:, None]  # (M1)
+        each = self.predicted - constant[:, None]  # (M2)
         values = np.concatenate([each.reshape(len(each), -1), each.sum(axis=2)], axis=1)
         return log_average(values)
 
@@ -176,7 +176,7 @@ def _log_bet(dealt: FloatArray, lost: FloatArray, now: FloatArray, gone: FloatAr
     )
     alike = _log_choose(now, gone).sum(axis=1) - _log_choose(total, missing)
     bet = (missing > 0) & (missing <= MOST_LOST * total)
-    return np.where(bet, alternative - alike, 0.0)  # (M2)
+    return np.where(bet, alternative - alike, 0.0)  # (M3)
 
 
 def _log_choose(n: FloatArray, k: FloatArray) -> FloatArray:
