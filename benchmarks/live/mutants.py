@@ -17,6 +17,8 @@ from fairarm.experiments.live.world import LiveWorld
 class AsArrived(LiveStudies):
     """A batch is what arrived since the last one, whoever was asked when."""
 
+    by_day = True
+
     def settle_ready(self, now: float) -> None:
         """Every day, what was told on it, of all cohorts that are out."""
         today = round(now / self.timing.cohort) - 1

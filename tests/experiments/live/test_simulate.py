@@ -62,6 +62,8 @@ def test_lost_outcomes_cost_days() -> None:
     [
         ({"people": 0}, "0 people are to enter"),
         ({"people": 2001}, "2000 arrive"),
+        ({"window": "3000d"}, "3000 cohorts would be out at once"),
+        ({"people": 2_000_000, "arrivals": 4e6}, "More than 1000000 people"),
         ({"window": "1w"}, "The window is '1w'"),
         ({"cohort": "36h"}, "no multiple of the cycle"),
         ({"cohort": "12h"}, "no multiple of the cycle"),

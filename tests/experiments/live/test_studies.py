@@ -12,7 +12,7 @@ from benchmarks.live.cases import CASES, MOST, steady
 from fairarm.algorithms.cohort import Loss
 from fairarm.algorithms.pool import Pool, PoolOptions
 from fairarm.core.answer import Code
-from fairarm.experiments.live.studies import LiveStudies, Made, Timing
+from fairarm.experiments.live.studies import LiveStudies, Timing
 from fairarm.experiments.live.world import HOURS, LiveWorld
 
 
@@ -71,11 +71,21 @@ def test_arrivals_are_learned() -> None:
 
 
 def test_rows_after_the_window_are_lost() -> None:
-    told = np.zeros((1, 2, 2, 4, 5), dtype=np.int64)
-    told[0, 0, 0, 1] = [1, 2, 4, 8, 16]
-    made = Made(0, 1.0, np.zeros((1, 3, 2), dtype=np.int64), told, np.zeros(1, dtype=bool))
-    assert [int(made.seen(window).sum()) for window in (0.5, 1.0, 2.0, 9.0)] == [1, 3, 7, 15]
-    assert made.by_group[0, 0, 0] == 31
+    """Told on days 0, 1 and 2 with probabilities 0.5, 0.3 and 0.2."""
+    for window, share in ((0.5, 0.5), (1.0, 0.8), (2.0, 1.0), (9.0, 1.0)):
+        assert steady().told_within(window).told == pytest.approx(np.full((4, 1), share))
+    made = studies(n=20, timing=Timing(100, 400.0, 1.0), world=steady_at(400))
+    made.open(0)
+    out = made.waiting[0]
+    assert np.array_equal(out.told.sum(axis=(1, 2, 3, 4)), out.dealt.sum(axis=(1, 2)))
+    assert abs(out.seen.sum() / out.told.sum() - 0.8) < 5 * np.sqrt(0.16 / out.told.sum())
+    assert np.array_equal(out.by_group.sum(axis=2), out.dealt[:, 0])
+
+
+def test_a_study_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairarm.experiments.live.studies.MOST_COHORTS", 5)
+    ended = studies(world=steady_at(400), pulls=100_000).run()
+    assert np.all(ended.answer == Code.UNDECIDED) and np.all(ended.days == 5) and np.all(ended.cohorts == 5)
 
 
 def test_an_outage_loses_a_whole_cohort_and_the_study_goes_on() -> None:

@@ -38,6 +38,9 @@ RESERVE = 0.95
 
 QUANTILES = (0.1, 0.5, 0.9)
 
+MOST_PEOPLE, MOST_OUT = 1_000_000, 1000
+"""In a cohort, and cohorts that are out at once."""
+
 
 @dataclass(frozen=True)
 class LivePoint:
@@ -208,13 +211,22 @@ def timings_of(
             f"A cohort of {length:g} days is no multiple of the cycle, {round_:g} days. People must enter evenly over whole cycles: "
             f"use a cohort of one or more of them."
         )
+    if (days := days_of(window, "window")) > MOST_OUT * length:
+        raise OptionError(
+            f"With a window of {days:g} days and cohorts of {length:g}, {days / length:.0f} cohorts would be out at once; at most {MOST_OUT} "
+            f"are simulated. Use longer cohorts."
+        )
+    if max([*counts, arrivals * length]) > MOST_PEOPLE:
+        raise OptionError(
+            f"More than {MOST_PEOPLE} people in a cohort are not simulated. Use fewer people and arrivals, or shorter cohorts."
+        )
     for each in counts:
         if each < 1 or each > arrivals * length:
             raise OptionError(
                 f"{each} people are to enter a cohort in which {arrivals * length:g} arrive. Ask for 1 or more, and for no more than "
                 f"arrive, or make cohorts longer."
             )
-    return [Timing(int(each), float(arrivals), days_of(window, "window"), length, round_) for each in counts]
+    return [Timing(int(each), float(arrivals), days, length, round_) for each in counts]
 
 
 def live_world(world: World | LiveWorld, timing: Timing, delay: str | float | None, loss_rate: float) -> LiveWorld:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -31,6 +31,9 @@ from fairarm.problem.problem import Problem
 
 UNFAIR = (Proof.UNFAIR, Proof.UNFAIR_TO_FIRST, Proof.UNFAIR_TO_SECOND)
 
+MOST_COHORTS = 4000
+"""After these a study ends undecided."""
+
 
 @dataclass(frozen=True)
 class Timing:
@@ -54,7 +57,7 @@ class Hand(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """One cohort that is out. ``told`` (n, K, G, O, D + 1): rows by the day on which they are told, the last being never."""
+    """One cohort that is out. ``told`` (n, K, G, O, 2): rows that are told within the window, and those that are not."""
 
     number: int
     closes: float
@@ -63,9 +66,10 @@ class Made:
     told: IntArray
     cut: BoolArray
 
-    def seen(self, window: float) -> IntArray:
-        """Rows told within the window, (n, K, G, O)."""
-        return np.asarray(self.told[..., : min(int(np.floor(window)) + 1, self.told.shape[-1] - 1)].sum(axis=-1))
+    @property
+    def seen(self) -> IntArray:
+        """Rows that count, (n, K, G, O)."""
+        return np.asarray(self.told[..., :-1].sum(axis=-1))
 
     @property
     def by_group(self) -> IntArray:
@@ -97,6 +101,9 @@ class Ended:
 class LiveStudies:
     """n studies in one world that go on side by side: each has its own people and its own state."""
 
+    by_day: ClassVar[bool] = False
+    """What is told is kept by the day, (n, K, G, O, D + 1), the last being never: for those who look at it before the window is over."""
+
     def __init__(
         self,
         pool: Pool,
@@ -113,7 +120,8 @@ class LiveStudies:
         watched: bool = True,
         pauses: bool = True,
     ) -> None:
-        self.pool, self.world, self.timing, self.loss = pool, world, timing, loss
+        self.pool, self.timing, self.loss = pool, timing, loss
+        self.world = world if self.by_day else world.told_within(timing.window)
         self.group_at_arrival, self.cell_known = group_at_arrival, cell_known
         self.hand, self.outages = hand, outages
         self.watch, self.pauses = (Watch(pool.problem, loss.what) if watched else None), pauses
@@ -144,14 +152,14 @@ class LiveStudies:
         return self.pool.problem
 
     def run(self) -> Ended:
-        """To the end of all."""
-        number = 0
-        while self.state.running.any():
+        """To the end of all; a study of `MOST_COHORTS` is given up."""
+        for number in range(MOST_COHORTS):
             self.settle_ready(number * self.timing.cohort)
             if not self.state.running.any():
-                break
+                return self.ended
             self.open(number)
-            number += 1
+        left = self.state.running
+        self.ended.answer[left], self.ended.days[left] = Code.UNDECIDED, MOST_COHORTS * self.timing.cohort
         return self.ended
 
     # ---- a cohort opens and is dealt ----
@@ -277,7 +285,7 @@ class LiveStudies:
 
     def cohort_of(self, made: Made) -> Cohort:
         """As it is settled: rows told within the window, the others lost."""
-        seen = made.seen(self.timing.window)
+        seen = made.seen
         rows = self._evidence(seen)
         missing = made.dealt - rows.pulls()
         cut, weekday = (made.cut if made.cut.any() else None), int(made.closes - self.timing.cohort + 1e-9) % 7

@@ -100,6 +100,10 @@ class LiveWorld:
         first = round(start * 24)
         return (first + np.arange(max(1, round(days * 24)))) % HOURS
 
+    def told_within(self, window: float) -> LiveWorld:
+        """With what is told on any day of the window as one: (O, 1) or (K, G, O, 1)."""
+        return replace(self, told=self.told[..., : int(np.floor(window + 1e-9)) + 1].sum(axis=-1, keepdims=True))
+
     def outcomes(self, dealt: IntArray, start: float, rng: np.random.Generator) -> IntArray:
         """What comes of people dealt by hour and arm, (n, hours, K): rows by arm, group, row and day told, (n, K, G, O, D + 1), the last
         being never."""
