@@ -98,6 +98,7 @@ THROUGH = {
     "experiments/next_pulls.py": ("experiments/test_evaluate.py", "experiments/test_plan.py"),
     "experiments/observed.py": ("experiments/test_arm_evaluations.py", "experiments/test_evaluate.py"),
     "experiments/pairs.py": ("experiments/test_arm_evaluations.py", "cli/test_four_groups.py"),
+    "experiments/live/results.py": ("experiments/live/test_simulate.py",),
     "experiments/margins.py": ("experiments/test_plan.py",),
     "experiments/simulate.py": ("algorithms/test_competitors.py", "experiments/test_workers.py"),
     "experiments/theorems.py": ("algorithms/test_csr_groups.py", "experiments/test_paper.py"),

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from fairarm.experiments.live.simulate import LivePoint, LiveSimulation, simulate_live, timings_of
+from fairarm.experiments.live.results import LivePoint, LiveSimulation
+from fairarm.experiments.live.simulate import simulate_live, timings_of
 from fairarm.experiments.live.world import LiveWorld
 from fairarm.experiments.truths_from_prior import PriorTruths
 from fairarm.frames import Column

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,99 +17,22 @@ from fairarm.algorithms.cohort import Loss
 from fairarm.algorithms.pool import Pool, PoolOptions
 from fairarm.algorithms.procedure import Guarantee
 from fairarm.core.answer import Code
-from fairarm.core.entry import under_way_at_once
-from fairarm.core.fairness import best_fair
-from fairarm.core.statistics import wilson_interval
-from fairarm.core.types import FloatArray, IntArray
 from fairarm.durations import days_of
 from fairarm.errors import OptionError, ProblemError
-from fairarm.experiments.live.studies import Ended, Hand, LiveStudies, Timing
+from fairarm.experiments.live.results import Finished, LiveSimulation, Truths, point_of
+from fairarm.experiments.live.studies import Hand, LiveStudies, Timing
 from fairarm.experiments.live.world import LiveWorld
 from fairarm.experiments.simulate import chunk_size, replicate
 from fairarm.experiments.workers import watched_workers
-from fairarm.frames import Column, columns_of
 from fairarm.problem.problem import Problem
-from fairarm.shown import Fact, Shown
 from fairarm.worlds.base import World
 from fairarm.worlds.network import as_network
 
 RESERVE = 0.95
 """ρ of live studies: a cohort may be stopped by hand at any moment."""
 
-QUANTILES = (0.1, 0.5, 0.9)
-
 MOST_PEOPLE, MOST_OUT = 1_000_000, 1000
 """In a cohort, and cohorts that are out at once."""
-
-
-@dataclass(frozen=True)
-class LivePoint:
-    """Studies with so many people to enter a cohort. ``days`` and ``served`` are medians with their 10 and 90 % quantiles."""
-
-    people: int
-    cohort: float
-    window: float
-    studies: int
-    errors: int
-    """Studies that ended with a wrong answer."""
-    error: float
-    error_low: float
-    error_high: float
-    """Wilson's 95 % limits."""
-    undecided: int
-    """Studies that ended without an answer: their pulls ran out, or a monitor voided them."""
-    void: int
-    days: float
-    days_low: float
-    days_high: float
-    served: float
-    served_low: float
-    served_high: float
-    """People dealt a card until the answer."""
-    under_way: int
-    """People whose outcomes are out at once."""
-    lost: float
-    """Outcomes that never came in time, on average."""
-    unfair: float
-    """People served by arms that are unfair, on average."""
-    doubted: float
-    """The same by arms that were probably unfair as known when they were dealt."""
-    given_up: float
-    """Outcome given up per person against the best fair arm, in the outcome's units."""
-    waiting: float | None
-    """Days of the same proof in phases that wait for their last outcome, median; None where not asked for."""
-    seconds: float
-
-
-@dataclass(frozen=True, repr=False)
-class LiveSimulation(Shown):
-    """One point for each number of people, in the order asked for."""
-
-    problem: Problem
-    seed: int
-    arrivals: float
-    pulls: int
-    confidence: float
-    best_fair_arm: str | None
-    """None where none is, or where every study has a truth of its own."""
-    results: tuple[LivePoint, ...]
-
-    def _facts(self) -> list[Fact]:
-        return [
-            ("problem", self.problem.name), ("best_fair_arm", self.best_fair_arm), ("arrivals", self.arrivals),
-            ("points", len(self.results)), ("seed", self.seed),
-        ]  # fmt: skip
-
-    def _table(self) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
-        heads = ("people", "cohort", "window", "days", "served", "error", "undecided", "studies")
-        return heads, [
-            (p.people, p.cohort, p.window, p.days, p.served, p.error, p.undecided, p.studies) for p in self.results
-        ]
-
-    def _columns(self) -> dict[str, Column]:
-        whole = ("people", "studies", "errors", "undecided", "void", "under_way")
-        kinds = {field.name: int if field.name in whole else float for field in fields(LivePoint)}
-        return columns_of(self.results, **kinds)
 
 
 @dataclass(frozen=True)
@@ -186,14 +109,14 @@ def simulate_live(
         for timing in timings
         for chunk in range(-(-studies // size))
     ]
-    done: dict[int, list[tuple[_Task, Ended, float]]] = {}
-    for task, ended, seconds in _run_all(asked, live, tasks, jobs):
-        done.setdefault(task.timing.people, []).append((task, ended, seconds))
+    done: dict[int, list[Finished]] = {}
+    for part in _run_all(asked, live, tasks, jobs):
+        done.setdefault(part.people, []).append(part)
         if on_done is not None:
-            on_done(task.studies)
+            on_done(len(part.exposed))
     days = _waiting_days(asked, world, timings[0], seed, studies) if waiting else None
-    points = tuple(_point(asked, live, timing, done[timing.people], days) for timing in timings)
-    answer = _truth(problem, live, 1)[0][0] if live.laws.ndim == 4 else int(Code.NONE)
+    points = tuple(point_of(live, timing, done[timing.people], days) for timing in timings)
+    answer = int(Truths.of(live, 1).answer[0]) if live.laws.ndim == 4 else int(Code.NONE)
     named = None if answer < 0 else problem.arm_names[answer]
     return LiveSimulation(problem, seed, timings[0].arrivals, pulls, confidence, named, points)
 
@@ -263,7 +186,7 @@ def _check(asked: _Asked) -> None:
     pool.start_live(1)
 
 
-def _run_all(asked: _Asked, world: LiveWorld, tasks: list[_Task], jobs: int) -> Iterator[tuple[_Task, Ended, float]]:
+def _run_all(asked: _Asked, world: LiveWorld, tasks: list[_Task], jobs: int) -> Iterator[Finished]:
     if jobs == 1 or len(tasks) == 1:
         for task in tasks:
             yield _run(asked, world, task)
@@ -276,7 +199,7 @@ def _run_all(asked: _Asked, world: LiveWorld, tasks: list[_Task], jobs: int) -> 
         )
 
 
-def _run(asked: _Asked, world: LiveWorld, task: _Task) -> tuple[_Task, Ended, float]:
+def _run(asked: _Asked, world: LiveWorld, task: _Task) -> Finished:
     started = time.perf_counter()
     key = [task.seed, task.timing.people, task.chunk]
     inner = int(np.random.default_rng(key).integers(1 << 62))
@@ -285,7 +208,8 @@ def _run(asked: _Asked, world: LiveWorld, task: _Task) -> tuple[_Task, Ended, fl
         _pool(asked), at, task.timing, task.studies, inner, loss=Loss.of(asked.problem, asked.lost),
         group_at_arrival=asked.group_at_arrival, cell_known=asked.cell_known, hand=asked.hand, outages=asked.outages, watched=asked.watched,
     )  # fmt: skip
-    return task, studies.run(), time.perf_counter() - started
+    studies.run()
+    return Finished.of(studies, task.first, time.perf_counter() - started)
 
 
 def _waiting_days(asked: _Asked, world: World | LiveWorld, timing: Timing, seed: int, studies: int) -> float:
@@ -301,44 +225,3 @@ def _waiting_days(asked: _Asked, world: World | LiveWorld, timing: Timing, seed:
         ran = replicate(pool, network, min(size, studies - first), rng, int(rng.integers(1 << 62)))
         found.append(ran.state.closed * timing.window + ran.pulls / timing.arrivals)
     return float(np.median(np.concatenate(found)))
-
-
-def _truth(problem: Problem, world: LiveWorld, studies: int) -> tuple[IntArray, FloatArray, FloatArray]:
-    """The answer (n,), whether each arm is unfair (n, K) as 0 and 1, and its scaled outcome (n, K)."""
-    means = np.broadcast_to(world.group_means(), (studies, len(problem.arms), len(problem.groups)))
-    outcome = means @ world.mean_shares()
-    rows = problem.compiled.rows
-    fair = rows.fair(rows.values(means, outcome))
-    return best_fair(outcome, fair), (~fair).astype(np.float64), outcome
-
-
-def _point(
-    asked: _Asked, world: LiveWorld, timing: Timing, done: list[tuple[_Task, Ended, float]], waiting: float | None
-) -> LivePoint:
-    ordered = [ended for _, ended, _ in sorted(done, key=lambda each: each[0].chunk)]
-    joined: dict[str, Any] = {
-        field.name: np.concatenate([getattr(ended, field.name) for ended in ordered]) for field in fields(Ended)
-    }
-    answer, people = joined["answer"], joined["people"]
-    studies = len(answer)
-    right, unfair, outcome = _truth(asked.problem, world, studies)
-    decided = (answer >= 0) | (answer == Code.NONE)
-    errors = int(np.sum(decided & (answer != right)))
-    low, high = wilson_interval(errors, studies)
-    best = np.where(
-        right >= 0, np.take_along_axis(outcome, np.maximum(right, 0)[:, None], 1)[:, 0], outcome.max(axis=1)
-    )
-    given_up = ((best[:, None] - outcome) * joined["by_arm"]).sum(axis=1) / np.maximum(people, 1)
-    days = np.quantile(joined["days"], QUANTILES)
-    served = np.quantile(people, QUANTILES)
-    return LivePoint(
-        people=timing.people, cohort=timing.cohort, window=timing.window, studies=studies,
-        errors=errors, error=errors / studies, error_low=low, error_high=high,
-        undecided=int(np.sum(~decided)), void=int(joined["void"].sum()),
-        days=float(days[1]), days_low=float(days[0]), days_high=float(days[2]),
-        served=float(served[1]), served_low=float(served[0]), served_high=float(served[2]),
-        under_way=under_way_at_once(timing.people, timing.window, timing.cohort),
-        lost=float(joined["lost"].mean()), unfair=float((unfair * joined["by_arm"]).sum(axis=1).mean()),
-        doubted=float(joined["doubted"].mean()), given_up=float(given_up.mean()) * asked.problem.outcome.width,
-        waiting=waiting, seconds=sum(seconds for _, _, seconds in done),
-    )  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 
 from fairarm.algorithms.certificates import Books
 from fairarm.algorithms.cohort import Cohort, Loss
-from fairarm.algorithms.exposure import DOUBTED
+from fairarm.algorithms.exposure import Exposure, exposure
 from fairarm.algorithms.pool import Pool
 from fairarm.algorithms.state import State
 from fairarm.algorithms.watch import Watch
@@ -89,8 +89,6 @@ class Ended:
     """Dealt a card by then, also those whose outcome is still out."""
     by_arm: IntArray
     """The same by arm, (n, K)."""
-    doubted: IntArray
-    """Of these by arms that were probably unfair as known when dealt."""
     lost: IntArray
     """Outcomes of settled cohorts that never came in time."""
     cohorts: IntArray
@@ -135,12 +133,12 @@ class LiveStudies:
         arms = len(pool.problem.arms)
         self.fair, self.proof = np.full((studies, arms), np.nan), np.zeros((studies, arms), dtype=np.int64)
         self.entered: list[tuple[FloatArray, FloatArray, FloatArray]] = []
+        self.served: list[tuple[IntArray, FloatArray]] = []
         self.ended = Ended(
             answer=np.full(studies, int(Code.PENDING)),
             days=np.full(studies, np.nan),
             people=np.zeros(studies, dtype=np.int64),
             by_arm=np.zeros((studies, len(pool.problem.arms)), dtype=np.int64),
-            doubted=np.zeros(studies, dtype=np.int64),
             lost=np.zeros(studies, dtype=np.int64),
             cohorts=np.zeros(studies, dtype=np.int64),
             void=np.zeros(studies, dtype=np.bool_),
@@ -162,6 +160,12 @@ class LiveStudies:
         self.ended.answer[left], self.ended.days[left] = Code.UNDECIDED, MOST_COHORTS * self.timing.cohort
         return self.ended
 
+    def exposures(self, means: FloatArray, reference: IntArray) -> list[Exposure]:
+        """Whom each study has served with what, where arms have these means by group, (n, K, G), and people would have had the arm
+        ``reference`` (n,) instead."""
+        people, then = (np.stack(part, axis=1) for part in zip(*self.served, strict=True))
+        return [exposure(people[i], then[i], self.fair[i], means[i], int(reference[i])) for i in range(self.n)]
+
     # ---- a cohort opens and is dealt ----
 
     def open(self, number: int) -> None:
@@ -180,7 +184,7 @@ class LiveStudies:
         covered = np.where(left, 1.0, _covered(dealt))
         self._cover(made, covered)
         self.entered.append((made.dealt.sum(axis=(1, 2)), share, covered))
-        self.ended.doubted += np.where(self.fair < DOUBTED, made.dealt.sum(axis=1), 0).sum(axis=1)
+        self.served.append((made.by_group, self.fair.copy()))
         self.ended.people += made.dealt.sum(axis=(1, 2))
         self.ended.by_arm += made.dealt.sum(axis=1)
         self.ended.cohorts += self.state.running
