@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fairarm.experiments.identify import identify
     from fairarm.experiments.inspect import inspect
     from fairarm.experiments.limit import find_limit
+    from fairarm.experiments.live import LivePlan, LiveSimulation, LiveWorld, plan_live, simulate_live
     from fairarm.experiments.plan import ExperimentPlan, plan
     from fairarm.experiments.simulate import simulate
     from fairarm.experiments.start_from_log import LoggedPulls, algorithm, read_log
@@ -77,6 +78,7 @@ _HOME = {
     "fairarm.experiments.identify": ("identify",),
     "fairarm.experiments.inspect": ("inspect",),
     "fairarm.experiments.limit": ("find_limit",),
+    "fairarm.experiments.live": ("LivePlan", "LiveSimulation", "LiveWorld", "plan_live", "simulate_live"),
     "fairarm.experiments.plan": ("ExperimentPlan", "plan"),
     "fairarm.experiments.simulate": ("simulate",),
     "fairarm.experiments.start_from_log": ("LoggedPulls", "algorithm", "read_log"),
@@ -105,10 +107,10 @@ _late = late_names(__name__, _HOME)
 
 __all__ = [
     "Algorithm", "Arm", "Batch", "BestMixture", "Code", "Constraint", "ContextLaw", "ContextSample", "Evaluation", "ExperimentPlan",
-    "FairarmError", "FittedNote", "FunctionWorld", "Guarantee", "JointShares", "LogMap", "LoggedPulls", "Mechanism", "Network", "NetworkWorld", "Outcome",
+    "FairarmError", "FittedNote", "FunctionWorld", "Guarantee", "JointShares", "LivePlan", "LiveSimulation", "LiveWorld", "LogMap", "LoggedPulls", "Mechanism", "Network", "NetworkWorld", "Outcome",
     "PoolOptions", "Problem", "Readings", "Registration", "Request", "Scenario", "Status", "Table", "Truth", "Unknown", "Variable", "Verdict", "algorithm",
     "batch", "bundled_problems", "context_law", "draft_problem", "evaluate", "find_limit", "fit_mechanisms", "from_pgmpy", "identify", "inspect",
-    "known_algorithms", "load_problem", "open_log", "plan", "read_log", "read_network", "read_problem", "register", "report", "resume", "simulate", "table", "write_problem",
+    "known_algorithms", "load_problem", "open_log", "plan", "plan_live", "read_log", "read_network", "read_problem", "register", "report", "resume", "simulate", "simulate_live", "table", "write_problem",
 ]  # fmt: skip
 
 

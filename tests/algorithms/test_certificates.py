@@ -97,8 +97,8 @@ def test_natural_rows_that_are_lost_count_by_the_declared_shares_of_all_groups()
     proof = Certified.of(asked, 0.05, estimated=False)
     pulls = np.zeros((1, 5, 4), dtype=np.int64)
     pulls[0, 0, 0], pulls[0, 4, 1] = 30, 7
-    missing = np.zeros((5, 4), dtype=np.int64)
-    missing[0, 0], missing[4, 1] = 10, 3
+    missing = np.zeros((1, 5, 4), dtype=np.int64)
+    missing[0, 0, 0], missing[0, 4, 1] = 10, 3
     rows = CellEvidence(asked, world(asked).draw(pulls, np.random.default_rng(0)))
     brought = proof._brought(Cohort(rows, missing, Loss.of(asked, "worst")))
     assert brought.rows[0, 0] == pytest.approx([16, 12, 8, 4]) and brought.rows[0, 1].tolist() == [0, 0, 0, 10]
@@ -199,3 +199,63 @@ def test_nothing_is_certified_from_a_log_whose_shares_are_not_known():
         found = certify_counts(of, 0.05, estimated)
         assert found.without_shares and found.by == () and found.intervals is None
         assert found.answer(of.problem).status == "UNDECIDED"
+
+
+def test_rows_whose_cell_and_group_are_known_are_charged_there():
+    """Arm 0, 30 of 40 came; of the ten lost, six are known to be in one cell each: these are charged in it, the others anywhere."""
+    asked = problem()
+    proof = Certified.of(asked, 0.05, estimated=False)
+    pulls = np.zeros((1, 5, 4), dtype=np.int64)
+    pulls[0, 0, 0] = 30
+    rows = CellEvidence(asked, world(asked).draw(pulls, np.random.default_rng(0)))
+    missing = np.zeros_like(pulls)
+    missing[0, 0, 0] = 10
+    by_group = rows.group_sums((0,))[0].copy()
+    by_group[0, 0, 1] += 10
+    X = rows.rows_by_cell().shape[3]
+    in_cells = np.zeros((1, 4, 4, X), dtype=np.int64)
+    in_cells[0, 0, 1, :2] = [4, 2]
+    cohort = Cohort(rows, missing, Loss.of(asked, "worst"), in_cells=in_cells, by_group=by_group)
+    brought = proof._brought(cohort)
+    assert brought.lost is not None and brought.natural is not None
+    at = proof.cells.cell_of[1]
+    assert brought.lost.cells[0, at[0]] == 4 and brought.lost.cells[0, at[1]] == 2 and brought.lost.cells.sum() == 6
+    assert brought.lost.anywhere[0].tolist() == [4, 0, 0, 0]
+    assert np.array_equal(brought.rows, by_group) and np.array_equal(brought.natural, by_group.sum(axis=1))
+    state = asked.variables[asked.outcome.node].states[0]
+    told = proof._brought(Cohort(rows, missing, Loss.of(asked, state), in_cells=in_cells, by_group=by_group))
+    assert told.lost is not None and not told.lost.cells.any() and told.n.sum() == 36
+    assert told.y.sum() == pytest.approx(brought.y.sum() + 6 * asked.outcome.scaled_values[0])
+
+
+def test_where_the_group_comes_with_the_outcome_the_blend_is_that_of_the_declared_shares_always():
+    """Whether rows are missing must not decide which bet is made: it may depend on outcomes."""
+    asked = problem()
+    proof = Certified.of(asked, 0.05, estimated=False)
+    pulls = np.zeros((1, 5, 4), dtype=np.int64)
+    pulls[0, 0, 0] = 40
+    rows = CellEvidence(asked, world(asked).draw(pulls, np.random.default_rng(0)))
+    whole = proof._brought(Cohort(rows, loss=Loss.of(asked, "worst"), by_shares=True))
+    assert whole.rows[0, 0] == pytest.approx([16, 12, 8, 4]) and whole.lost is None
+
+
+def test_a_cut_cohort_costs_the_reserve_and_tests_no_law():
+    asked = problem()
+    proof = Certified.of(asked, 0.05, estimated=False)
+    pulls = np.zeros((2, 5, 4), dtype=np.int64)
+    pulls[:, 0] = 25
+    rng, who = np.random.default_rng(1), np.arange(2)
+    books = proof.start(2)
+    for _ in range(4):
+        books = proof.after(Cohort(CellEvidence(asked, world(asked).draw(pulls, rng))), books, 0, who, 0.95)
+    last = CellEvidence(asked, world(asked).draw(pulls, rng))
+    cut = proof.after(Cohort(last, cut=np.array([True, False])), books, 0, who, 0.95)
+    whole = proof.after(Cohort(last), books, 0, who, 0.95)
+    assert np.array_equal(cut.tested[0], books.tested[0]) and np.array_equal(cut.tested[1], whole.tested[1])
+    assert np.array_equal(cut.labels[1], whole.labels[1]) and np.array_equal(cut.n, whole.n)
+    assert np.array_equal(cut.natural[0], books.natural[0])
+    groups = last.group_sums((0,))[0]
+    known = proof.after(Cohort(last, cut=np.array([True, False]), by_group=groups), books, 0, who, 0.95)
+    assert np.array_equal(known.natural, books.natural + groups.sum(axis=1))
+    moved = cut.labels[0] != books.labels[0]
+    assert moved.any() and cut.labels[0][moved] - books.labels[0][moved] == pytest.approx(np.log(0.05))

@@ -46,7 +46,7 @@ def test_one_changed_byte_is_never_taken_for_other_content(
     assert all(tally.refused > 300 for tally in found.values())
 
 
-SCHEMAS = [1, 2, 3, 4, 5, 6, 8, 99, 7.0, "7", True, None]
+SCHEMAS = [1, 2, 3, 4, 5, 6, 7, 9, 99, 8.0, "8", True, None]
 
 
 @pytest.mark.parametrize("schema", SCHEMAS)
@@ -57,10 +57,10 @@ def test_another_schema_does_not_get_around_the_check_sum(schema: Any) -> None:
         resume(problem, json.dumps({**tree, "schema": schema}))
 
 
-@pytest.mark.parametrize("schema", [1, 8, 99, "7", None, True])
+@pytest.mark.parametrize("schema", [1, 9, 99, "8", None, True])
 def test_unknown_schemas_say_which_are_read(schema: Any) -> None:
     problem, document = CHAIN.problem, mid_run(Subject("pool"), CHAIN)
-    with pytest.raises(DataError, match="this version reads 2, 3, 4, 5, 6 and 7"):
+    with pytest.raises(DataError, match="this version reads 2, 3, 4, 5, 6, 7 and 8"):
         resume(problem, sealed({**opened(document, "run")[0], "schema": schema}))
 
 

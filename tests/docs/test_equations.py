@@ -12,6 +12,7 @@ PAGES = {
     "P": "pool.md",
     "C": "certified.md",
     "L": "certified.md",
+    "M": "certified.md",
     "R": "logs.md",
     "B": "beliefs.md",
     "W": "certified-logs.md",

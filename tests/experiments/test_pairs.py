@@ -44,7 +44,9 @@ def test_both_orders_of_every_compared_pair_keyed_by_regimes() -> None:
     one = asked(examples.w2(), Constraint(tolerance=0.1, compare="reference", reference="s0"))
     assert set(compared_profiles(one)) == {"s0|s1", "s1|s0"}
     joint = asked(examples.w4(), Constraint(tolerance=0.1, attributes=["region", "race"]))
-    assert len(compared_profiles(joint)) == 12 and "region=region0,race=race1|region=region1,race=race0" in compared_profiles(joint)
+    assert len(
+        compared_profiles(joint)
+    ) == 12 and "region=region0,race=race1|region=region1,race=race0" in compared_profiles(joint)
     assert not compared_profiles(asked(examples.w4(), Constraint(tolerance=0.1, attribute="race", compare="mean")))
 
 
@@ -56,7 +58,9 @@ def test_the_first_question_about_a_pair_says_what_is_kept() -> None:
 
 def test_worlds_that_rows_cannot_tell_have_no_reading() -> None:
     """R's mechanism is not declared: with V kept and R not, rows of one group do not stand for the other's."""
-    problem = as_fairarm(examples.w3(), constraints=[Constraint(tolerance=0.1, keep=["R"])], tolerance=None, mechanisms=())[0]
+    problem = as_fairarm(
+        examples.w3(), constraints=[Constraint(tolerance=0.1, keep=["R"])], tolerance=None, mechanisms=()
+    )[0]
     pairs = world_pairs(problem).values()
     assert {world.keep for world in pair_readings(problem, pairs)} == {(), ("R",), ("R", "V")}
 

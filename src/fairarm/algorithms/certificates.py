@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from fairarm.algorithms.cohort import Cohort
+from fairarm.algorithms.monitored import Alarm, loss_units, monitor_findings, monitored
 from fairarm.algorithms.procedure import LawReport
 from fairarm.beliefs.certified import lacks_shares
 from fairarm.beliefs.declared_law import DeclaredLaw, LawRows
@@ -16,11 +17,13 @@ from fairarm.beliefs.known_worlds import KnownWorlds, lacking
 from fairarm.beliefs.row_kinds import RowKinds
 from fairarm.beliefs.standing import Proof
 from fairarm.core.answer import Code
+from fairarm.core.grouping import sum_by_group
 from fairarm.core.proof.accounts import Accounts
 from fairarm.core.proof.bets import Brought, Ledger, certificate, open_ledger, settle, teach
 from fairarm.core.proof.claims import Rule
 from fairarm.core.proof.estimate import Seen
 from fairarm.core.proof.losses import Lost
+from fairarm.core.proof.monitors import Drift, LossRows
 from fairarm.core.proof.proving_plan import plan_proof
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import OptionError
@@ -64,19 +67,36 @@ class Books:
     charged: FloatArray
     voided: IntArray
     """The test of the declared law (`LawRows`)."""
+    steady_n: FloatArray
+    steady_y: FloatArray
+    recent_n: FloatArray
+    recent_y: FloatArray
+    weekday_n: FloatArray
+    weekday_y: FloatArray
+    predicted: FloatArray
+    """The monitor of drift (`Drift`)."""
+    dealt: FloatArray
+    gone: FloatArray
+    loss_wealth: FloatArray
+    """The monitor of loss (`LossRows`)."""
+    alarm: IntArray
+    """(n,): the `Alarm` that voided the run."""
 
     @classmethod
     def none(cls, n: int) -> Books:
         """Of n replicates that place no bets."""
         empty, no = np.zeros((n, 0)), np.zeros((n, 0), dtype=np.bool_)
         none = np.zeros(n, dtype=np.int64)
-        return cls(empty, empty, empty, empty, no, empty, empty, empty, empty, none, none, **vars(LawRows.none(n)))
+        watched = vars(Drift.start(n, 0, days=False)) | vars(LossRows.start(n, 0, 0))
+        tested = vars(LawRows.none(n)) | watched | {"alarm": np.full(n, int(Alarm.NONE))}
+        return cls(empty, empty, empty, empty, no, empty, empty, empty, empty, none, none, **tested)
 
     @classmethod
-    def of(cls, ledger: Ledger, law: LawRows, lost: IntArray) -> Books:
-        """What is kept of a ledger, of the rows that tested the law and of those that were lost: all of it."""
+    def of(cls, ledger: Ledger, law: LawRows, lost: IntArray, drift: Drift, losses: LossRows, alarm: IntArray) -> Books:
+        """What is kept of a ledger, of the rows that tested the law, of those that were lost and of the monitors: all of it."""
         wealth = vars(ledger.accounts) | vars(ledger.seen)
-        return cls(labels=ledger.labels, **wealth, settled=ledger.settled, lost=lost, **vars(law))
+        watched = vars(law) | vars(drift) | vars(losses)
+        return cls(labels=ledger.labels, **wealth, settled=ledger.settled, lost=lost, **watched, alarm=alarm)
 
     @property
     def ledger(self) -> Ledger:
@@ -90,9 +110,21 @@ class Books:
         return LawRows(self.tested, self.charged, self.voided)
 
     @property
+    def drift(self) -> Drift:
+        """The monitor of drift."""
+        return Drift(**{f.name: getattr(self, f.name) for f in fields(Drift)})
+
+    @property
+    def losses(self) -> LossRows:
+        """The monitor of loss."""
+        return LossRows(self.dealt, self.gone, self.loss_wealth)
+
+    @property
     def void(self) -> BoolArray:
         """(n,): nothing is certified any more, as something that was declared has been seen to be wrong."""
-        return np.asarray((self.voided >= 0) | (self.refuted.all(axis=1) & (self.refuted.shape[1] > 0)))
+        return np.asarray(
+            (self.voided >= 0) | (self.alarm >= 0) | (self.refuted.all(axis=1) & (self.refuted.shape[1] > 0))
+        )
 
     def of_replicates(self, which: BoolArray) -> Books:
         """These replicates' own."""
@@ -115,6 +147,21 @@ def expected_loss(lost: IntArray | FloatArray, rows: FloatArray) -> FloatArray |
         return None
     share = (lost + LOSSES_AT_FIRST) / (rows.sum(axis=(1, 2)) + ROWS_AT_FIRST)
     return np.where(lost > 0, share, 0.0)
+
+
+def _from_the_start(cohort: Cohort) -> bool:
+    """Whether it is a cohort of a live study, where what lost rows are taken to be is said before the first."""
+    return cohort.by_group is not None or cohort.by_shares
+
+
+def _lost_by_group(cohort: Cohort) -> IntArray | None:
+    """Missing rows by arm and group, (N, K, G), where the groups are known."""
+    if cohort.missing is None or cohort.by_group is None:
+        return None
+    if not cohort.rows.problem.plain:  # forced rows have groups of their own there
+        forced = cohort.missing[:, 1:].any()
+        return None if forced else np.asarray(cohort.by_group - cohort.rows.group_sums((0,))[0])
+    return np.asarray(np.moveaxis(cohort.missing[:, 1:], 1, 2) + cohort.by_group - cohort.rows.group_sums((0,))[0])
 
 
 @dataclass(frozen=True)
@@ -164,74 +211,114 @@ class Certified:
         rule = Rule(known.law, problem.compiled.rows, delta, known.shares, known.context, known.worlds, known.regimes)
         return cls(known.cells, rule, DeclaredLaw(problem))
 
-    def start(self, n: int) -> Books:
-        """Before the first row."""
+    def start(self, n: int, days: bool = False) -> Books:
+        """Before the first row; ``days``: cohorts will have weekdays."""
         arms, rule = len(self.rule.law), self.rule
         if (claims := n * arms * (rule.mixes * arms + len(rule.ends))) > MOST_CLAIMS:
             raise OptionError(
                 f"Certified answers for {arms} arms in {n} runs at once would take some {50e-9 * claims:.1f} GB of memory, and at "
                 f"most {50e-9 * MOST_CLAIMS:.1f} are taken. Use fewer runs or fewer arms, or stop=bayes-stop."
             )
-        return Books.of(open_ledger(self.rule, n), self.declared.start(n), np.zeros(n, dtype=np.int64))
+        losses = LossRows.start(n, arms, loss_units(self.declared.problem))
+        watched = Drift.start(n, rule.law.shape[2], days), losses, np.full(n, int(Alarm.NONE))
+        return Books.of(open_ledger(rule, n), self.declared.start(n), np.zeros(n, dtype=np.int64), *watched)
 
-    def after(self, cohort: Cohort, books: Books, seed: int, replicate: IntArray) -> Books:
-        """The books after a phase; ``replicate`` (N,) are the numbers of the replicates."""
+    def after(self, cohort: Cohort, books: Books, seed: int, replicate: IntArray, reserve: float = 1.0) -> Books:
+        """The books after a phase; ``replicate`` (N,) are the numbers of the replicates, ``reserve`` ρ is the part that is staked."""
         brought, expected = self._brought(cohort), expected_loss(books.lost, books.rows)
-        ledger = settle(self.rule, books.ledger, brought, seed, replicate, loss_share=expected)
-        missing = cohort.missing[None] if cohort.charged and cohort.missing is not None else None
-        law = self.declared.after(books.law, cohort.rows, ledger.seen.natural, missing)
+        # f is chosen before the batch: what not told means is known then in a study, whose every cohort says it
+        means = cohort.loss.outcome if cohort.loss is not None and _from_the_start(cohort) else None
+        ledger = settle(
+            self.rule, books.ledger, brought, seed, replicate, reserve=reserve, loss_share=expected, loss_outcome=means
+        )
+        ledger = self._with_groups_of_cut(ledger, cohort)
+        missing, lost = (cohort.missing if cohort.charged else None), books.lost
+        law = self.declared.after(books.law, cohort.rows, ledger.seen.natural, missing, _lost_by_group(cohort))
+        law = law.unless(cohort.cut, books.law)
         if cohort.beyond is not None:
             seen = cohort.beyond.summary(self.cells)
             by_arm = self.kinds.by_arm(cohort.beyond, seen)
             ledger = teach(ledger, *(part.astype(np.float64) for part in (by_arm, seen.rows, seen.sums)))
-        return Books.of(ledger, law, books.lost + (0 if missing is None else int(missing.sum())))
+        if brought.lost is not None:
+            lost = lost + np.rint(brought.lost.rows).astype(np.int64)
+        return Books.of(ledger, law, lost, *monitored(books.drift, books.losses, books.alarm, cohort, brought))
 
     def _brought(self, cohort: Cohort) -> Brought:
         """What the core is told of a phase."""
         fresh = cohort.rows.summary(self.cells)
-        counted = self.kinds.by_arm(cohort.rows, fresh), fresh.rows, self.kinds.natural(fresh)
+        counted = self.kinds.by_arm(cohort.rows, fresh), fresh.rows, self.kinds.natural(fresh.natural)
         rows, n, natural = (part.astype(np.float64) for part in counted)
-        if not cohort.charged or cohort.missing is None or cohort.loss is None:
-            return Brought(rows, n, fresh.sums, natural)
-        missing = cohort.missing.astype(np.float64)
-        # natural ones last: what is added before them is whole, whatever the order
-        for regime in (*range(1, len(missing)), 0):
-            if missing[regime].any():
-                rows[0] += self._of_lost(regime, missing[regime], cohort)
-        lost = Lost(np.zeros_like(n), missing.sum(axis=0)[None], cohort.loss.outcome)
-        return Brought(rows, n, fresh.sums, natural, lost)
+        y, lost = fresh.sums, None
+        if cohort.by_group is not None:
+            natural = self.kinds.natural(cohort.by_group.sum(axis=1)).astype(np.float64)
+        if cohort.charged or (cohort.by_shares and cohort.missing is None):
+            rows = self._whole(cohort)
+        if cohort.charged and cohort.loss is not None:
+            cells, anywhere = self._lost(cohort)
+            if cohort.loss.outcome is not None:  # not told means this outcome: in a known cell it is a row like others
+                n, y, cells = n + cells, y + cells * cohort.loss.outcome, np.zeros_like(cells)
+            lost = Lost(cells, anywhere, cohort.loss.outcome)
+        return Brought(rows, n, y, natural, lost, cohort.cut)
 
-    def _of_lost(self, regime: int, missing: FloatArray, cohort: Cohort) -> FloatArray:
-        """What rows of a regime that never came, (K,), change in the rows by arm and place (K, T).
+    def _lost(self, cohort: Cohort) -> tuple[FloatArray, FloatArray]:
+        """Missing rows whose cell is known, (N, C), and the others by arm, (N, K)."""
+        by_arm = np.zeros(0) if cohort.missing is None else cohort.missing.sum(axis=1).astype(np.float64)
+        if cohort.in_cells is None:
+            return np.zeros((len(by_arm), self.rule.law.shape[2])), by_arm
+        known = cohort.in_cells.sum(axis=1).reshape(len(by_arm), -1)
+        cells = sum_by_group(known, self.cells.cell_of.ravel(), self.cells.cells)
+        return cells.astype(np.float64), by_arm - cohort.in_cells.sum(axis=(2, 3))
 
-        Where they can be of several groups, the blend must not depend on who came. So *all* rows of the regime in this phase count by the
-        declared shares of its groups, not by their own: given the plan alone, that is their law.
+    def _whole(self, cohort: Cohort) -> FloatArray:
+        """All rows of the plan by arm and place, (N, K, T), those that never came included."""
+        whole = np.zeros((len(cohort.dealt), *self.rule.law.shape[:2]))
+        for regime in range(cohort.dealt.shape[1]):
+            whole += self._of_regime(cohort, regime)
+        return whole
+
+    def _of_regime(self, cohort: Cohort, regime: int) -> FloatArray:
+        """The same of one regime.
+
+        The blend must not depend on who came. So where the groups of a regime's rows are not known before they come, and some never did,
+        *all* of them count by the declared shares of its groups, not by their own: given the plan alone, that is their law.
         """
-        if (places := np.flatnonzero(self.kinds.fits[regime])).size == 1:
-            return np.asarray(missing[:, None] * (np.arange(self.kinds.places) == places[0]))
+        dealt, places = cohort.dealt[:, regime].astype(np.float64), np.flatnonzero(self.kinds.fits[regime])
+        if len(places) == 1:
+            return np.asarray(dealt[:, :, None] * (np.arange(self.kinds.places) == places[0]))
+        if regime == 0 and cohort.by_group is not None:
+            return np.asarray(self.kinds.natural(cohort.by_group), dtype=np.float64)
+        if cohort.missing is not None and not cohort.missing[:, regime].any() and not cohort.by_shares:
+            came = np.zeros((*dealt.shape, self.kinds.places))
+            came[..., self.kinds.place_of[regime]] = cohort.rows.group_sums((regime,))[0]
+            return came
         if self.rule.shares is None:
             raise OptionError(
                 "Natural rows were lost, and P(S) is not declared: a row that never came has no known group. Declare the shares "
                 "of the groups, or say lost='at random' if what was lost did not depend on the outcome."
             )
         of_regime = self.rule.shares if regime == 0 or self.rule.regimes is None else self.rule.regimes[regime - 1]
-        came = np.zeros((len(missing), self.kinds.places))
-        came[:, self.kinds.place_of[regime]] = cohort.rows.group_sums((regime,))[0][0]
-        return np.asarray((came.sum(axis=1) + missing)[:, None] * of_regime - came)
+        return np.asarray(dealt[:, :, None] * of_regime)
 
     @property
     def kinds(self) -> RowKinds:
         """What rows are counted by."""
         return self.declared.kinds
 
+    def _with_groups_of_cut(self, ledger: Ledger, cohort: Cohort) -> Ledger:
+        """Groups at arrival count until the cut: people are a sample in the order in which they came, wherever somebody stops."""
+        if cohort.cut is None or cohort.by_group is None:
+            return ledger
+        groups = np.where(cohort.cut[:, None], cohort.by_group.sum(axis=1), 0)
+        return replace(ledger, seen=replace(ledger.seen, natural=ledger.seen.natural + self.kinds.natural(groups)))
+
     def adopted(self, labels: FloatArray, before: Evidence, closed: IntArray) -> Books:
         """Of a run that an earlier version saved: the labels' wealth stays, the accounts start anew from what was seen."""
         seen = before.summary(self.cells)
-        counted = seen.rows, self.kinds.by_arm(before, seen), self.kinds.natural(seen)
+        counted = seen.rows, self.kinds.by_arm(before, seen), self.kinds.natural(seen.natural)
         n, rows, natural = (part.astype(np.float64) for part in counted)
         anew = self.start(len(closed))
         ledger = replace(anew.ledger, seen=Seen(n, seen.sums, rows, natural), labels=labels, settled=closed)
-        return Books.of(ledger, anew.law, anew.lost)
+        return Books.of(ledger, anew.law, anew.lost, anew.drift, anew.losses, anew.alarm)
 
     def proved(self, books: Books) -> tuple[IntArray, IntArray]:
         """The proved answer (N,), UNDECIDED where there is none, and each arm's Proof (N, K); nothing where void."""
@@ -251,21 +338,29 @@ class Certified:
         return LawReport(self._findings(books, replicate), self.declared.least_errors(books.tested[replicate]))
 
     def _findings(self, books: Books, replicate: int) -> tuple[Finding, ...]:
+        watched = monitor_findings(books.drift, books.losses, books.alarm, replicate)
         if (test := int(books.voided[replicate])) >= 0:
-            return (self.declared.finding(test, books.tested[replicate]),)
-        if books.void[replicate]:
+            return (self.declared.finding(test, books.tested[replicate]), *watched)
+        if books.refuted[replicate].all():
             text = (
                 "Every answer is refuted, that no arm is fair among them: something that was declared is wrong, and nothing is "
                 "certified in this run. Check the mechanisms, the law of contexts and the shares, and start a new run."
             )
-            return (Finding("every-answer-refuted", text, int(books.tested[replicate].sum())),)
-        return ()
+            return (Finding("every-answer-refuted", text, int(books.tested[replicate].sum())), *watched)
+        return watched
 
     def planned(
-        self, books: Books, before: FloatArray, costs: FloatArray, average: FloatArray, seed: int, replicate: IntArray
+        self,
+        books: Books,
+        before: FloatArray,
+        costs: FloatArray,
+        average: FloatArray,
+        seed: int,
+        replicate: IntArray,
+        under_way: FloatArray | None = None,
     ) -> FloatArray:
         """Shares of the units in the next batch, (N, R, K)."""
-        return plan_proof(self.rule, books.ledger, before, costs, average, seed, replicate)
+        return plan_proof(self.rule, books.ledger, before, costs, average, seed, replicate, under_way)
 
 
 def _without_shares(problem: Problem) -> str:

@@ -1,4 +1,5 @@
-"""What a certified run is told of one phase: the rows of its plan that came, those that did not, and rows beyond the plan."""
+"""What a run is told of one phase, or of one cohort of a live study: the rows that came, those that did not, and rows beyond the
+plan."""
 
 from __future__ import annotations
 
@@ -46,24 +47,46 @@ class Loss:
 
 @dataclass(frozen=True)
 class Cohort:
-    """One phase, of n replicates or of one run."""
+    """The people of one phase, or of one cohort of a live study; of n replicates, a leading axis of every array."""
 
     rows: Evidence
     """That were asked for and came."""
     missing: IntArray | None = None
-    """Rows that were asked for and did not come, (R, K); None where all came."""
+    """Rows that were asked for and did not come, (n, R, K); None where all came."""
     loss: Loss | None = None
     beyond: Evidence | None = None
     """Rows beyond the plan, or of an earlier phase: they only make estimates better."""
+    in_cells: IntArray | None = None
+    """Those of the missing natural rows whose cell is known, by arm, group and cell, (n, K, G, X)."""
+    by_group: IntArray | None = None
+    """All natural rows by arm and group, missing ones too, (n, K, G), where the group is known at arrival."""
+    by_shares: bool = False
+    """The group comes with the outcome: bets count natural rows by the declared P(S), whether or not some are missing."""
+    cut: BoolArray | None = None
+    """(n,): stopped by hand while it was dealt. It is not bet on, costs the reserve, and its rows only teach."""
+
+    weekday: int | None = None
+    """On which it began, 0 for Monday; None where days are not known."""
 
     @property
     def charged(self) -> bool:
         """Whether missing rows are to be paid for."""
         return self.missing is not None and self.loss is not None and self.loss.what != AT_RANDOM
 
+    @property
+    def dealt(self) -> IntArray:
+        """All rows that were asked for, (n, R, K)."""
+        came = self.rows.pulls()
+        return came if self.missing is None else came + self.missing
+
     def of_replicates(self, which: BoolArray) -> Cohort:
-        """Only these replicates; missing rows and rows beyond the plan are of a run alone."""
-        return self if which.all() else replace(self, rows=self.rows.of_replicates(which))
+        """Only these replicates."""
+        if which.all():
+            return self
+        arrays = {name: getattr(self, name) for name in ("missing", "in_cells", "by_group", "cut")}
+        kept = {name: value[which] for name, value in arrays.items() if value is not None}
+        beyond = None if self.beyond is None else self.beyond.of_replicates(which)
+        return replace(self, rows=self.rows.of_replicates(which), beyond=beyond, **kept)
 
 
 def divided(batch: Batch, room: IntArray) -> tuple[Batch, Batch]:

@@ -1,5 +1,6 @@
 """Saved runs of earlier formats. Schemas 2 to 4 had one flat state that held everything, of any algorithm; up to 5 `pool` bet
-against pairs of arms, where it now keeps accounts of its answers; up to 6 what is shown had one gap, where it now has rows."""
+against pairs of arms, where it now keeps accounts of its answers; up to 6 what is shown had one gap, where it now has rows; up
+to 7 drift and loss were not watched."""
 
 from __future__ import annotations
 
@@ -12,18 +13,23 @@ from fairarm.algorithms.certificates import Books
 from fairarm.algorithms.info import Info
 from fairarm.algorithms.notes import Note, RunNote
 from fairarm.algorithms.procedure import AdoptsBooks, Guarantee, Procedure
-from fairarm.algorithms.records import checked_leaf, restored
+from fairarm.algorithms.records import checked_leaf, plain, restored
 from fairarm.algorithms.state import Memory, State
 from fairarm.beliefs.evidence import Evidence
 from fairarm.beliefs.standing import Standing
+from fairarm.core.proof.monitors import Drift, LossRows
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.problem.problem import Problem
 
 WITH_MEMORY = 5
 """The first format whose memory and info are objects of their own."""
 
-WITH_PAIR_BETS, WITH_ONE_GAP = 5, 6
-"""The last formats in which certified runs bet against pairs of arms, and in which one gap was all that is shown."""
+WITH_PAIR_BETS, WITH_ONE_GAP, WITH_LAW_ALONE = 5, 6, 7
+"""The last formats in which certified runs bet against pairs of arms, in which one gap was all that is shown, and in which certified
+runs watched nothing but their law."""
+
+MONITORS = (*(f.name for part in (Drift, LossRows) for f in fields(part)), "alarm")
+"""What a memory of `pool` has of them."""
 
 FORMER_NAMES = {"wealth_gap": "log_gap", "wealth_pair": "log_pair"}
 """Of fields of a memory that the flat state had under another name."""
@@ -140,6 +146,14 @@ def restored_before(
     if state.finished or procedure.guarantee == Guarantee.NONE:
         return state, info, ()
     return state, info, (Note(RunNote.NEW_BELIEFS), *((Note(RunNote.NEW_ACCOUNTS),) if certified else ()))
+
+
+def watched_memory(document: dict[str, Any], like: State[Any]) -> Any:
+    """The memory of a document: monitors that it does not have start anew, which is as valid later as at the start."""
+    memory = document["memory"]
+    if document["schema"] > WITH_LAW_ALONE or not isinstance(like.memory, Books) or not isinstance(memory, dict):
+        return memory
+    return {**memory, **{name: plain(getattr(like.memory, name)) for name in MONITORS}}
 
 
 def info_of(document: dict[str, Any], problem: Problem) -> Info:

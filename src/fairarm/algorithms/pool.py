@@ -15,13 +15,14 @@ import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
 from fairarm.algorithms.certificates import Books, Certified
 from fairarm.algorithms.cohort import Cohort
 from fairarm.algorithms.info import Info
+from fairarm.algorithms.opening import Room, ahead_of, shares_before, usable_units, with_under_way
 from fairarm.algorithms.procedure import BaseProcedure, Guarantee, LawReport
 from fairarm.algorithms.state import Memory, State
 from fairarm.beliefs.beliefs import PlanningBeliefs, believe
@@ -70,6 +71,15 @@ class PoolOptions:
             raise OptionError(f"The confidence is {self.confidence}. It is a number from 0.5 to below 1, e.g. 0.95.")
 
 
+class _Known(NamedTuple):
+    """What a phase left for the plan of the next: beliefs, drawn outcomes and values of rows, and which replicates go on (N,)."""
+
+    beliefs: PlanningBeliefs
+    outcomes: FloatArray
+    values: FloatArray
+    going: BoolArray
+
+
 @dataclass(frozen=True)
 class Pool(BaseProcedure):
     """The procedure (see the module's docstring)."""
@@ -77,6 +87,8 @@ class Pool(BaseProcedure):
     asked: PoolOptions = PoolOptions()
     growth: float | None = None
     """From one look to the next, where it is not as usual."""
+    reserve: float = 1.0
+    """ρ: the part of every wealth that is staked in a bet. Below 1 where cohorts can be cut by hand (docs/certified.md)."""
     watched: bool = True
     """What is believed is looked at after each phase; otherwise only the draws are made that an answer or a plan needs."""
 
@@ -207,10 +219,21 @@ class Pool(BaseProcedure):
     def _closed(
         self, state: State[Books], batches: Iterable[Cohort], in_stage: Evidence, seed: int
     ) -> tuple[State[Books], Info]:
-        """After a phase. ``batches`` are what was bet on in it, in order."""
+        """After a phase: what it showed, then the plan of the next. ``batches`` are what was bet on in it, in order."""
+        settled, info, known = self._learned(state, batches, in_stage, seed, self._over(state))
+        if not settled.running.any():
+            return settled.but(plan=np.zeros_like(settled.plan)), info
+        beliefs, going = known.beliefs, known.going
+        if not going.all():
+            beliefs = self._believe(in_stage.of_replicates(settled.running), seed)
+        return self._planned(settled, beliefs, known.outcomes[going], known.values[going], seed), info
+
+    def _learned(
+        self, state: State[Books], batches: Iterable[Cohort], in_stage: Evidence, seed: int, over: BoolArray
+    ) -> tuple[State[Books], Info, _Known]:
+        """Beliefs, bets and answers; ``over`` (N,): running replicates that have no pull left."""
         evidence = in_stage.of_replicates(state.running)
         beliefs = self._believe(evidence, seed)
-        over = self._over(state)
         rng = np.random.default_rng([seed, state.phase])
         drawn, rows = beliefs.draw(rng, self._draws(bool(over.all()))), self.problem.compiled.rows
         outcomes, values = drawn.outcomes, drawn.rows(rows)
@@ -223,13 +246,84 @@ class Pool(BaseProcedure):
         blind = without_rows(evidence)
         info = believed(evidence, beliefs.values(outcomes, drawn.means), standing, self.asked.min_fair_probability)
         answer = np.where(blind & over, Code.UNDECIDED, answer)
-        state = answered(state, answer)
-        if not state.running.any():
-            return state.but(plan=np.zeros_like(state.plan)), info
-        going = answer == Code.PENDING
-        if not going.all():
-            beliefs = self._believe(evidence.of_replicates(going), seed)
-        return self._planned(state, beliefs, outcomes[going], values[going], seed), info
+        return answered(state, answer), info, _Known(beliefs, outcomes, values, answer == Code.PENDING)
+
+    # ---- live studies: several cohorts under way at once ----
+
+    def start_live(self, n: int) -> State[Books]:
+        """n studies of which no cohort has been opened."""
+        certified = self.guarantee == Guarantee.CERTIFIED
+        return self.fresh(n, self._certified.start(n, days=True) if certified else Books.none(n)).but(phase=1)
+
+    def settle(self, state: State[Books], cohort: Cohort, so_far: Evidence, seed: int) -> tuple[State[Books], Info]:
+        """What a matured cohort showed: beliefs, bets, the answer; no plan. ``so_far``: all rows of settled cohorts, this one's too.
+
+        Cohorts are settled strictly in the order in which they were opened. The info is of the replicates that were running.
+        """
+        state = state.but(given=state.given + cohort.dealt)
+        over = state.given[state.running].sum(axis=(1, 2)) >= self.pulls
+        settled, info, _ = self._learned(state, [cohort], so_far, seed, over)
+        return settled.but(phase=state.phase + 1), info
+
+    def voided(self, state: State[Books], which: BoolArray) -> State[Books]:
+        """Where a monitor says so, (n,): nothing is certified, and the study ends undecided."""
+        answer = np.where(which, int(Code.UNDECIDED), state.answer)
+        return state.but(answer=answer, running=state.running & ~which)
+
+    def open(
+        self,
+        state: State[Books],
+        so_far: Evidence,
+        under_way: IntArray,
+        size: int,
+        seed: int,
+        number: int,
+        regimes: tuple[int, ...] = (0,),
+        paused: BoolArray | None = None,
+        dealt: float = 1.0,
+    ) -> IntArray:
+        """The cards of cohort ``number``, (n, R, K), at most ``size``; changes nothing.
+
+        ``under_way`` (n, R, K): pulls dealt and not settled, and cards left in an open deck. ``paused`` (n, K): arms that are not
+        dealt; ``dealt``: the part of the cards that is expected to be. Natural pulls only, unless other ``regimes`` are allowed.
+        """
+        plan, arms = np.zeros_like(state.given), state.given.shape[2]
+        stopped = np.zeros((len(plan), arms), dtype=np.bool_) if paused is None else paused
+        for pattern in np.unique(stopped[state.running], axis=0):
+            which = state.running & (stopped == pattern).all(axis=1)
+            made = state.given[which] + under_way[which]
+            costs = self.problem.compiled.cost_array
+            usable = usable_units(costs, regimes, pattern)
+            room = Room(made, self.pulls - made.sum(axis=(1, 2)), costs, usable, self._budget, dealt)
+            if usable.any():
+                plan[which] = self._cards(state, which, so_far, under_way[which], room, size, [seed, 1, number])
+        return plan
+
+    def _cards(
+        self,
+        state: State[Books],
+        which: BoolArray,
+        so_far: Evidence,
+        under_way: IntArray,
+        room: Room,
+        size: int,
+        key: list[int],
+    ) -> IntArray:
+        ahead = ahead_of(room.made.sum(axis=(1, 2)), room.left, size, FIRST_LOOK)
+        average, costs = room.average(ahead), room.open_costs
+        if self.guarantee == Guarantee.CERTIFIED and state.closed[which].min() > 0:
+            before = shares_before(room.made, room.usable / room.usable.sum())
+            books, who = state.memory.of_replicates(which), np.flatnonzero(which)
+            x = self._certified.planned(books, before, costs, average, key[0], who, under_way / size)
+            return room.cards(x * ahead[:, None, None], ahead, size)
+        # before anything is settled there is nothing to prove with: the prior says what to find out
+        beliefs = self._believe(so_far.of_replicates(which), key[0])
+        drawn = beliefs.draw(np.random.default_rng(key), DESIGN_DRAWS)
+        basis, values = with_under_way(beliefs.design(), under_way), drawn.rows(self.problem.compiled.rows)
+        x = planned_pulls(
+            self.problem, basis, drawn.outcomes, values, ahead.astype(np.float64), average, room.open_costs
+        )
+        return room.cards(x, ahead, size)
 
     def _believe(self, evidence: Evidence, seed: int) -> PlanningBeliefs:
         return believe(evidence, self.asked.law == "estimated", seed)
@@ -242,7 +336,9 @@ class Pool(BaseProcedure):
         running = state.running
         books = state.memory.of_replicates(running)
         for cohort in batches:
-            books = self._certified.after(cohort.of_replicates(running), books, seed, np.flatnonzero(running))
+            books = self._certified.after(
+                cohort.of_replicates(running), books, seed, np.flatnonzero(running), self.reserve
+            )
         answer, proof = self._certified.proved(books)
         return state.but(memory=state.memory.updated(running, books)), answer, proof, books.void
 

@@ -103,7 +103,7 @@ class Progress:
         if self.state.stage > 0:  # the first stage begins before the log
             in_stage = with_earlier(self.earlier, in_stage)
         if isinstance(procedure, SettlesCohorts):
-            missing = self.missing() if self.missing().any() else None
+            missing = self.missing()[None] if self.missing().any() else None
             cohort = Cohort(in_phase, missing, loss, self.beyond if rows_of(self.beyond) else None)
             state, fresh = procedure.close(self.state, cohort, in_stage, seed)
         else:

@@ -9,7 +9,7 @@ import numpy as np
 
 from fairarm.algorithms.info import Info
 from fairarm.algorithms.notes import Note, restored_notes
-from fairarm.algorithms.old_formats import WITH_PAIR_BETS, info_of, restored_before
+from fairarm.algorithms.old_formats import WITH_PAIR_BETS, info_of, restored_before, watched_memory
 from fairarm.algorithms.procedure import Procedure
 from fairarm.algorithms.state import State
 from fairarm.beliefs.evidence import Evidence
@@ -19,7 +19,7 @@ from fairarm.problem.mechanism import Mechanism
 from fairarm.problem.problem import Problem
 from fairarm.sealed import damaged, opened, sealed
 
-SCHEMA = 7
+SCHEMA = 8
 """What is written: sealed; the state, the procedure's memory and what is shown each an object; the log or null; rows beyond the
 plan of the phase that is out; what is to be said of the run."""
 
@@ -33,11 +33,12 @@ PARTS = {
     4: _COMMON | {"log"},
     5: _WITH_MEMORY,
     6: _WITH_MEMORY | {"beyond", "notes"},
+    7: _WITH_MEMORY | {"beyond", "notes"},
     SCHEMA: _WITH_MEMORY | {"beyond", "notes"},
 }
 """What each format holds. 2 and 3 are from before documents were sealed, 3 of a run that started from a log; up to 4 the
 state held everything; up to 5 certified runs bet against pairs of arms; up to 6 one gap between two groups was all that could be
-asked about (`old_formats`)."""
+asked about; up to 7 certified runs watched their law alone (`old_formats`)."""
 UNSEALED = (2, 3)
 
 WHAT = "saved run"
@@ -73,7 +74,7 @@ def restored_state(
     ``before`` the rows of phases that are closed."""
     if document["schema"] <= WITH_PAIR_BETS:
         return restored_before(document, like, procedure, before)
-    state = like.from_json(document["state"], document["memory"])
+    state = like.from_json(document["state"], watched_memory(document, like))
     return state, info_of(document, procedure.problem), restored_notes(document["notes"])
 
 

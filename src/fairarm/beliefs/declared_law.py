@@ -15,7 +15,7 @@ from fairarm.beliefs.row_kinds import RowKinds
 from fairarm.core.grouping import sum_by_group
 from fairarm.core.proof.law_test import About, Given, LawTests, Margin, given_parents_tests, is_void, known_law_tests
 from fairarm.core.proof.least_error import least_error
-from fairarm.core.types import FloatArray, IntArray
+from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.problem.likelihood import at_label
 from fairarm.problem.mechanism import Mechanism
 from fairarm.problem.problem import Problem
@@ -46,6 +46,15 @@ class LawRows:
         """Of n replicates whose law is not tested."""
         empty = np.zeros((n, 0))
         return cls(empty.astype(np.int64), empty, np.full(n, -1))
+
+    def unless(self, kept: BoolArray | None, before: LawRows) -> LawRows:
+        """These, but for the replicates ``kept`` (n,) those of ``before``."""
+        if kept is None or not kept.any():
+            return self
+        made = {name: value.copy() for name, value in vars(self).items()}
+        for name, value in made.items():
+            value[kept] = getattr(before, name)[kept]
+        return LawRows(**made)
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,12 +151,20 @@ class DeclaredLaw:
         shape = (n, len(self.problem.arms), self.kinds.places, len(self._decision))
         return LawRows(np.zeros(shape, dtype=np.int64), np.zeros((n, len(self.tests.about))), np.full(n, -1))
 
-    def after(self, before: LawRows, batch: Evidence, natural: FloatArray, lost: IntArray | None = None) -> LawRows:
-        """After a whole batch; ``natural`` (N, G) are all natural rows so far, ``lost`` (N, R, K) rows of it that never came."""
+    def after(
+        self,
+        before: LawRows,
+        batch: Evidence,
+        natural: FloatArray,
+        lost: IntArray | None = None,
+        lost_by_group: IntArray | None = None,
+    ) -> LawRows:
+        """After a whole batch; ``natural`` (N, G) are all natural rows so far, ``lost`` (N, R, K) rows of it that never came, by
+        arm and group (N, K, G) where that is known."""
         tested, charged = before.tested + self.kinds.by_point(batch), before.charged
         cells = tested.astype(np.float64)
         if lost is not None:
-            charged = charged + self.tests.log_lost(cells, natural, lost)
+            charged = charged + self.tests.log_lost(cells, natural, lost, lost_by_group)
         values = self.tests.log_values(cells, natural) + charged
         if not values.shape[1]:
             return LawRows(tested, charged, before.voided)

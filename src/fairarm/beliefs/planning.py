@@ -18,8 +18,11 @@ def planned_pulls(
     values: FloatArray,
     ahead: FloatArray,
     average: FloatArray,
+    costs: FloatArray | None = None,
 ) -> FloatArray:
     """The next ``ahead`` (N,) pulls, (N, R, K), within the ``average`` cost: those that soonest tell apart what would
-    overturn the answer in the first few of the drawn truths, outcomes (N, D, K) and values of rows (N, D, K, J)."""
+    overturn the answer in the first few of the drawn truths, outcomes (N, D, K) and values of rows (N, D, K, J). ``costs`` (R, K)
+    take the place of the problem's."""
     events = alternatives(outcomes[:, :DESIGN_DRAWS], values[:, :DESIGN_DRAWS], problem.compiled.rows)
-    return plan_pulls(basis.counts, basis.noise, basis.laws, events, ahead, problem.compiled.cost_array, average)
+    costs = problem.compiled.cost_array if costs is None else costs
+    return plan_pulls(basis.counts, basis.noise, basis.laws, events, ahead, costs, average)

@@ -73,9 +73,10 @@ class RowKinds:
             return summary.by_arm
         return np.concatenate([evidence.group_sums(regimes)[0] for regimes in self.regimes], axis=2)
 
-    def natural(self, summary: Summary) -> IntArray:
-        """Natural rows by place, (n, T)."""
-        return np.pad(summary.natural, ((0, 0), (self.places - self.labels, 0)))
+    def natural(self, rows: IntArray) -> IntArray:
+        """Natural rows by place, (..., T), from those by label (..., P)."""
+        before = ((0, 0),) * (rows.ndim - 1)
+        return np.pad(rows, (*before, (self.places - self.labels, 0)))
 
 
 def set_is_recruited(problem: Problem) -> bool:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fairarm.experiments.evaluate import Evaluation
     from fairarm.experiments.identify import Identification
     from fairarm.experiments.inspect import Inspection
+    from fairarm.experiments.live import LivePlan, LiveSimulation
     from fairarm.experiments.plan import ExperimentPlan
     from fairarm.experiments.simulate import Simulation
     from fairarm.experiments.start_from_log import LoggedPulls
@@ -252,6 +253,26 @@ def experiment_plan(found: ExperimentPlan) -> dict[str, Any]:
     }
     document |= _said("notes", "note_codes", found.notes)
     return {**_plain(document), **_read(found.started_from), **named}
+
+
+def live_simulation(found: LiveSimulation) -> dict[str, Any]:
+    """What `fairarm simulate --live --json` prints: one entry per number of people in a cohort."""
+    return {
+        "problem": found.problem.name,
+        **question(found.problem),
+        "seed": found.seed,
+        "arrivals": found.arrivals,
+        "pulls": found.pulls,
+        "confidence": found.confidence,
+        "best_fair_arm": found.best_fair_arm,
+        "results": [_plain(asdict(point)) for point in found.results],
+    }
+
+
+def live_plan(found: LivePlan) -> dict[str, Any]:
+    """What `fairarm plan --window --json` prints."""
+    said = {"truths": found.truths, "prior_mean": found.prior_mean, "prior_strength": found.prior_strength}
+    return {key: value for key, value in live_simulation(found.simulation).items() if key != "best_fair_arm"} | said
 
 
 def _read(log: LoggedPulls | None) -> dict[str, Any]:

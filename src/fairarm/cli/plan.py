@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
+from fairarm.cli.live_options import (
+    Arrivals,
+    CohortLength,
+    Delay,
+    LossRate,
+    People,
+    Window,
+    given,
+    needed,
+    people_of,
+    refuse_live,
+    refuse_run,
+)
 from fairarm.cli.shared import (
     AsJson,
     Engine,
@@ -46,6 +60,12 @@ def plan(
     most_pulls: Annotated[int, typer.Option(min=32, max=10**9, help="Where to give up.")] = 50_000,
     log: Log = None,
     engine: Engine = None,
+    window: Window = None,
+    arrivals: Arrivals = None,
+    people: People = None,
+    cohort: CohortLength = None,
+    delay: Delay = None,
+    loss_rate: LossRate = None,
     seed: Seed = 0,
     jobs: Jobs = 1,
     plot: Plot = None,
@@ -53,8 +73,22 @@ def plan(
 ) -> None:  # fmt: skip
     """How many pulls are needed, of which arms.
 
-    And at what cost, before anything is pulled.
+    And at what cost, before anything is pulled. With --window and --arrivals: days against people of a live study.
     """
+    timing = {"window": window, "arrivals": arrivals, "people": people_of(people), "cohort": cohort, "delay": delay, "loss_rate": loss_rate}  # fmt: skip
+    if window is not None or arrivals is not None:
+        refuse_run(log=log, engine=engine, outcome_margin=outcome_margin, gap_margin=gap_margin)
+        prior = {"prior_mean": prior_mean, "prior_strength": prior_strength}
+        _live(
+            problem,
+            tolerance,
+            timing,
+            {"truths": truths, "seed": seed, "jobs": jobs, "most": most_pulls, **prior},
+            plot,
+            as_json,
+        )
+        return
+    refuse_live(**timing)
     from fairarm.cli import documents, show
     from fairarm.experiments.plan import plan as find
     from fairarm.reports.figures import plan_curves
@@ -77,3 +111,34 @@ def plan(
         )
     put_out(found, as_json, documents.experiment_plan, show.experiment_plan)
     save_plot(plan_curves, found, plot)
+
+
+def _live(
+    problem: str,
+    tolerance: float | None,
+    timing: dict[str, Any],
+    asked: dict[str, Any],
+    plot: Path | None,
+    as_json: bool,
+) -> None:
+    """Days against people of live studies."""
+    from fairarm.cli import documents, show, show_live
+    from fairarm.experiments.live import plan_live
+    from fairarm.reports.figures import live_days
+
+    check_plot(plot)
+    needed(window=timing["window"], arrivals=timing["arrivals"])
+    known = load(problem, tolerance).problem
+    prior = given(prior_mean=asked["prior_mean"], prior_strength=asked["prior_strength"])
+    with show.spinner("simulating live studies"):
+        found = plan_live(
+            known,
+            **given(**timing),
+            **prior,
+            truths=asked["truths"],
+            pulls=asked["most"],
+            seed=asked["seed"],
+            jobs=asked["jobs"],
+        )
+    put_out(found, as_json, documents.live_plan, show_live.live_plan)
+    save_plot(live_days, found.simulation, plot)

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
+from fairarm.cli import live_options
 from fairarm.cli.algorithm_options import Confidence, Options, Stop, algorithm_options, asks_for_proof, pull_counts
+from fairarm.cli.live_options import (
+    Arrivals,
+    CohortLength,
+    Delay,
+    LossRate,
+    Lost,
+    People,
+    Window,
+    given,
+    needed,
+    people_of,
+    refuse_live,
+    refuse_run,
+)
 from fairarm.cli.shared import (
     AsJson,
     Engine,
@@ -30,6 +46,7 @@ from fairarm.cli.shared import (
 MOST_RUNS = 10_000_000
 USUAL = "pool,csr-v2,two-stage-v2"
 """The algorithms that are run if none is named."""
+PULLS = "1000,3000,10000"
 
 
 def simulate(
@@ -42,7 +59,12 @@ def simulate(
         ),
     ] = None,
     tolerance: Tolerance = None,
-    pulls: Annotated[str, typer.Option(help="Numbers of pulls, separated by commas.")] = "1000,3000,10000",
+    pulls: Annotated[
+        str | None,
+        typer.Option(
+            help=f"Numbers of pulls, separated by commas; {PULLS} if not given. Live: the most people of a study, {live_options.PULLS}."
+        ),
+    ] = None,
     runs: Annotated[
         int, typer.Option(min=1, max=MOST_RUNS, help="Runs per point: per algorithm and number of pulls.")
     ] = 200,
@@ -57,14 +79,32 @@ def simulate(
     option: Options = None,
     log: Log = None,
     engine: Engine = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="Live studies of pool: people arrive, outcomes come later or never.")
+    ] = False,
+    people: People = None,
+    arrivals: Arrivals = None,
+    window: Window = None,
+    cohort: CohortLength = None,
+    delay: Delay = None,
+    loss_rate: LossRate = None,
+    lost: Lost = None,
     plot: Plot = None,
     report: Report = None,
     as_json: AsJson = False,
 ) -> None:
     """How often each algorithm is wrong.
 
-    Many runs in the problem's world, for each algorithm and number of pulls.
+    Many runs in the problem's world, for each algorithm and number of pulls. With --live: days, people and errors of live
+    studies, in which cohorts do not wait for each other.
     """
+    timing = {"people": people, "arrivals": arrivals, "window": window, "cohort": cohort, "delay": delay, "loss_rate": loss_rate, "lost": lost}  # fmt: skip
+    if live:
+        refuse_run(stop=stop, log=log, engine=engine, report=report, min_fair_probability=min_fair_probability, limit=limit or None, option=option)  # fmt: skip
+        shared = {"runs": runs, "seed": seed, "jobs": jobs, "confidence": confidence, "pulls": pulls}
+        _live(problem, tolerance, timing, shared, plot, as_json)
+        return
+    refuse_live(**timing)
     from fairarm.cli import documents, show
     from fairarm.experiments.simulate import simulate as repeat
     from fairarm.reports.figures import error_curves
@@ -78,7 +118,7 @@ def simulate(
         option, names, confidence=confidence, stop=stop, min_fair_probability=min_fair_probability
     )
     known, rows = start_from(scenario, log, engine, asks_for_proof(options))
-    counts = list(dict.fromkeys(pull_counts(pulls)))
+    counts = list(dict.fromkeys(pull_counts(pulls or PULLS)))
     with show.progress(len(names) * len(counts) * runs, "runs") as advance:
         found = repeat(
             known,
@@ -96,3 +136,40 @@ def simulate(
     put_out(found, as_json, documents.simulation, show.simulation)
     save_plot(error_curves, found, plot)
     write_report(found, report)
+
+
+def _live(
+    problem: str,
+    tolerance: float | None,
+    timing: dict[str, Any],
+    asked: dict[str, Any],
+    plot: Path | None,
+    as_json: bool,
+) -> None:
+    """The simulation of live studies."""
+    from fairarm.cli import documents, show, show_live
+    from fairarm.experiments.identify import require_world
+    from fairarm.experiments.live import simulate_live
+    from fairarm.reports.figures import live_days
+
+    check_plot(plot)
+    scenario = load(problem, tolerance)
+    chosen = {key: timing[key] for key in ("people", "arrivals", "window")}
+    counts = people_of(needed(**chosen)["people"]) or []
+    most = live_options.most_people(asked["pulls"])
+    confidence = live_options.CONFIDENCE if asked["confidence"] is None else asked["confidence"]
+    with show.progress(len(counts) * asked["runs"], "studies") as advance:
+        found = simulate_live(
+            scenario.problem,
+            require_world(scenario.problem, scenario.world),
+            **{**given(**timing), "people": counts},
+            pulls=most,
+            confidence=confidence,
+            studies=asked["runs"],
+            waiting=True,
+            seed=asked["seed"],
+            jobs=asked["jobs"],
+            on_done=advance,
+        )
+    put_out(found, as_json, documents.live_simulation, show_live.live_simulation)
+    save_plot(live_days, found, plot)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from fairarm.experiments.live import LiveSimulation
 from fairarm.experiments.plan import ExperimentPlan, PlanPoint
 from fairarm.experiments.simulate import Point, Simulation
 from fairarm.files import check_path, write_whole
@@ -57,8 +58,9 @@ def check_figure_path(path: Path) -> None:
 
 
 @contextmanager
-def _drawn(path: Path, title: str) -> Iterator[Any]:
-    """The axes of a figure of error against pulls, saved to ``path`` at the end with nothing in it that changes."""
+def _drawn(path: Path, title: str, dress: Callable[[Any], None] | None = None) -> Iterator[Any]:
+    """The axes of a figure, of error against pulls unless it is dressed otherwise, saved to ``path`` at the end with nothing in it
+    that changes."""
     check_figure_path(path)
     import matplotlib as mpl
     from matplotlib.figure import Figure
@@ -67,7 +69,7 @@ def _drawn(path: Path, title: str) -> Iterator[Any]:
         figure = Figure(figsize=(7, 4.2), layout="constrained")
         axes = figure.add_subplot()
         yield axes
-        dress_errors(axes)
+        (dress or dress_errors)(axes)
         axes.set_title(title, fontsize=11)
         axes.legend(frameon=False)
         metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower(), {})
@@ -105,6 +107,32 @@ def error_curves(found: Simulation, path: Path) -> None:
     """Error against pulls, one line an algorithm, with Wilson's 95 % limits as bands."""
     with _drawn(path, found.problem.name) as axes:
         draw_errors(axes, found)
+
+
+def live_days(found: LiveSimulation, path: Path) -> None:
+    """Days until the answer against people in a cohort, with the 10 and 90 % quantiles as a band, and people served in all."""
+    points = sorted(found.results, key=lambda point: point.people)
+    people = [point.people for point in points]
+    with _drawn(path, f"{found.problem.name}: live", _dress_live) as axes:
+        colour, other = PLAN_COLOURS[:2]
+        axes.plot(people, [p.days for p in points], color=colour, marker="o", label="days until the answer")
+        axes.fill_between(
+            people, [p.days_low for p in points], [p.days_high for p in points], color=colour, alpha=0.15, lw=0
+        )
+        served = [p.served / 100 for p in points]
+        axes.plot(people, served, color=other, marker="s", ls="--", label="people served, in hundreds")
+        axes.set_xscale("log")
+        axes.set_xticks(people, [str(each) for each in people])
+        axes.minorticks_off()
+        if points and points[0].waiting is not None:
+            axes.axhline(points[0].waiting, color="black", lw=0.8, ls=":", label="days of phases that wait")
+
+
+def _dress_live(axes: Any) -> None:
+    axes.set_yscale("log")
+    axes.set_xlabel("people to enter a cohort")
+    axes.set_ylabel("days; people / 100")
+    axes.grid(alpha=0.3)
 
 
 def draw_errors(axes: Any, found: Simulation) -> None:

@@ -4,7 +4,7 @@
 
 `schemas-2-3` is of commit 1f8e3c7, from before documents had a check sum; `schema-4` is of 4f90082, whose state was one flat
 object; `schema-5` is of 1f2a355, whose certified runs bet against pairs of arms; `schema-6` is of e175a38, when one gap between two
-groups was all that could be asked about; each was made there by the script as it was then. They are not made anew: that they open
+groups was all that could be asked about; `schema-7` is of 98d9d8b, when certified runs watched their law alone; each was made there by the script as it was then. They are not made anew: that they open
 in every later version is what they are for. A file holds one problem's runs: the document, what was out then, the parts that were told afterwards, and
 what the run said of each and at its end. `first-format.json.gz` has documents of schema 1, which commit e02fc60 wrote after
 half of a first phase on "chain".

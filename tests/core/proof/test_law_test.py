@@ -282,3 +282,20 @@ def test_the_average_needs_no_more_than_one_value_and_their_number():
     values[0, 3], values[1, 3] = LOG_VOID + math.log(10) + 1e-9, LOG_VOID + math.log(10) - 1e-6
     assert is_void(values).tolist() == [True, False]
     assert log_average(np.zeros((1, 7)))[0] == pytest.approx(0.0)
+
+
+def test_lost_rows_of_known_groups_are_charged_to_these_alone():
+    """Two arms, two groups: three lost rows of arm 0, all in group 1, and none of the groups is in doubt."""
+    law = np.random.default_rng(5).dirichlet(np.ones(3), (2, 2))
+    tests = known_law_tests(law, np.arange(3), np.zeros(3, dtype=np.int64), np.array([0.5, 0.5]))
+    cells, natural = np.full((1, 2, 2, 3), 4.0), np.full((1, 2), 24.0)
+    lost = np.zeros((1, 3, 2), dtype=np.int64)
+    lost[0, 0, 0] = 3
+    unknown = tests.log_lost(cells, natural, lost)[0]
+    known = tests.log_lost(cells, natural, lost, np.array([[[0, 3], [0, 0]]]))[0]
+    for about, a, b in zip(tests.about, unknown, known, strict=True):
+        if about.arm == 0 and about.group == 1:
+            assert a == b < 0
+        elif about.arm is not None or about.margin == Margin.SHARES:
+            assert b == 0
+    assert sum(known) > sum(unknown)

@@ -161,3 +161,19 @@ def test_closing_when_it_looks_bad_gains_nothing_in_the_worst_case():
         reached[charged] = ever.mean()
     assert reached[True] <= 0.2 + 4 * math.sqrt(0.16 / runs)
     assert reached[True] < reached[False]
+
+
+def test_where_not_told_means_an_outcome_the_bet_is_the_best_for_that():
+    """Half of the rows are not told, and mean 0: charged as the worst nothing would be bet, by what they mean something is."""
+    weight, theta, other = np.array([[0.5, 0.5]]), np.array([[0.3, 0.4]]), np.array([[0.35, 0.35]])
+    raw = np.log(theta / other), np.log((1 - theta) / (1 - other))
+    share = np.array([0.5])
+    worst, _ = kept_payoffs(raw, weight, theta, share)
+    assert np.allclose(worst, 0)
+    up, _ = kept_payoffs(raw, weight, theta, share, 0.0)
+    growth = {}
+    for f in KEPT_WITH_LOSSES:
+        S1, S0 = (np.log(1 - f + f * np.exp(raw[k][0])) for k in (0, 1))
+        growth[f] = weight[0] @ (theta[0] * S1 + (0.5 - theta[0]) * S0) + 0.5 * S0.min()
+    best = max(growth, key=lambda f: growth[f])
+    assert np.exp(up[0]) == pytest.approx(1 - best + best * np.exp(raw[0][0]))

@@ -102,17 +102,19 @@ def settle(
     *,
     reserve: float = 1.0,
     loss_share: FloatArray | None = None,
+    loss_outcome: float | None = None,
 ) -> Ledger:
     """Make the bets for one batch from what was settled before it, and settle them with what it showed.
 
     The batch's plan may depend on all batches settled when it was opened, not on its own outcomes. ``seed`` and ``replicate`` (N,),
     each one's number, are those of the draws for the leader. ``reserve`` ρ: the part of a wealth that is staked, 1 where no batch
-    is ever cut. ``loss_share`` (N,): the part of the rows that is expected to get lost, from earlier batches.
+    is ever cut. ``loss_share`` (N,): the part of the rows that is expected to get lost, from earlier batches;
+    ``loss_outcome``: the outcome that such a row is defined to have, said before the first batch.
     """
     known = estimate(rule, ledger.seen)
     who = np.arange(len(ledger.settled)) if replicate is None else replicate
     ahead = leader(rule, ledger.seen, known, ledger.accounts.refuted, seed, ledger.settled + 1, who)
-    table = _Table(rule, batch, _blend(rule, batch), known, reserve, loss_share)
+    table = _Table(rule, batch, _blend(rule, batch), known, reserve, loss_share, loss_outcome)
     labels, accounts = _settled(table, ledger, ahead)
     accounts = replace(accounts, refuted=refuted_now(rule, accounts))
     return Ledger(_with(ledger.seen, batch), accounts, labels, ledger.settled + 1)
@@ -200,6 +202,7 @@ class _Table:
     known: Estimate
     reserve: float
     loss_share: FloatArray | None
+    loss_outcome: float | None
 
     def won(self, r: IntArray, rows: int, claims: Callable[[slice], Claims]) -> FloatArray:
         """The log of what the batch pays to a bet against each claim, (B,); ``r`` (B,) its replicate, ``rows`` of each claim."""
@@ -220,7 +223,7 @@ class _Table:
         theta, h, batch = self.known.theta[r], self.known.h[r], self.batch
         raw = log_payoffs(self.rule, claims, self.blend[r], theta, h)
         share = None if self.loss_share is None else self.loss_share[r]
-        payoffs = kept_payoffs(raw, h * self.blend[r], theta, share)
+        payoffs = kept_payoffs(raw, h * self.blend[r], theta, share, self.loss_outcome)
         won = paid(self.rule, batch.n, batch.y, batch.lost, r, payoffs)
         return with_reserve(won, self.reserve, None if batch.cut is None else batch.cut[r])
 

@@ -95,16 +95,18 @@ class LawTests:
         by_block = seen + log_gamma(PRIOR * self.states) - log_gamma(total + PRIOR * self.states)  # (L1)
         return self._with_sums(np.add.reduceat(by_block, self.tests, axis=1))
 
-    def log_lost(self, cells: FloatArray, natural: FloatArray, lost: IntArray) -> FloatArray:
+    def log_lost(
+        self, cells: FloatArray, natural: FloatArray, lost: IntArray, by_group: IntArray | None = None
+    ) -> FloatArray:
         """What rows that were lost can have taken from log e at most, (N, M), 0 or less.
 
         ``lost`` (N, R, K) rows of a batch by regime and arm; ``cells`` and ``natural`` are counts with what came of it. A natural
-        row may be of any group, and counts as lost in all.
+        row may be of any group, and counts as lost in all; unless groups are known, ``by_group`` (N, K, G), and in ``natural``.
         """
         if not self.about:
             return np.zeros((len(cells), 0))
         n, total = self._counted(cells, natural)
-        missing = np.stack([self._missing(about, lost) for about in self.about[: len(self.tests)]], axis=1)
+        missing = np.stack([self._missing(about, lost, by_group) for about in self.about[: len(self.tests)]], axis=1)
         first = self.blocks[self.tests]  # atom of each test
         of_atom = np.repeat(missing, np.diff(first, append=len(self.log_p)), axis=1)
         block = np.repeat(np.arange(len(self.blocks)), np.diff(self.blocks, append=len(self.log_p)))
@@ -113,8 +115,13 @@ class LawTests:
         worst = np.minimum.reduceat(log_share, first, axis=1)
         return self._with_sums(np.asarray(missing * worst, dtype=np.float64))  # (L3)
 
-    def _missing(self, about: About, lost: IntArray) -> IntArray:
+    def _missing(self, about: About, lost: IntArray, groups: IntArray | None) -> IntArray:
         """Rows of ``lost`` that this test may have counted, (N,)."""
+        if groups is not None:
+            if about.margin == Margin.SHARES:
+                return np.zeros(len(lost), dtype=np.int64)
+            of_arm = groups if about.arm is None else groups[:, [about.arm]]
+            return np.asarray((of_arm if about.group is None else of_arm[:, :, [about.group]]).sum(axis=(1, 2)))
         if about.margin == Margin.SHARES:
             return np.asarray(lost[:, 0].sum(axis=1))
         arms = lost if about.arm is None else lost[:, :, [about.arm]]

@@ -40,11 +40,16 @@ class Lost:
 
 
 def kept_payoffs(
-    raw: tuple[FloatArray, FloatArray], weight: FloatArray, theta: FloatArray, loss_share: FloatArray | None
+    raw: tuple[FloatArray, FloatArray],
+    weight: FloatArray,
+    theta: FloatArray,
+    loss_share: FloatArray | None,
+    outcome: float | None = None,
 ) -> tuple[FloatArray, FloatArray]:
     """log(1 − f + f S) of payoffs given by log S, (B, C) each: f = KEPT, or the best where ``loss_share`` ε (B,) is above 0.
 
-    ``weight`` (B, C) is the law of the cells that the best is found for.
+    ``weight`` (B, C) is the law of the cells that the best is found for; ``outcome``: that of a row which is not told, where that is
+    a state by definition.
     """
     if loss_share is None or not loss_share.any():
         return _shrunk(raw, np.full(len(weight), KEPT))
@@ -52,11 +57,23 @@ def kept_payoffs(
     share = loss_share[:, None]
     for kept in KEPT_WITH_LOSSES:
         up, down = _shrunk(raw, np.full(len(weight), kept))
-        seen = theta * up + (1 - theta) * down
-        growth = (weight * ((1 - share) * seen + share * np.minimum(up, down))).sum(axis=1)
+        growth = _growth(up, down, weight, theta, share, outcome)
         better = (growth > best) & (loss_share > 0)
         best, f = np.where(better, growth, best), np.where(better, kept, f)
     return _shrunk(raw, f)
+
+
+def _growth(
+    up: FloatArray, down: FloatArray, weight: FloatArray, theta: FloatArray, share: FloatArray, outcome: float | None
+) -> FloatArray:
+    """What a bet is expected to gain per row, (B,), where a part ``share`` (B, 1) of the rows is lost."""
+    if outcome is None:
+        seen = theta * up + (1 - theta) * down
+        return np.asarray((weight * ((1 - share) * seen + share * np.minimum(up, down))).sum(axis=1))
+    # the lost rows are some of those with this outcome; they pay the least over the cells that they can be in
+    told = np.maximum(theta - share * outcome, 0) * up + np.maximum(1 - theta - share * (1 - outcome), 0) * down
+    least = np.where(weight > 0, outcome * up + (1 - outcome) * down, np.inf).min(axis=1)
+    return np.asarray((weight * told).sum(axis=1) + share[:, 0] * least)
 
 
 def _shrunk(raw: tuple[FloatArray, FloatArray], f: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -94,5 +111,5 @@ def with_reserve(won: FloatArray, reserve: float, cut: BoolArray | None) -> Floa
         return won
     with np.errstate(divide="ignore"):
         left, staked = np.log1p(-reserve), np.log(reserve)
-    whole = np.logaddexp(left, staked + won)
+    whole = np.logaddexp(left, staked + won)  # (M1)
     return np.asarray(whole if cut is None else np.where(cut, left, whole))

@@ -67,18 +67,22 @@ def plan_proof(
     average: FloatArray,
     seed: int = 0,
     replicate: IntArray | None = None,
+    under_way: FloatArray | None = None,
 ) -> FloatArray:
     """Shares of the units in the next batch, (N, R, K), at an average cost of at most ``average`` (N,).
 
-    ``before`` (N, R, K) are the shares that the search starts from, those of the last batch; ``costs`` (R, K).
+    ``before`` (N, R, K) are the shares that the search starts from, those of the last batch; ``costs`` (R, K). ``under_way``
+    (N, R, K): pulls of which nothing is known yet, in multiples of the next batch: it is planned together with them.
     """
     known = estimate(rule, ledger.seen)
     who = np.arange(len(ledger.settled)) if replicate is None else replicate
     ahead = leader(rule, ledger.seen, known, ledger.accounts.refuted, seed, ledger.settled + 1, who).code
-    shares = _soonest(rule, known, goals(rule, ledger, known, ahead), before, costs, average)
+    shares = _soonest(rule, known, goals(rule, ledger, known, ahead), before, costs, average, under_way)
     cheap = (
         np.where(costs[0] == costs[0].min(), 1.0, 0.0) if np.isfinite(average).any() else np.isfinite(costs[0]) * 1.0
     )
+    if not np.isfinite(costs[0]).any():  # no natural pull may be made
+        return shares
     part = np.where(_tied(rule, ledger, known, ahead), NATURAL_IN_A_TIE, NATURAL)[:, None]
     shares = (1 - part)[:, :, None] * shares
     shares[:, 0] += part * cheap / cheap.sum()
@@ -127,7 +131,13 @@ def _goals(
 
 
 def _soonest(
-    rule: Rule, known: Estimate, goals: Goals, before: FloatArray, costs: FloatArray, average: FloatArray
+    rule: Rule,
+    known: Estimate,
+    goals: Goals,
+    before: FloatArray,
+    costs: FloatArray,
+    average: FloatArray,
+    under_way: FloatArray | None,
 ) -> FloatArray:
     """Frank–Wolfe: the shares move toward the mix of units that gains most for the accounts that are furthest back."""
     shares, r = before, goals.replicate
@@ -136,7 +146,7 @@ def _soonest(
     flat = costs.ravel()
     bets = [_Bet(claims, r[part]) for claims, part in zip(goals.claims, goals.parts, strict=True)]
     for step in range(STEPS):
-        law = _law(rule, known, shares)
+        law = _law(rule, known, shares if under_way is None else _together(shares, under_way))
         base = based(rule, (1 - EXPLORED) * law + EXPLORED * rule.typical)
         growth = np.concatenate([bet.growth(rule, known, base, step) for bet in bets])
         direction = _direction(goals, growth, np.einsum("bc,bc->b", law[r], growth), len(shares))
@@ -144,6 +154,12 @@ def _soonest(
         size = _size(step)
         shares = (1 - size) * shares + size * vertex.reshape(shares.shape)
     return shares
+
+
+def _together(shares: FloatArray, under_way: FloatArray) -> FloatArray:
+    """The shares of a batch and of what is under way, in multiples of it, as one."""
+    both = shares + under_way
+    return np.asarray(both / both.sum(axis=(1, 2), keepdims=True))
 
 
 @dataclass(eq=False)

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
         plain_gap_text,
         why_gaps_differ,
     )
+    from fairarm.reports.words.live import live_setting, live_truths, live_waiting
     from fairarm.reports.words.statements import bounds_text, sentence
 
 __getattr__ = late_names(
@@ -85,6 +86,7 @@ __getattr__ = late_names(
             "plain_number",
             "why_gaps_differ",
         ),
+        "fairarm.reports.words.live": ("live_setting", "live_truths", "live_waiting"),
         "fairarm.reports.words.statements": ("bounds_text", "sentence"),
     },
 )
@@ -117,6 +119,9 @@ __all__ = [
     "left_to_learn",
     "limit_text",
     "limits",
+    "live_setting",
+    "live_truths",
+    "live_waiting",
     "looks_text",
     "mixture_text",
     "names",

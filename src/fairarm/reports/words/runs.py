@@ -34,7 +34,7 @@ def guarantee_of(verdict: Verdict, log_rows: int = 0) -> str | None:
         return None
     decided, confidence = verdict.status != "UNDECIDED", verdict.confidence or 0.0
     if verdict.guarantee == "certified":
-        if verdict.findings:
+        if any(finding.voids for finding in verdict.findings):
             return "Nothing is certified: what was declared has been seen to be wrong."
         if decided:
             return f"Certified: {proved(confidence, log_rows)}"

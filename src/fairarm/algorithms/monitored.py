@@ -1,0 +1,82 @@
+"""The monitors of a certified run besides its law, of drift and of loss: what they are told of a cohort, and what they say."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+
+from fairarm.algorithms.cohort import AT_RANDOM, Cohort
+from fairarm.beliefs.findings import Finding
+from fairarm.core.proof.bets import Brought
+from fairarm.core.proof.monitors import Drift, LossRows
+from fairarm.core.types import IntArray
+from fairarm.problem.problem import Problem
+
+
+class Alarm(IntEnum):
+    """Which monitor has voided a run."""
+
+    NONE = -1
+    DRIFT = 0
+    LOSS = 1
+
+
+def monitored(
+    drift: Drift, losses: LossRows, alarm: IntArray, cohort: Cohort, brought: Brought
+) -> tuple[Drift, LossRows, IntArray]:
+    """After a settled cohort. One that was cut is not looked at: which one it was may depend on what it showed."""
+    drift = drift.after(brought.n, brought.y, cohort.weekday, cohort.cut)
+    at_random = False
+    if cohort.loss is None or cohort.loss.outcome is None:  # where not told means a state, nobody is lost
+        losses = losses.after(*dealt_and_gone(cohort), cohort.cut)
+        at_random = cohort.loss is not None and cohort.loss.what == AT_RANDOM
+    for reason, found in ((Alarm.DRIFT, drift.alarm()), (Alarm.LOSS, losses.alarm() & at_random)):
+        alarm = np.where(found & (alarm == Alarm.NONE), int(reason), alarm)
+    return drift, losses, alarm
+
+
+def loss_units(problem: Problem) -> int:
+    """By how many units of an arm losses are told apart: groups, or regimes where rows of a regime can be of several groups."""
+    return len(problem.groups if problem.plain else problem.regimes)
+
+
+def dealt_and_gone(cohort: Cohort) -> tuple[IntArray, IntArray]:
+    """Rows by arm and group, (n, K, G), and those that never came. Where the group of a natural row comes with the outcome, all
+    natural rows count in the first: who is lost is then told apart by arm. Of a problem that is not plain, by arm and regime."""
+    if not cohort.rows.problem.plain:
+        missing = np.zeros_like(cohort.dealt) if cohort.missing is None else cohort.missing
+        return np.moveaxis(cohort.dealt, 1, 2), np.moveaxis(missing, 1, 2)
+    came = cohort.rows.group_sums(cohort.rows.every_regime)[0]
+    if cohort.missing is None:
+        return came, np.zeros_like(came)
+    natural = cohort.rows.group_sums((0,))[0]
+    gone = np.moveaxis(cohort.missing[:, 1:], 1, 2).copy()
+    if cohort.by_group is not None:
+        gone += cohort.by_group - natural
+        return came + gone, gone
+    gone[..., 0] += cohort.missing[:, 0]
+    dealt = came - natural + gone
+    dealt[..., 0] += natural.sum(axis=2)
+    return dealt, gone
+
+
+def monitor_findings(drift: Drift, losses: LossRows, alarm: IntArray, replicate: int) -> tuple[Finding, ...]:
+    """What is to be said of one run."""
+    found = []
+    if alarm[replicate] == Alarm.DRIFT:
+        found.append(Finding("outcomes-drift", DRIFTS, int(drift.steady_n[replicate].sum())))
+    if losses.alarm()[replicate] or alarm[replicate] == Alarm.LOSS:
+        voids = bool(alarm[replicate] == Alarm.LOSS)
+        text = UNEVEN_LOSS + (VOIDS_AT_RANDOM if voids else CHARGED)
+        found.append(Finding("loss-differs", text, int(losses.gone[replicate].sum()), voids=voids))
+    return tuple(found)
+
+
+DRIFTS = (
+    "Outcomes in the same cell are not what they were: they follow the weekday, or have moved. A certificate is about one law, so nothing "
+    "is certified in this run. Use longer cohorts or phases (7d where weekdays differ), or declare what moves them as a column."
+)
+UNEVEN_LOSS = "Outcomes of some arms or groups are lost more often than those of others."
+VOIDS_AT_RANDOM = " They were stated to be lost at random, so nothing is certified in this run. Say lost='worst', or find out why they are lost."
+CHARGED = " Lost rows are charged, so the certificate holds; find out why they are lost: it costs people."
