@@ -73,6 +73,7 @@ THROUGH = {
     "algorithms/uniform.py": ("algorithms/test_csr.py",),
     "algorithms/verdict.py": ("algorithms/test_pool.py", "reports/test_pages.py"),
     "beliefs/beliefs.py": ("beliefs/test_cells.py", "beliefs/test_robust.py"),
+    "beliefs/doubt.py": ("experiments/test_doubt.py",),
     "beliefs/certified.py": ("experiments/test_evaluate.py",),
     "beliefs/lines.py": ("beliefs/test_evidence.py",),
     "beliefs/planning.py": ("beliefs/test_from_log.py",),

@@ -37,7 +37,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def holes(tmp_path: Path) -> Path:
-    """A log with a row that has no outcome, which voids what is certified."""
+    """A log with a row that has no outcome, with which a run cannot be certified."""
     full = [["female", "fashion", "high", "sale"], ["male", "travel", "low", "none"]]
     return written(tmp_path / "holes.csv", [*full * 10, ["female", "travel", "low", ""]])
 
@@ -148,9 +148,12 @@ def test_the_document_of_evaluate(log: Path, capsys: Any) -> None:
 def test_a_finding_and_a_fitted_arm_are_in_the_document(tmp_path: Path, holes: Path, capsys: Any) -> None:
     found = done("evaluate", "ad-marketplace", holes, capsys=capsys)
     assert set(keys(found)) <= documented("evaluate")
-    assert [(f["name"], f["rows"], f["voids"]) for f in found["findings"]][:1] == [("missing-outcomes", 1, True)]
-    assert found["certified_by"] is None and "missing-outcomes" in found["not_certified"][0]
-    assert all(arm["outcome"]["certified_low"] is None for arm in found["arms"])
+    assert [(f["name"], f["rows"], f["voids"]) for f in found["findings"]][:1] == [("missing-outcomes", 1, False)]
+    assert found["missing"]["rows"] == 1 and found["missing"]["how"] == "worst"
+    assert all("missing-outcomes" not in why for why in found["not_certified"])
+    stated = done("evaluate", "ad-marketplace", holes, "--missing", "at-random", capsys=capsys)
+    assert stated["missing"]["how"] == "at random"
+    assert "'ignore'" in refused("evaluate", "ad-marketplace", holes, "--missing", "ignore", capsys=capsys)
     folder = ROOT / "examples" / "berkeley"
     found = done("evaluate", folder / "problem.toml", folder / "admissions.csv", capsys=capsys)
     assert set(keys(found)) <= documented("evaluate")

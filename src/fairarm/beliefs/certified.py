@@ -6,7 +6,7 @@ law of the cells is declared, and bounds of weighted rows, where the arms that m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from fairarm.beliefs.counted_bets import counted_bets, summed_bets
 from fairarm.beliefs.evidence import CountedEvidence
 from fairarm.beliefs.logged_rows import LoggedBeliefs
+from fairarm.beliefs.missing_rows import MissingRows, all_made
 from fairarm.core.answer import Code
 from fairarm.core.proof.log_bets import bet_intervals
 from fairarm.core.proof.log_intervals import bound_delta, cut_sums, weighted_intervals
@@ -49,6 +50,8 @@ class Certificate:
     """Why nothing is: outcomes decided who made later rows, and the law of what arms see is not declared."""
     without_shares: bool = False
     """Why nothing is: P(S) is not known, and what is asked cannot do without it."""
+    missing: bool = False
+    """Why nothing is: outcomes are missing, and what would be certified does not allow for that."""
 
     @property
     def intervals(self) -> Intervals | None:
@@ -93,43 +96,60 @@ def lacks_shares(problem: Problem, estimated: bool) -> bool:
     return (estimated or problem.shares is None) and needs_shares(problem.compiled.rows)
 
 
-def certify_counts(evidence: CountedEvidence, delta: float, estimated: bool, adaptive: bool = False) -> Certificate:
+def certify_counts(
+    evidence: CountedEvidence,
+    delta: float,
+    estimated: bool,
+    adaptive: bool = False,
+    missing: MissingRows | None = None,
+    at_random: bool = False,
+) -> Certificate:
     """From counted rows, with error δ; ``estimated``: P(S) and the law of contexts from the rows, even where declared;
-    ``adaptive``: outcomes decided who made later rows, which weighted rows do not allow and the region does."""
-    problem, seen = evidence.problem, evidence.by_group()
+    ``adaptive``: outcomes decided who made later rows, which weighted rows do not allow and the region does.
+
+    ``missing`` rows lack their outcome: in weighted rows each counts as the least it could be. ``at_random``: those that came are taken
+    to be like them in every cell, which the region can use and weighted rows cannot.
+    """
+    problem = evidence.problem
     if lacks_shares(problem, estimated):
         return Certificate(None, (), uncertified_arms=fitted_arms(problem), without_shares=True)
     shares = None if estimated or problem.shares is None else np.array(problem.shares)
-    law = _declared_law(problem, estimated)
-    uncertified, logging = fitted_arms(problem), _fitted_logging_arm(problem, seen.made)
-    weighable = logging is None and not adaptive
+    law = _declared_law(problem, estimated) if missing is None or at_random else None
+    uncertified, logging = fitted_arms(problem), _fitted_logging_arm(problem, all_made(evidence, missing))
+    weighable = logging is None and not adaptive and (missing is None or not at_random)
     weighed = Bound.BERNSTEIN if evidence.summed and evidence.pilot_by_group() is None else Bound.BETS
     by = (Bound.REGION,) * (law is not None) + (weighed,) * weighable
     if not by:
-        return Certificate(None, (), logging, uncertified, adaptive)
+        return Certificate(None, (), logging, uncertified, adaptive, missing=missing is not None)
     # two ways hold at once where each has half of δ; what lies in both intervals is then the interval
     found, part = [], delta / len(by)
     if law is not None:
-        cells = evidence.summary(problem.compiled.shared_cells.apart())
+        apart = problem.compiled.shared_cells.apart()
+        cells = evidence.summary(apart) if missing is None else missing.whole(evidence.summary(apart), apart)
         n, natural = cells.rows.astype(np.float64), cells.natural.astype(np.float64)
         found.append(intervals(n, cells.sums, law, part, shares, natural, problem.compiled.rows))
     if weighable:
-        found.append(_weighed_counts(evidence, part, shares))
+        found.append(_weighed_counts(evidence, part, shares, missing))
     return Certificate(narrowed(found), by, None, uncertified)
 
 
-def _weighed_counts(evidence: CountedEvidence, delta: float, shares: FloatArray | None) -> Intervals:
+def _weighed_counts(
+    evidence: CountedEvidence, delta: float, shares: FloatArray | None, missing: MissingRows | None
+) -> Intervals:
     """By bets on weighted rows; of a real outcome without ids, where no row can be put aside, by the sums of all of them."""
     problem, law = evidence.problem, decision_law(evidence.problem)
     rows, G = problem.compiled.rows, len(problem.groups)
     natural = evidence.group_sums((0,))[0][0].sum(axis=0).astype(np.float64)
+    natural = natural if missing is None else natural + missing.natural
     each, by_group = (bound_delta(delta, len(problem.arms), shares is not None, of) for of in (1 + len(rows), G))
     if (counts := evidence.by_state()) is not None:
-        return bet_intervals(counted_bets(problem, law, counts, each), shares, natural, delta, rows)
+        return bet_intervals(counted_bets(problem, law, counts, each, missing), shares, natural, delta, rows)
     seen = evidence.by_group()
     if (pilot := evidence.pilot_by_group()) is not None:
-        return bet_intervals(summed_bets(problem, law, seen, pilot, each), shares, natural, delta, rows)
-    return weighted_intervals(cut_sums(law, seen, by_group), delta, shares, natural, rows)
+        return bet_intervals(summed_bets(problem, law, seen, pilot, each, missing), shares, natural, delta, rows)
+    ends = [seen] if missing is None else [missing.completed(seen, outcome) for outcome in (0.0, 1.0)]
+    low, *high = (cut_sums(law, cells, by_group) for cells in ends)
+    return weighted_intervals(replace(low, highest=high[0].sums) if high else low, delta, shares, natural, rows)
 
 
 def certify_rows(beliefs: LoggedBeliefs, delta: float, adaptive: bool = False) -> Certificate:

@@ -297,6 +297,7 @@ def evaluation(found: Evaluation) -> dict[str, Any]:
         "looks": str(found.looks),
         "look": None if found.look is None else asdict(found.look),
         "by_time": _by_time(found),
+        "missing": None if found.missing is None else asdict(found.missing),
         "gated": found.gated,
         "min_fair_probability": found.min_fair_probability,
         "smooth": _smooth(found.evidence.smooth),

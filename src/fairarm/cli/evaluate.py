@@ -38,6 +38,9 @@ def evaluate(
         bool, typer.Option("--row-ids/--no-row-ids", help="Look for duplicates by the log's row id.")
     ] = True,
     looks: Annotated[Path | None, typer.Option(help="A file that remembers the looks at a log that grows.")] = None,
+    missing: Annotated[
+        str, typer.Option(help="Missing outcomes: worst (whatever they were), or at-random, which you state.")
+    ] = "worst",
     seed: Seed = 0,
     report: Report = None,
     as_json: AsJson = False,
@@ -53,6 +56,8 @@ def evaluate(
     check_report(report)
     if law not in ("declared", "estimated"):
         raise OptionError(f"--law is declared or estimated; got '{law}'.")
+    if missing not in ("worst", "at-random"):
+        raise OptionError(f"--missing is worst or at-random; got '{missing}'.")
     scenario = load(problem, tolerance)
     with show.spinner("reading the log"):
         found = find(
@@ -65,6 +70,7 @@ def evaluate(
             duplicates=row_ids,
             seed=seed,
             looks=looks,
+            missing="at random" if missing == "at-random" else "worst",
         )
     put_out(found, as_json, documents.evaluation, evaluation)
     write_report(found, report)

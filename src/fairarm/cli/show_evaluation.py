@@ -28,6 +28,7 @@ from fairarm.reports.words import (
     value,
     why_gaps_differ,
 )
+from fairarm.reports.words.doubt import missing_text
 
 
 def evaluation(found: Evaluation) -> None:
@@ -42,6 +43,8 @@ def evaluation(found: Evaluation) -> None:
     _findings(found)
     _arms(found)
     _answer(found)
+    if lost := missing_text(found):
+        say(lost)
     for line in (certified_text(found), certified_labels(found), looks_text(found)):
         if line is not None:
             say(line)

@@ -40,6 +40,7 @@ class Assumption(StrEnum):
     LEFT_OUT_BY = "left-out-by-a-column-before-the-decision"
     """[column]."""
     LATER = "later-people-are-alike"
+    AT_RANDOM = "missing-at-random-given-the-cell"
 
 
 class Obstacle(StrEnum):
@@ -51,6 +52,7 @@ class Obstacle(StrEnum):
     """[arm]."""
     ADAPTIVE = "outcomes-decided-later-rows"
     SHARES = "shares-not-known"
+    MISSING = "outcomes-are-missing"
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from fairarm.experiments.arm_evaluations import (
     estimate_columns,
 )
 from fairarm.experiments.assumptions import Statement
+from fairarm.experiments.doubt import MissingOutcomes, bounded_by_missing, code_of, missing_outcomes
 from fairarm.experiments.evidence_from_log import LogEvidence, evidence_from_log
 from fairarm.experiments.looks import Look, Looks, check_looks, look_again
 from fairarm.experiments.next_pulls import NextPulls, next_pulls
@@ -42,7 +43,7 @@ from fairarm.problem.problem import Problem
 from fairarm.shown import Fact, ShownWithRows
 
 __all__ = [
-    "ArmEvaluation", "Estimate", "Evaluation", "NextPulls", "ObservedGroup", "PairGap", "PlainGap", "RowEstimate", "evaluate",
+    "ArmEvaluation", "Estimate", "Evaluation", "MissingOutcomes", "NextPulls", "ObservedGroup", "PairGap", "PlainGap", "RowEstimate", "evaluate",
     "posterior_answer",
 ]  # fmt: skip
 
@@ -78,6 +79,8 @@ class Evaluation(ShownWithRows):
     """Largest first."""
     look: Look | None = None
     """Which look at a growing log this is, where a file remembers them."""
+    missing: MissingOutcomes | None = None
+    """What missing outcomes do to the answer; None where none is missing, or rows could not be counted."""
     plain_gaps: Mapping[str, PlainGap] = field(default_factory=dict)
     """The differences of the groups' mean outcomes in the log as it is, of every ordered pair that is compared, keyed "t|u"."""
 
@@ -245,6 +248,7 @@ def evaluate(
     duplicates: bool = True,
     seed: int = 0,
     looks: str | Path | None = None,
+    missing: Literal["worst", "at random"] = "worst",
 ) -> Evaluation:
     """Every arm's outcome and gap from a log: a path, a URL, a data frame, columns by name, a list of records, a batch, or
     what `read_log` returned (docs/logs.md).
@@ -252,30 +256,37 @@ def evaluate(
     ``columns`` says where the log keeps what the problem needs; a scenario, in place of the problem, brings its own.
     ``confidence``: of both kinds of interval. ``law``: P(S) and the law of contexts as declared, or from the log alone.
     ``duplicates``: look for repeated row ids, where the log has them. ``looks``: a file that remembers the looks at a growing log.
+    ``missing``: outcomes that are missing may have been anything ("worst"), or you state that they are missing at random given the
+    cell (docs/trust.md).
     """
     check_looks(looks)
+    if missing not in ("worst", "at random"):
+        raise OptionError(f"missing is 'worst' or 'at random'; got {missing!r}.")
     if not 0.5 <= confidence < 1 or not 0 <= min_fair_probability <= 1:
         raise OptionError(
             f"The confidence is a number from 0.5 to below 1 and min_fair_probability one from 0 to 1; got {confidence} "
             f"and {min_fair_probability}."
         )
     reader = log_reader(problem, log, columns=columns, engine=engine)
-    found = evidence_from_log(reader, 1.0 - confidence, law == "estimated", duplicates, seed)
+    estimated = law == "estimated"
+    found = evidence_from_log(reader, 1.0 - confidence, estimated, duplicates, seed, missing == "at random")
     found = log.carried(found) if isinstance(log, LoggedPulls) else found
     problem = found.problem
     draws = drawn(found.beliefs, problem.compiled.rows, seed)
-    usual = draws.usual(confidence)
+    usual, boxes = bounded_by_missing(found, draws.usual(confidence), confidence, estimated, seed)
     found = found.with_findings(check_agreement(problem, found.certificate, usual.outcomes, usual.rows))
     certificate = NOTHING_CERTIFIED if found.voided_by else found.certificate
     standing = standing_of(found.beliefs, draws.outcomes, draws.rows, problem.compiled.rows)
     found = found.with_findings(model_findings(problem.arm_names, standing.apart[0], row_labels(problem)))
     plain = plain_gaps(found, confidence)
+    answered = posterior_answer(problem, standing, min_fair_probability)
+    code = code_of(problem, answered["answer"])
     return Evaluation(
         evidence=found,
         confidence=confidence,
         seed=seed,
         arms=arm_evaluations(problem, certificate, usual, draws.shown, standing, found.made),
-        **posterior_answer(problem, standing, min_fair_probability),
+        **answered,
         min_fair_probability=min_fair_probability,
         certified_answer=found.proved_answer or certificate.answer(problem),
         observed=observed_groups(found),
@@ -283,6 +294,7 @@ def evaluate(
         plain_gap_interval=next(iter(plain.values())).interval if problem.has_one_gap else None,
         next_pulls=next_pulls(problem, found.beliefs, draws.outcomes, draws.rows),
         look=None if looks is None else look_again(looks, found.by_time),
+        missing=missing_outcomes(found, boxes, code, min_fair_probability),
     )
 
 

@@ -11,14 +11,16 @@ from fairarm.core.fairness import Rows
 
 
 def test_each_cell_takes_the_end_that_its_coefficient_calls_for() -> None:
-    box = Box(np.array([0.1, 0.2, 0.3]), np.array([0.4, 0.6, 0.3]))
-    assert box.least(np.array([1.0, -2.0, 5.0])) == pytest.approx(0.1 - 1.2 + 1.5)
-    assert box.most(np.array([1.0, -2.0, 5.0])) == pytest.approx(0.4 - 0.4 + 1.5)
+    box = Box(np.array([[0.1, 0.2, 0.3]]), np.array([[0.4, 0.6, 0.3]]))
+    coefficients = np.array([[[1.0, -2.0, 5.0]]])
+    assert box.least(coefficients)[0, 0] == pytest.approx(0.1 - 1.2 + 1.5)
+    assert box.most(coefficients)[0, 0] == pytest.approx(0.4 - 0.4 + 1.5)
 
 
-def test_boxes_of_draws_meet_the_coefficients_of_arms() -> None:
-    box = Box(np.zeros((3, 2)), np.arange(6.0).reshape(3, 2)).stacked(1)
-    assert box.most(np.array([[[1.0, 1.0], [1.0, -1.0]]])).tolist() == [[1, 0], [5, 2], [9, 4]]
+def test_boxes_of_draws_meet_the_coefficients_of_arms_shared_or_drawn_with_them() -> None:
+    box = Box(np.zeros((3, 2)), np.arange(6.0).reshape(3, 2))
+    arms = np.array([[[1.0, 1.0], [1.0, -1.0]]])
+    assert box.most(arms).tolist() == box.most(np.repeat(arms, 3, axis=0)).tolist() == [[1, 0], [5, 2], [9, 4]]
 
 
 def test_a_row_by_hand() -> None:

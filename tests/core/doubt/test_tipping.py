@@ -39,8 +39,8 @@ def test_the_tipping_strength_is_monotone_and_that_of_a_grid() -> None:
 
         def margin(strength: np.ndarray, tolerance: float) -> np.ndarray:
             box = hidden_box(chance, Box(theta, theta), others_two_valued(theta, strength[:, None]))  # noqa: B023
-            low, high = box.least(row), box.most(row)  # noqa: B023
-            return fair_margin(low[:, None], high[:, None], Rows.gap(tolerance))
+            low, high = box.least(row[None, None]), box.most(row[None, None])  # noqa: B023
+            return fair_margin(low, high, Rows.gap(tolerance))
 
         value = abs(float(row @ theta))
         tips = [float(tipping(lambda s, e=e: margin(s, e), 1.0, 20.0, (1,))[0]) for e in (value + 0.02, value + 0.05)]

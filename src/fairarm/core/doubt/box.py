@@ -24,23 +24,20 @@ class Box:
     high: FloatArray
 
     def least(self, coefficients: FloatArray) -> FloatArray:
-        """min Σ_c a_c θ_c over the box, (...,), of coefficients (..., C)."""
+        """min Σ_c a_c θ_c over the box, (D, M), of boxes (D, C) and coefficients (D or 1, M, C)."""
         return _at(coefficients, self.low, self.high)  # (D1)
 
     def most(self, coefficients: FloatArray) -> FloatArray:
-        """max Σ_c a_c θ_c over the box, (...,)."""
+        """max Σ_c a_c θ_c over the box, (D, M)."""
         return _at(coefficients, self.high, self.low)
-
-    def stacked(self, axes: int = 1) -> Box:
-        """With new axes before the cells, so that boxes (D, C) meet coefficients (D, K, C) or (D, K, J, C)."""
-        at = (..., *(None,) * axes, slice(None))
-        return Box(self.low[at], self.high[at])
 
 
 def _at(coefficients: FloatArray, above: FloatArray, below: FloatArray) -> FloatArray:
     """Σ a θ with θ at one end where a > 0 and at the other where a < 0."""
     plus, minus = np.maximum(coefficients, 0.0), np.minimum(coefficients, 0.0)
-    return np.asarray((plus * above + minus * below).sum(axis=-1))
+    if len(coefficients) == 1:
+        return np.asarray(above @ plus[0].T + below @ minus[0].T)
+    return np.asarray((plus @ above[..., None] + minus @ below[..., None])[..., 0])
 
 
 def most_within(gain: FloatArray, row: FloatArray, ends: tuple[float, float], box: Box) -> FloatArray:
