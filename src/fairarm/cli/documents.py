@@ -282,6 +282,15 @@ def _by_time(found: Evaluation) -> dict[str, Any] | None:
     )
 
 
+def _hidden_cause(found: Evaluation) -> dict[str, Any] | None:
+    """Bounds with a cause that nobody recorded; the curve is for the page."""
+    if found.hidden_cause is None:
+        return None
+    made = asdict(found.hidden_cause)
+    columns = [{"column": name, "strength": strength} for name, strength in found.hidden_cause.columns.items()]
+    return {**{key: item for key, item in made.items() if key != "curve"}, "columns": columns}
+
+
 def evaluation(found: Evaluation) -> dict[str, Any]:
     """What `fairarm evaluate --json` prints."""
     document = {key: getattr(found, key) for key in EVALUATION_KEYS}
@@ -298,6 +307,7 @@ def evaluation(found: Evaluation) -> dict[str, Any]:
         "look": None if found.look is None else asdict(found.look),
         "by_time": _by_time(found),
         "missing": None if found.missing is None else asdict(found.missing),
+        "hidden_cause": _hidden_cause(found),
         "gated": found.gated,
         "min_fair_probability": found.min_fair_probability,
         "smooth": _smooth(found.evidence.smooth),

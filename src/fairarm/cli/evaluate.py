@@ -41,6 +41,12 @@ def evaluate(
     missing: Annotated[
         str, typer.Option(help="Missing outcomes: worst (whatever they were), or at-random, which you state.")
     ] = "worst",
+    hidden_cause: Annotated[
+        float | None,
+        typer.Option(
+            help="Bounds with a cause that nobody recorded, by which the odds of decisions are off at most so many times."
+        ),
+    ] = None,
     seed: Seed = 0,
     report: Report = None,
     as_json: AsJson = False,
@@ -71,6 +77,7 @@ def evaluate(
             seed=seed,
             looks=looks,
             missing="at random" if missing == "at-random" else "worst",
+            hidden_cause=hidden_cause,
         )
     put_out(found, as_json, documents.evaluation, evaluation)
     write_report(found, report)

@@ -16,6 +16,7 @@ from fairarm.reports.words import (
     certified_labels,
     certified_text,
     chances,
+    doubt,
     interval_digits,
     left_to_learn,
     looks_text,
@@ -28,7 +29,6 @@ from fairarm.reports.words import (
     value,
     why_gaps_differ,
 )
-from fairarm.reports.words.doubt import missing_text
 
 
 def evaluation(found: Evaluation) -> None:
@@ -43,11 +43,12 @@ def evaluation(found: Evaluation) -> None:
     _findings(found)
     _arms(found)
     _answer(found)
-    if lost := missing_text(found):
+    if lost := doubt.missing_text(found):
         say(lost)
     for line in (certified_text(found), certified_labels(found), looks_text(found)):
         if line is not None:
             say(line)
+    _hidden_cause(found)
     _next(found)
     if plain := plain_gap_text(found):
         say(plain)
@@ -142,6 +143,35 @@ def _answer(found: Evaluation) -> None:
         if why := not_named(found):
             say((why, "yellow"))
         say("Best fair arm so far: ", (found.arm, "bold"), f" {chances(found)}.")
+
+
+def _hidden_cause(found: Evaluation) -> None:
+    """Bounds with a cause that nobody recorded, and where claims tip."""
+    made = found.hidden_cause
+    if made is None:
+        return
+    say((f"With a hidden cause of at most {made.strength:g}", "bold"), f" ({100 * found.confidence:g} % intervals):")
+    problem = found.problem
+    digits = interval_digits(problem.outcome, [(arm.outcome.low, arm.outcome.high) for arm in made.arms])
+    one = problem.has_one_gap
+    gaps = [(row.low, row.high) for arm in made.arms for row in arm.fairness[:1]]
+    signed = interval_digits(problem.outcome, gaps, signed=True)
+    columns = [TableColumn("arm", "name"), *numbers("outcome", *(["gap"] if one else []), "P(fair) at least")]
+    columns += [TableColumn("fairness", "text", 1), TableColumn("against the deployed arm", "text", 1)]
+    lines: list[list[Styled]] = [
+        [
+            arm.name,
+            between(arm.outcome.low, arm.outcome.high, digits),
+            *([between(arm.fairness[0].low, arm.fairness[0].high, signed)] if one else []),
+            f"{arm.fair_probability:.3f}",
+            doubt.fairness_words(arm),
+            doubt.better_words(arm),
+        ]
+        for arm in made.arms[:MOST_ARMS]
+    ]
+    table(columns, lines)
+    for text in (doubt.hidden_text(found, made), doubt.columns_text(made), doubt.hidden_assumption(found)):
+        say(text)
 
 
 def _next(found: Evaluation) -> None:

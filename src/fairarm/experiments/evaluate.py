@@ -25,6 +25,8 @@ from fairarm.experiments.arm_evaluations import (
 from fairarm.experiments.assumptions import Statement
 from fairarm.experiments.doubt import MissingOutcomes, bounded_by_missing, code_of, missing_outcomes
 from fairarm.experiments.evidence_from_log import LogEvidence, evidence_from_log
+from fairarm.experiments.hidden_cause import HiddenCause, check_strength
+from fairarm.experiments.hidden_cause import hidden_cause as find_hidden_cause
 from fairarm.experiments.looks import Look, Looks, check_looks, look_again
 from fairarm.experiments.next_pulls import NextPulls, next_pulls
 from fairarm.experiments.observed import ObservedGroup, PlainGap, observed_groups, plain_gaps
@@ -43,7 +45,7 @@ from fairarm.problem.problem import Problem
 from fairarm.shown import Fact, ShownWithRows
 
 __all__ = [
-    "ArmEvaluation", "Estimate", "Evaluation", "MissingOutcomes", "NextPulls", "ObservedGroup", "PairGap", "PlainGap", "RowEstimate", "evaluate",
+    "ArmEvaluation", "Estimate", "Evaluation", "HiddenCause", "MissingOutcomes", "NextPulls", "ObservedGroup", "PairGap", "PlainGap", "RowEstimate", "evaluate",
     "posterior_answer",
 ]  # fmt: skip
 
@@ -81,6 +83,8 @@ class Evaluation(ShownWithRows):
     """Which look at a growing log this is, where a file remembers them."""
     missing: MissingOutcomes | None = None
     """What missing outcomes do to the answer; None where none is missing, or rows could not be counted."""
+    hidden_cause: HiddenCause | None = None
+    """Bounds with a cause that nobody recorded, where that was asked for."""
     plain_gaps: Mapping[str, PlainGap] = field(default_factory=dict)
     """The differences of the groups' mean outcomes in the log as it is, of every ordered pair that is compared, keyed "t|u"."""
 
@@ -249,6 +253,7 @@ def evaluate(
     seed: int = 0,
     looks: str | Path | None = None,
     missing: Literal["worst", "at random"] = "worst",
+    hidden_cause: float | None = None,
 ) -> Evaluation:
     """Every arm's outcome and gap from a log: a path, a URL, a data frame, columns by name, a list of records, a batch, or
     what `read_log` returned (docs/logs.md).
@@ -257,9 +262,11 @@ def evaluate(
     ``confidence``: of both kinds of interval. ``law``: P(S) and the law of contexts as declared, or from the log alone.
     ``duplicates``: look for repeated row ids, where the log has them. ``looks``: a file that remembers the looks at a growing log.
     ``missing``: outcomes that are missing may have been anything ("worst"), or you state that they are missing at random given the
-    cell (docs/trust.md).
+    cell. ``hidden_cause``: bounds with a cause that nobody recorded and that moves the odds of the logged decision by at most this
+    factor, 1 or more, and where the answer tips (docs/trust.md).
     """
     check_looks(looks)
+    check_strength(hidden_cause)
     if missing not in ("worst", "at random"):
         raise OptionError(f"missing is 'worst' or 'at random'; got {missing!r}.")
     if not 0.5 <= confidence < 1 or not 0 <= min_fair_probability <= 1:
@@ -295,6 +302,7 @@ def evaluate(
         next_pulls=next_pulls(problem, found.beliefs, draws.outcomes, draws.rows),
         look=None if looks is None else look_again(looks, found.by_time),
         missing=missing_outcomes(found, boxes, code, min_fair_probability),
+        hidden_cause=None if hidden_cause is None else find_hidden_cause(found, hidden_cause, code, confidence, seed),
     )
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from fairarm.problem.mechanism import NO_FAIR_ARM
-from fairarm.reports.words.numbers import count, percent
+from fairarm.reports.words.numbers import count, names, percent
 
 if TYPE_CHECKING:
+    from fairarm.experiments.doubt import Tip
     from fairarm.experiments.evaluate import Evaluation
+    from fairarm.experiments.hidden_cause import HiddenArm, HiddenCause
 
 AT_RANDOM = "outcomes are missing at random given the cell"
 
@@ -30,3 +33,69 @@ def missing_text(found: Evaluation) -> str | None:
         f"{start} That the answer is {answer} needs that {AT_RANDOM}: whatever they were, its probability is at least "
         f"{lost.probability:.3f} and no more can be said. Intervals hold whatever they were."
     )
+
+
+# ---- a hidden cause ----
+
+
+def strength(gamma: float) -> str:
+    """A strength in digits that mean something; none above 100 was looked for."""
+    return "100+" if math.isinf(gamma) else f"{gamma:.3g}"
+
+
+def tip_text(tip: Tip) -> str:
+    """ "1.95 (surely 1.83)": up to where a claim holds at the estimates, and up to where with the probability asked for."""
+    return (
+        f"{strength(tip.strength)} (surely {strength(tip.sure)})"
+        if tip.sure > 1.0
+        else f"{strength(tip.strength)} (not surely)"
+    )
+
+
+def hidden_text(found: Evaluation, made: HiddenCause) -> str:
+    """Where the answer tips."""
+    if made.answer is None:
+        return "There is no answer that a hidden cause could change."
+    answer = found.arm or NO_FAIR_ARM
+    if math.isinf(made.answer.strength):
+        return f"No hidden cause of up to 100 changes the answer, {answer}."
+    if made.answer.strength <= 1.0:
+        return f"At the estimates the answer is not {answer} even without a hidden cause: it goes by probabilities."
+    sure = (
+        f"surely, with probability {found.confidence:g}, up to {strength(made.answer.sure)}"
+        if made.answer.sure > 1.0
+        else "but it is not sure even without one"
+    )
+    return (
+        f"A hidden cause would have to move the odds of the logged '{found.problem.decision}' {strength(made.answer.strength)} times to "
+        f"change the answer, {answer}, at the estimates; {sure}."
+    )
+
+
+def columns_text(made: HiddenCause) -> str:
+    """How strong recorded columns are."""
+    each = [f"{name} {strength(gamma)}" for name, gamma in sorted(made.columns.items(), key=lambda item: -item[1])]
+    if not each:
+        return "No recorded column precedes the decision that it could be compared with."
+    return f"If it were hidden, a recorded column would have had: {names(each)}."
+
+
+def hidden_assumption(found: Evaluation) -> str:
+    """What the bounds take for granted."""
+    group = found.problem.sensitive
+    return (
+        f"This takes the hidden cause to be independent of '{group}' and of which arm made a row, given what was recorded, and arms to be "
+        f"the rules as declared, which do not see it. What is certified takes it that there is none."
+    )
+
+
+def fairness_words(arm: HiddenArm) -> str:
+    """ "fair up to 2.1 (surely up to 1.9)"."""
+    return f"{'fair' if arm.fair else 'unfair'} up to {tip_text(arm.fairness_tip)}"
+
+
+def better_words(arm: HiddenArm) -> str:
+    """ "better up to 1.9 (surely up to 1.8)"; a dash for the deployed arm itself."""
+    if arm.better_tip is None:
+        return "–"
+    return f"{'better' if arm.better else 'worse'} up to {tip_text(arm.better_tip)}"
