@@ -8,6 +8,7 @@ from fairarm.cli import show_rows
 from fairarm.cli.show import MOST_ARMS, more_arms, wide_tolerance_line
 from fairarm.cli.terminal import Styled, TableColumn, numbers, say, table
 from fairarm.experiments.evaluate import ArmEvaluation, Estimate, Evaluation
+from fairarm.problem.mechanism import NO_FAIR_ARM
 from fairarm.problem.problem import Problem
 from fairarm.reports.known import KnownArm, logged_arm, one_gap
 from fairarm.reports.words import (
@@ -49,6 +50,8 @@ def evaluation(found: Evaluation) -> None:
         if line is not None:
             say(line)
     _hidden_cause(found)
+    if tables := doubt.tables_text(found.wrong_tables, found.arm or NO_FAIR_ARM):
+        say(tables)
     _next(found)
     if plain := plain_gap_text(found):
         say(plain)

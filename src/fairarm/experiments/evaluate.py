@@ -10,10 +10,11 @@ from typing import Any, Literal
 import numpy as np
 
 from fairarm.beliefs.beliefs import support_of
-from fairarm.beliefs.certified import NOTHING_CERTIFIED, Bound
+from fairarm.beliefs.certified import NOTHING_CERTIFIED, Bound, Certificate
 from fairarm.beliefs.findings import MODEL_DISAGREES, Finding, model_findings
 from fairarm.beliefs.standing import Standing, standing_of
 from fairarm.core.answer import Code
+from fairarm.core.proof.region import Intervals
 from fairarm.errors import OptionError
 from fairarm.experiments.arm_evaluations import (
     ArmEvaluation,
@@ -33,6 +34,7 @@ from fairarm.experiments.observed import ObservedGroup, PlainGap, observed_group
 from fairarm.experiments.pairs import PairGap
 from fairarm.experiments.start_from_log import LoggedPulls, log_reader
 from fairarm.experiments.usual import drawn
+from fairarm.experiments.wrong_tables import WrongTables, shown_errors, wrong_tables
 from fairarm.frames import Column, columns_of
 from fairarm.logs.checks import check_agreement
 from fairarm.logs.reading import Dropped
@@ -45,8 +47,8 @@ from fairarm.problem.problem import Problem
 from fairarm.shown import Fact, ShownWithRows
 
 __all__ = [
-    "ArmEvaluation", "Estimate", "Evaluation", "HiddenCause", "MissingOutcomes", "NextPulls", "ObservedGroup", "PairGap", "PlainGap", "RowEstimate", "evaluate",
-    "posterior_answer",
+    "ArmEvaluation", "Estimate", "Evaluation", "HiddenCause", "MissingOutcomes", "NextPulls", "ObservedGroup", "PairGap", "PlainGap", "RowEstimate",
+    "WrongTables", "evaluate", "posterior_answer",
 ]  # fmt: skip
 
 
@@ -85,6 +87,8 @@ class Evaluation(ShownWithRows):
     """What missing outcomes do to the answer; None where none is missing, or rows could not be counted."""
     hidden_cause: HiddenCause | None = None
     """Bounds with a cause that nobody recorded, where that was asked for."""
+    wrong_tables: WrongTables | None = None
+    """How far off declared tables may be before the answer tips; None where there is no answer, or rows are not counted by cell."""
     plain_gaps: Mapping[str, PlainGap] = field(default_factory=dict)
     """The differences of the groups' mean outcomes in the log as it is, of every ordered pair that is compared, keyed "t|u"."""
 
@@ -302,8 +306,17 @@ def evaluate(
         next_pulls=next_pulls(problem, found.beliefs, draws.outcomes, draws.rows),
         look=None if looks is None else look_again(looks, found.by_time),
         missing=missing_outcomes(found, boxes, code, min_fair_probability),
+        wrong_tables=wrong_tables(
+            found.beliefs, code, shown_errors(problem, found.counted, estimated), _proved(problem, certificate)
+        ),
         hidden_cause=None if hidden_cause is None else find_hidden_cause(found, hidden_cause, code, confidence, seed),
     )
+
+
+def _proved(problem: Problem, certificate: Certificate) -> tuple[int, Intervals] | None:
+    """What the certified intervals prove, and the intervals."""
+    bounds = certificate.intervals
+    return None if bounds is None else (code_of(problem, certificate.answer(problem)), bounds)
 
 
 def posterior_answer(problem: Problem, standing: Standing, min_fair_probability: float) -> dict[str, Any]:

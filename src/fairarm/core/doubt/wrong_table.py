@@ -10,25 +10,42 @@ Axes: B rows of a table, V its states; what stands before them is up to the call
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from fairarm.core.types import FloatArray
 
 
-def largest_rise(table: FloatArray, follows: FloatArray, error: FloatArray | float) -> FloatArray:
-    """max Σ_r Σ_v (P'(v | r) − P(v | r)) g(r, v) with each row of P' within ε of P in total variation, (...,): exact.
+@dataclass(frozen=True, eq=False)
+class Rises:
+    """How far values can rise as the rows of a table may be off by more: states sorted by what follows, (..., B, V) each."""
 
-    ``table`` P (B, V), ``follows`` g (..., B, V), ``error`` ε, a number or (...,).
-    """
-    order = np.argsort(follows, axis=-1)
-    values = np.take_along_axis(follows, order, -1)
-    mass = np.take_along_axis(np.broadcast_to(table, follows.shape), order, -1)
-    before = np.cumsum(mass, axis=-1) - mass
-    taken = np.clip(np.asarray(error)[..., None, None] - before, 0.0, mass)
-    # what is taken from a state goes to the best one; of the best itself nothing is gained
-    return np.asarray((taken * (values[..., -1:] - values)).sum(axis=(-1, -2)))  # (D9)
+    before: FloatArray
+    """What the states of less have together."""
+    mass: FloatArray
+    gain: FloatArray
+    """What is gained for what is taken from a state and given to the best one."""
+
+    @classmethod
+    def of(cls, table: FloatArray, follows: FloatArray) -> Rises:
+        """From P (B, V) and g (..., B, V)."""
+        order = np.argsort(follows, axis=-1)
+        values = np.take_along_axis(follows, order, -1)
+        mass = np.take_along_axis(np.broadcast_to(table, follows.shape), order, -1)
+        return cls(np.cumsum(mass, axis=-1) - mass, mass, values[..., -1:] - values)
+
+    def at(self, error: float) -> FloatArray:
+        """max Σ_r Σ_v (P'(v | r) − P(v | r)) g(r, v) with each row of P' within ε of P in total variation, (...,): exact."""
+        taken = np.clip(error - self.before, 0.0, self.mass)
+        return np.asarray((taken * self.gain).sum(axis=(-1, -2)))  # (D9)
 
 
-def largest_fall(table: FloatArray, follows: FloatArray, error: FloatArray | float) -> FloatArray:
+def largest_rise(table: FloatArray, follows: FloatArray, error: float) -> FloatArray:
+    """Of a table P (B, V), of what follows g (..., B, V), and of an error ε: (...,)."""
+    return Rises.of(table, follows).at(error)
+
+
+def largest_fall(table: FloatArray, follows: FloatArray, error: float) -> FloatArray:
     """The same downwards, as a number that is not negative."""
     return largest_rise(table, -follows, error)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from fairarm.experiments.doubt import Tip
     from fairarm.experiments.evaluate import Evaluation
     from fairarm.experiments.hidden_cause import HiddenArm, HiddenCause
+    from fairarm.experiments.wrong_tables import WrongTable, WrongTables
 
 AT_RANDOM = "outcomes are missing at random given the cell"
 
@@ -99,3 +100,44 @@ def better_words(arm: HiddenArm) -> str:
     if arm.better_tip is None:
         return "–"
     return f"{'better' if arm.better else 'worse'} up to {tip_text(arm.better_tip)}"
+
+
+# ---- a wrong table ----
+
+
+def error_text(error: float) -> str:
+    """An error of a table's rows; a claim that no error changes says so."""
+    return "any" if math.isinf(error) else f"{error:.3f}" if error >= 0.001 else "less than 0.001" if error > 0 else "0"
+
+
+def table_name(table: WrongTable) -> str:
+    """Whose table it is."""
+    return f"arm {table.name}" if table.of_arm else f"'{table.name}'"
+
+
+def tables_text(made: WrongTables | None, answer: str) -> str | None:
+    """How far off declared tables may be before the answer tips; None where that was not looked at."""
+    if made is None:
+        return None
+    weakest = made.weakest
+    if weakest is None and math.isinf(made.together):
+        return f"However wrong the declared tables are, the answer, {answer}, is the same at these outcomes."
+    if made.together <= 0:
+        return "At the estimates the answer is another, whatever the declared tables are: it goes by probabilities."
+    start = f"If the rows of all arms' declared tables are off by less than {error_text(made.together)}, the answer stays {answer}"
+    alone = (
+        ""
+        if weakest is None
+        else f"; one table alone would have to be off by {error_text(weakest.answer)} ({table_name(weakest)})"
+    )
+    proof = "" if made.certified is None else f". What is certified stands up to {error_text(made.certified)}"
+    return f"{start}{alone}{proof}.{_seen_text(made)}"
+
+
+def _seen_text(made: WrongTables) -> str:
+    """What the rows would have shown of the tables that matter."""
+    seen = [table for table in made.tables if table.shown is not None and not math.isinf(table.answer)]
+    if not seen:
+        return ""
+    each = [f"{table.name} ±{table.shown:.3f}" for table in seen]
+    return f" The rows would have shown an error in the decisions of: {names(each, 4)}."
