@@ -310,6 +310,7 @@ def evaluation(found: Evaluation) -> dict[str, Any]:
         "missing": None if found.missing is None else asdict(found.missing),
         "hidden_cause": _hidden_cause(found),
         "wrong_tables": None if found.wrong_tables is None else asdict(found.wrong_tables),
+        "side_by_side": [asdict(line) for line in found.side_by_side],
         "gated": found.gated,
         "min_fair_probability": found.min_fair_probability,
         "smooth": _smooth(found.evidence.smooth),

@@ -47,6 +47,7 @@ def evaluate(
             help="Bounds with a cause that nobody recorded, by which the odds of decisions are off at most so many times."
         ),
     ] = None,
+    compare: Annotated[bool, typer.Option("--compare", help="Show ordinary estimators beside ours.")] = False,
     seed: Seed = 0,
     report: Report = None,
     as_json: AsJson = False,
@@ -78,6 +79,7 @@ def evaluate(
             looks=looks,
             missing="at random" if missing == "at-random" else "worst",
             hidden_cause=hidden_cause,
+            compare=compare,
         )
     put_out(found, as_json, documents.evaluation, evaluation)
     write_report(found, report)

@@ -49,6 +49,7 @@ def evaluation(found: Evaluation) -> None:
     for line in (certified_text(found), certified_labels(found), looks_text(found)):
         if line is not None:
             say(line)
+    _side_by_side(found)
     _hidden_cause(found)
     if tables := doubt.tables_text(found.wrong_tables, found.arm or NO_FAIR_ARM):
         say(tables)
@@ -146,6 +147,29 @@ def _answer(found: Evaluation) -> None:
         if why := not_named(found):
             say((why, "yellow"))
         say("Best fair arm so far: ", (found.arm, "bold"), f" {chances(found)}.")
+
+
+def _side_by_side(found: Evaluation) -> None:
+    """Ordinary estimators beside ours: outcomes, and the gap where that is all that is asked about."""
+    if not found.side_by_side:
+        return
+    problem, one = found.problem, found.problem.has_one_gap
+    shown = [line for line in found.side_by_side if line.arm in problem.arm_names[:MOST_ARMS]]
+    digits = interval_digits(problem.outcome, [(line.outcome.low, line.outcome.high) for line in shown])
+    gaps = [line.fairness[0] for line in shown]
+    signed = interval_digits(problem.outcome, [(gap.low, gap.high) for gap in gaps], signed=True)
+    percent = f"{100 * found.confidence:g} %"
+    columns = [TableColumn("arm", "name"), TableColumn("estimator", "text"), *numbers("outcome", percent, "apart")]
+    columns += numbers("gap", f"gap {percent}", "gap apart", group=1) if one else []
+    lines: list[list[Styled]] = []
+    for line, gap in zip(shown, gaps, strict=True):
+        pairs = [(line.outcome, digits), *([(gap, signed)] if one else [])]
+        cells = [
+            cell for n, d in pairs for cell in (value(n.value, d), between(n.low, n.high, d), value(n.apart, ".1f"))
+        ]
+        lines.append([line.arm, line.estimator, *cells])
+    table(columns, lines)
+    say("Apart: how far an estimator is from ours, in standard errors of the difference; beyond 4 is no chance.")
 
 
 def _hidden_cause(found: Evaluation) -> None:

@@ -32,6 +32,7 @@ from fairarm.experiments.looks import Look, Looks, check_looks, look_again
 from fairarm.experiments.next_pulls import NextPulls, next_pulls
 from fairarm.experiments.observed import ObservedGroup, PlainGap, observed_groups, plain_gaps
 from fairarm.experiments.pairs import PairGap
+from fairarm.experiments.side_by_side import SideBySide, disagreements, side_by_side
 from fairarm.experiments.start_from_log import LoggedPulls, log_reader
 from fairarm.experiments.usual import drawn
 from fairarm.experiments.wrong_tables import WrongTables, shown_errors, wrong_tables
@@ -48,7 +49,7 @@ from fairarm.shown import Fact, ShownWithRows
 
 __all__ = [
     "ArmEvaluation", "Estimate", "Evaluation", "HiddenCause", "MissingOutcomes", "NextPulls", "ObservedGroup", "PairGap", "PlainGap", "RowEstimate",
-    "WrongTables", "evaluate", "posterior_answer",
+    "SideBySide", "WrongTables", "evaluate", "posterior_answer",
 ]  # fmt: skip
 
 
@@ -89,6 +90,8 @@ class Evaluation(ShownWithRows):
     """Bounds with a cause that nobody recorded, where that was asked for."""
     wrong_tables: WrongTables | None = None
     """How far off declared tables may be before the answer tips; None where there is no answer, or rows are not counted by cell."""
+    side_by_side: tuple[SideBySide, ...] = ()
+    """Every arm by ordinary estimators and by ours, where that was asked for."""
     plain_gaps: Mapping[str, PlainGap] = field(default_factory=dict)
     """The differences of the groups' mean outcomes in the log as it is, of every ordered pair that is compared, keyed "t|u"."""
 
@@ -258,6 +261,7 @@ def evaluate(
     looks: str | Path | None = None,
     missing: Literal["worst", "at random"] = "worst",
     hidden_cause: float | None = None,
+    compare: bool = False,
 ) -> Evaluation:
     """Every arm's outcome and gap from a log: a path, a URL, a data frame, columns by name, a list of records, a batch, or
     what `read_log` returned (docs/logs.md).
@@ -267,7 +271,7 @@ def evaluate(
     ``duplicates``: look for repeated row ids, where the log has them. ``looks``: a file that remembers the looks at a growing log.
     ``missing``: outcomes that are missing may have been anything ("worst"), or you state that they are missing at random given the
     cell. ``hidden_cause``: bounds with a cause that nobody recorded and that moves the odds of the logged decision by at most this
-    factor, 1 or more, and where the answer tips (docs/trust.md).
+    factor, 1 or more, and where the answer tips. ``compare``: every arm by ordinary estimators too (docs/trust.md).
     """
     check_looks(looks)
     check_strength(hidden_cause)
@@ -289,6 +293,8 @@ def evaluate(
     certificate = NOTHING_CERTIFIED if found.voided_by else found.certificate
     standing = standing_of(found.beliefs, draws.outcomes, draws.rows, problem.compiled.rows)
     found = found.with_findings(model_findings(problem.arm_names, standing.apart[0], row_labels(problem)))
+    beside = side_by_side(found, usual, confidence) if compare else ()
+    found = found.with_findings(disagreements(beside, tuple(row_labels(problem))))
     plain = plain_gaps(found, confidence)
     answered = posterior_answer(problem, standing, min_fair_probability)
     code = code_of(problem, answered["answer"])
@@ -306,6 +312,7 @@ def evaluate(
         next_pulls=next_pulls(problem, found.beliefs, draws.outcomes, draws.rows),
         look=None if looks is None else look_again(looks, found.by_time),
         missing=missing_outcomes(found, boxes, code, min_fair_probability),
+        side_by_side=beside,
         wrong_tables=wrong_tables(
             found.beliefs, code, shown_errors(problem, found.counted, estimated), _proved(problem, certificate)
         ),

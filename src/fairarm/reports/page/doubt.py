@@ -39,7 +39,28 @@ def trust(found: Evaluation) -> list[Section]:
         blocks.append(Text(said))
     if found.wrong_tables is not None:
         blocks.append(_table_of_tables(found.wrong_tables))
+    if found.side_by_side:
+        blocks.append(_beside(found))
     return [Section(TITLE, blocks)] if blocks else []
+
+
+def _beside(found: Evaluation) -> PageTable:
+    """Ordinary estimators beside ours, of every arm."""
+    problem, one = found.problem, found.problem.has_one_gap
+    digits = interval_digits(problem.outcome, [(line.outcome.low, line.outcome.high) for line in found.side_by_side])
+    ends = [(line.fairness[0].low, line.fairness[0].high) for line in found.side_by_side]
+    signed = interval_digits(problem.outcome, ends, signed=True)
+    rows = []
+    for line in found.side_by_side:
+        pairs = [(line.outcome, digits), *([(line.fairness[0], signed)] if one else [])]
+        cells = [
+            cell for n, d in pairs for cell in (value(n.value, d), between(n.low, n.high, d), value(n.apart, ".1f"))
+        ]
+        rows.append((line.arm, line.estimator, *cells))
+    gap = ("gap", "its interval", "its distance") if one else ()
+    columns = ("arm", "estimator", f"mean {unit_of(problem.outcome)}", "interval", "distance", *gap)
+    title = "Ordinary estimators beside ours. Distance: from ours, in standard errors of the difference; beyond 4 is no chance."
+    return PageTable(title, columns, rows, ("estimator",))
 
 
 def _table_of_tables(made: WrongTables) -> PageTable:
