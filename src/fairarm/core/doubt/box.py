@@ -25,7 +25,7 @@ class Box:
 
     def least(self, coefficients: FloatArray) -> FloatArray:
         """min Σ_c a_c θ_c over the box, (D, M), of boxes (D, C) and coefficients (D or 1, M, C)."""
-        return _at(coefficients, self.low, self.high)  # (D1)
+        return _at(coefficients, self.low, self.high)  # (D2)
 
     def most(self, coefficients: FloatArray) -> FloatArray:
         """max Σ_c a_c θ_c over the box, (D, M)."""
@@ -51,7 +51,7 @@ def most_within(gain: FloatArray, row: FloatArray, ends: tuple[float, float], bo
     over, under = moved - high, low - moved
     down = value - _price(gain, row, top, box, over)
     up = value - _price(gain, -row, top, box, under)
-    return np.asarray(np.where(over > 0, down, np.where(under > 0, up, value)))  # (D2)
+    return np.asarray(np.where(over > 0, down, np.where(under > 0, up, value)))  # (D3)
 
 
 def _price(gain: FloatArray, row: FloatArray, top: FloatArray, box: Box, needed: FloatArray) -> FloatArray:

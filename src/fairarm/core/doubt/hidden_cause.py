@@ -29,7 +29,7 @@ def others_two_valued(theta: FloatArray, gamma: FloatArray | float) -> Box:
     theta, gamma = np.broadcast_arrays(theta, gamma)
     low = np.maximum(theta / gamma, 1.0 - gamma * (1.0 - theta))
     high = np.minimum(gamma * theta, 1.0 - (1.0 - theta) / gamma)
-    return Box(low, high)  # (D4)
+    return Box(low, high)  # (D5)
 
 
 def others_of_states(law: FloatArray, values: FloatArray, gamma: FloatArray | float) -> Box:
@@ -41,7 +41,7 @@ def others_of_states(law: FloatArray, values: FloatArray, gamma: FloatArray | fl
     extra = gamma - 1.0 / gamma
     low = theta / gamma + extra * _lowest(law, values, share)
     high = theta / gamma + extra * (theta - _lowest(law, values, 1.0 - share))
-    return Box(low, high)  # (D5)
+    return Box(low, high)  # (D6)
 
 
 def _lowest(law: FloatArray, values: FloatArray, share: FloatArray) -> FloatArray:
@@ -58,14 +58,14 @@ def others_by_spread(theta: FloatArray, spread: FloatArray, gamma: FloatArray | 
     """
     widest = others_two_valued(theta, gamma)
     most = spread * (np.asarray(gamma) - 1.0) / np.sqrt(gamma)
-    return Box(np.maximum(widest.low, theta - most), np.minimum(widest.high, theta + most))  # (D6)
+    return Box(np.maximum(widest.low, theta - most), np.minimum(widest.high, theta + most))  # (D7)
 
 
 def hidden_box(chance: FloatArray, logged: Box, others: Box) -> Box:
     """E[Y(v) | x], (..., C), from P(v | x), the means of logged outcomes of v, and m: intervals of both."""
     return Box(
         chance * logged.low + (1.0 - chance) * others.low, chance * logged.high + (1.0 - chance) * others.high
-    )  # (D7)
+    )  # (D4)
 
 
 def draw_chances(rows: IntArray, draws: int, rng: np.random.Generator) -> FloatArray:

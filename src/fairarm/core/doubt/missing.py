@@ -19,7 +19,7 @@ PRIOR_ROWS = 1.0
 def missing_box(theta: FloatArray, share: FloatArray) -> Box:
     """Of means θ and missing shares π, (..., C) each, on the scale of Y'."""
     came = (1.0 - share) * theta
-    return Box(came, came + share)  # (D3)
+    return Box(came, came + share)  # (D1)
 
 
 def draw_missing(missing: IntArray, rows: IntArray, draws: int, rng: np.random.Generator) -> FloatArray:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fairarm.experiments.hidden_cause import HiddenArm, HiddenCause
     from fairarm.experiments.wrong_tables import WrongTable, WrongTables
 
+OPEN = "open without one"
 AT_RANDOM = "outcomes are missing at random given the cell"
 
 
@@ -41,7 +42,7 @@ def missing_text(found: Evaluation) -> str | None:
 
 def strength(gamma: float) -> str:
     """A strength in digits that mean something; none above 100 was looked for."""
-    return "100+" if math.isinf(gamma) else f"{gamma:.3g}"
+    return "100+" if math.isinf(gamma) else f"{gamma:.2f}" if gamma < 10 else f"{gamma:.3g}"
 
 
 def tip_text(tip: Tip) -> str:
@@ -60,6 +61,11 @@ def hidden_text(found: Evaluation, made: HiddenCause) -> str:
     answer = found.arm or NO_FAIR_ARM
     if math.isinf(made.answer.strength):
         return f"No hidden cause of up to 100 changes the answer, {answer}."
+    if made.answer.strength <= 1.0 and found.missing is not None and found.missing.how == "worst":
+        return (
+            f"That the answer is {answer} hangs on the missing outcomes already. To see a hidden cause alone, state that they are missing at "
+            f"random."
+        )
     if made.answer.strength <= 1.0:
         return f"At the estimates the answer is not {answer} even without a hidden cause: it goes by probabilities."
     sure = (
@@ -91,14 +97,18 @@ def hidden_assumption(found: Evaluation) -> str:
 
 
 def fairness_words(arm: HiddenArm) -> str:
-    """ "fair up to 2.1 (surely up to 1.9)"."""
+    """ "fair up to 2.10 (surely 1.90)"; it may be open without a hidden cause, where outcomes are missing."""
+    if arm.fairness_tip.strength <= 1.0:
+        return OPEN
     return f"{'fair' if arm.fair else 'unfair'} up to {tip_text(arm.fairness_tip)}"
 
 
 def better_words(arm: HiddenArm) -> str:
-    """ "better up to 1.9 (surely up to 1.8)"; a dash for the deployed arm itself."""
+    """ "better up to 1.90 (surely 1.80)"; a dash for the deployed arm itself."""
     if arm.better_tip is None:
         return "–"
+    if arm.better_tip.strength <= 1.0:
+        return OPEN
     return f"{'better' if arm.better else 'worse'} up to {tip_text(arm.better_tip)}"
 
 
