@@ -310,6 +310,25 @@ def test_what_was_noticed_in_a_log_is_in_the_document_of_every_run_from_it(holes
         assert (first["name"], first["voids"]) == ("missing-outcomes", True)
 
 
+def test_doubts_are_in_the_document_and_on_the_terminal(log: Path, holes: Path, capsys: Any) -> None:
+    found = done("evaluate", "ad-marketplace", log, "--hidden-cause", "1.2", "--compare", capsys=capsys)
+    assert set(keys(found)) <= documented("evaluate")
+    hidden = found["hidden_cause"]
+    assert hidden["strength"] == 1.2 and [arm["name"] for arm in hidden["arms"]] == [a["name"] for a in found["arms"]]
+    assert {each["column"] for each in hidden["columns"]} == {"query", "sex"} and hidden["answer"]["strength"] > 1
+    assert found["wrong_tables"]["together"] > 0 and len(found["side_by_side"]) == 6 * len(found["arms"])
+    assert found["missing"] is None
+    code, out, _ = run("evaluate", "ad-marketplace", log, "--hidden-cause", "1.2", "--compare", capsys=capsys)
+    assert code == 0 and "With a hidden cause of at most 1.2" in out and "self-normalised" in out
+    said = " ".join(out.split())
+    assert (
+        "If it were hidden, a recorded column would have had: query" in said
+        and "declared tables are off by less than" in said
+    )
+    assert "1 outcome is missing" in " ".join(run("evaluate", "ad-marketplace", holes, capsys=capsys)[1].split())
+    assert "from 1" in refused("evaluate", "ad-marketplace", log, "--hidden-cause", "0.5", capsys=capsys)
+
+
 FITTED = """
 format = 1
 [problem]

@@ -15,8 +15,8 @@ import numpy as np
 from fairarm.beliefs.cells import CellBeliefs
 from fairarm.beliefs.missing_rows import MissingRows
 from fairarm.core.doubt.box import Box
-from fairarm.core.doubt.hidden_cause import draw_chances, hidden_box, others_by_spread, others_of_states
 from fairarm.core.doubt.missing import draw_missing, missing_box
+from fairarm.core.doubt.sensitivity import draw_chances, hidden_box, others_by_spread, others_of_states
 from fairarm.core.fairness import Rows
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import ProblemError

@@ -11,7 +11,7 @@ import numpy as np
 from fairarm.beliefs.cells import CellBeliefs
 from fairarm.beliefs.doubt import CellDraws, below_decision, draw_cells, inputs_of_cells, require_cells, rows_by_inputs
 from fairarm.core.answer import Code
-from fairarm.core.doubt.hidden_cause import strength_of_column
+from fairarm.core.doubt.sensitivity import strength_of_column
 from fairarm.core.types import IntArray
 from fairarm.errors import OptionError, ProblemError
 from fairarm.experiments.assumptions import Assumption

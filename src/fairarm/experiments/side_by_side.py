@@ -11,7 +11,7 @@ from fairarm.beliefs.certified import decision_law
 from fairarm.beliefs.counted_bets import predictions
 from fairarm.beliefs.doubt import require_cells
 from fairarm.beliefs.findings import Finding
-from fairarm.core.doubt.estimators import Weighed, errors, paired_errors
+from fairarm.core.doubt.other_estimators import Weighed, errors, paired_errors
 from fairarm.core.posterior.disagreement import ERRORS
 from fairarm.core.proof.log_bets import cut_at
 from fairarm.core.types import FloatArray

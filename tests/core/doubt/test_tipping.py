@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairarm.core.doubt.box import Box
-from fairarm.core.doubt.hidden_cause import hidden_box, others_two_valued
+from fairarm.core.doubt.sensitivity import hidden_box, others_two_valued
 from fairarm.core.doubt.tipping import fair_margin, sure_until, tipping, unfair_margin
 from fairarm.core.fairness import Rows
 

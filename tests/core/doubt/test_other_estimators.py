@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairarm.core.doubt.estimators import Weighed, errors, paired_errors
+from fairarm.core.doubt.other_estimators import Weighed, errors, paired_errors
 from fairarm.core.proof.log_intervals import GroupCells
 
 CONTEXTS, DECISIONS, ARMS = 3, 2, 3

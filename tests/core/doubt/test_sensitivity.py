@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import linprog
 
 from fairarm.core.doubt.box import Box, most_within
-from fairarm.core.doubt.hidden_cause import (
+from fairarm.core.doubt.sensitivity import (
     draw_chances,
     hidden_box,
     others_by_spread,
