@@ -83,6 +83,7 @@ THROUGH = {
     "algorithms/verdict.py": ("algorithms/test_pool.py", "reports/test_pages.py"),
     "beliefs/beliefs.py": ("beliefs/test_cells.py", "beliefs/test_robust.py"),
     "beliefs/row_kinds.py": ("beliefs/test_known_worlds.py",),
+    "beliefs/doubt.py": ("experiments/test_doubt.py",),
     "beliefs/certified.py": ("experiments/test_evaluate.py",),
     "beliefs/lines.py": ("beliefs/test_evidence.py",),
     "beliefs/planning.py": ("beliefs/test_from_log.py",),

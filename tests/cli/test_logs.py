@@ -37,7 +37,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def holes(tmp_path: Path) -> Path:
-    """A log with a row that has no outcome, which voids what is certified."""
+    """A log with a row that has no outcome, with which a run cannot be certified."""
     full = [["female", "fashion", "high", "sale"], ["male", "travel", "low", "none"]]
     return written(tmp_path / "holes.csv", [*full * 10, ["female", "travel", "low", ""]])
 
@@ -148,9 +148,12 @@ def test_the_document_of_evaluate(log: Path, capsys: Any) -> None:
 def test_a_finding_and_a_fitted_arm_are_in_the_document(tmp_path: Path, holes: Path, capsys: Any) -> None:
     found = done("evaluate", "ad-marketplace", holes, capsys=capsys)
     assert set(keys(found)) <= documented("evaluate")
-    assert [(f["name"], f["rows"], f["voids"]) for f in found["findings"]][:1] == [("missing-outcomes", 1, True)]
-    assert found["certified_by"] is None and "missing-outcomes" in found["not_certified"][0]
-    assert all(arm["outcome"]["certified_low"] is None for arm in found["arms"])
+    assert [(f["name"], f["rows"], f["voids"]) for f in found["findings"]][:1] == [("missing-outcomes", 1, False)]
+    assert found["missing"]["rows"] == 1 and found["missing"]["how"] == "worst"
+    assert all("missing-outcomes" not in why for why in found["not_certified"])
+    stated = done("evaluate", "ad-marketplace", holes, "--missing", "at-random", capsys=capsys)
+    assert stated["missing"]["how"] == "at random"
+    assert "'ignore'" in refused("evaluate", "ad-marketplace", holes, "--missing", "ignore", capsys=capsys)
     folder = ROOT / "examples" / "berkeley"
     found = done("evaluate", folder / "problem.toml", folder / "admissions.csv", capsys=capsys)
     assert set(keys(found)) <= documented("evaluate")
@@ -305,6 +308,25 @@ def test_what_was_noticed_in_a_log_is_in_the_document_of_every_run_from_it(holes
         assert {"findings", "fitted", "dropped"} <= documented(command) & set(found)
         first = found["findings"][0]
         assert (first["name"], first["voids"]) == ("missing-outcomes", True)
+
+
+def test_doubts_are_in_the_document_and_on_the_terminal(log: Path, holes: Path, capsys: Any) -> None:
+    found = done("evaluate", "ad-marketplace", log, "--hidden-cause", "1.2", "--compare", capsys=capsys)
+    assert set(keys(found)) <= documented("evaluate")
+    hidden = found["hidden_cause"]
+    assert hidden["strength"] == 1.2 and [arm["name"] for arm in hidden["arms"]] == [a["name"] for a in found["arms"]]
+    assert {each["column"] for each in hidden["columns"]} == {"query", "sex"} and hidden["answer"]["strength"] > 1
+    assert found["wrong_tables"]["together"] > 0 and len(found["side_by_side"]) == 6 * len(found["arms"])
+    assert found["missing"] is None
+    code, out, _ = run("evaluate", "ad-marketplace", log, "--hidden-cause", "1.2", "--compare", capsys=capsys)
+    assert code == 0 and "With a hidden cause of at most 1.2" in out and "self-normalised" in out
+    said = " ".join(out.split())
+    assert (
+        "If it were hidden, a recorded column would have had: query" in said
+        and "declared tables are off by less than" in said
+    )
+    assert "1 outcome is missing" in " ".join(run("evaluate", "ad-marketplace", holes, capsys=capsys)[1].split())
+    assert "from 1" in refused("evaluate", "ad-marketplace", log, "--hidden-cause", "0.5", capsys=capsys)
 
 
 FITTED = """

@@ -17,6 +17,7 @@ PAGES = {
     "B": "beliefs.md",
     "W": "certified-logs.md",
     "F": "limits.md",
+    "D": "trust.md",
 }
 LETTERS = "".join(PAGES)
 DEFINED = re.compile(rf"^ {{4}}\S.* {{2}}\(([{LETTERS}]\d+)\)$", re.MULTILINE)

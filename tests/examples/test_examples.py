@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from examples.berkeley import __main__ as berkeley
 from examples.classifiers import __main__ as classifiers
+from examples.compas import __main__ as compas
 from examples.hepar2_log import __main__ as hepar2_log
 
 
@@ -55,3 +56,13 @@ def test_classifiers_on_real_people_are_judged_right() -> None:
     fair = [rule for rule in rules if abs(rule.gap) < 0.05]
     best = max(fair, key=lambda rule: rule.outcome)
     assert found.arm == best.name and max(rules, key=lambda rule: rule.outcome).name != best.name
+
+
+def test_compas_says_how_far_its_log_can_be_trusted(capsys: pytest.CaptureFixture[str]) -> None:
+    worst, stated = compas.main()
+    assert worst.arm == stated.arm == "release most" and worst.missing is not None and worst.missing.rows == 641
+    assert worst.missing.stands is False  # the answer needs that outcomes are missing at random given the cell
+    hidden = stated.hidden_cause
+    assert hidden is not None and hidden.answer is not None and hidden.columns["priors"] > 2.5
+    assert hidden.answer.strength == pytest.approx(1.23, abs=0.02) and 1.0 < hidden.answer.sure < hidden.answer.strength
+    assert "priors 2.99" in capsys.readouterr().out

@@ -9,6 +9,7 @@ import pytest
 
 from fairarm import Arm, LogMap, Problem, Variable, evaluate, table
 from fairarm.algorithms.certificates import Certified
+from fairarm.beliefs.certified import Bound
 from fairarm.experiments.answer_by_time import answer_by_time, timed_batches
 from fairarm.logs.by_time import rows_by_time
 from fairarm.logs.reading import LogReader
@@ -97,11 +98,11 @@ def test_outcomes_that_are_missing_for_a_reason_prove_nothing_wrong() -> None:
     assert charged.answer.status == "UNDECIDED" and charged.missing > 500
 
 
-def test_missing_outcomes_void_intervals_and_not_the_answer() -> None:
+def test_missing_outcomes_bound_intervals_and_are_charged_in_the_answer() -> None:
     columns = rows_of(4000, 7)
     columns["Y"][::200] = None
     found = evaluate(problem(), columns, columns=TIMED)
-    assert found.certified_by is None and found.certified_arm == "new" and found.looks == "any"
+    assert found.certified_by == (Bound.BETS,) and found.certified_arm == "new" and found.looks == "any"
     assert "missing outcomes charged" in str(looks_text(found))
     faulty = {**columns, "V": columns["V"].copy()}
     faulty["V"][3] = 7

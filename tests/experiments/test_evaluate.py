@@ -154,12 +154,11 @@ def test_a_declared_law_adds_a_second_kind_of_bound() -> None:
 
 def test_findings_that_void_leave_nothing_certified() -> None:
     rows = rows_of(100_000, 6)
-    rows["Y"] = rows["Y"].astype(float)
-    rows["Y"][:3] = np.nan
+    rows["Y"][:3] = 2
     found = evaluate(problem(), rows)
-    assert [f.name for f in found.findings] == ["missing-outcomes"] and found.used == 99_997
+    assert [f.name for f in found.findings] == ["undeclared-states"] and found.used == 99_997
     assert found.certified_status == "UNDECIDED" and found.certified_arm is None and found.certified_by is None
-    assert [sentence(said) for said in found.not_certified] == ["the log has the finding 'missing-outcomes'"]
+    assert [sentence(said) for said in found.not_certified] == ["the log has the finding 'undeclared-states'"]
     assert all(arm.outcome.certified_low is None and arm.certified_fair is None for arm in found.arms)
     assert found.arm is not None
 

@@ -13,7 +13,7 @@ import pytest
 from lettering import area, misplaced
 from made_evaluations import ARMS, certified, changed, evaluation, problem_of
 
-from fairarm import identify, inspect, load_problem, simulate
+from fairarm import Request, evaluate, identify, inspect, load_problem, simulate
 from fairarm.experiments.evaluate import Estimate
 from fairarm.problem.answer import Status
 from fairarm.reports.figures import COLOURS, MARKERS
@@ -356,3 +356,25 @@ def test_a_tolerance_beyond_the_picture_is_said_to_be() -> None:
     wide = changed(found, problem=problem_of(found.problem.arm_names, 50.0))
     text = read_page(page_text(wide)).find("figure-gaps").text
     assert "Shaded: the tolerance, wider than the picture. A gap between -50 and 50 is fair." in text
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_bands_of_a_hidden_cause_are_its_bounds(size: str) -> None:
+    """Ends of the answer's band at every strength, and the line where the answer tips."""
+    coin = load_problem("ad-marketplace")
+    counts = np.zeros((3, 6), dtype=np.int64)
+    counts[0, 0] = 2000
+    rows = coin.world.pull(Request(coin.problem.arm_names, coin.problem.regimes, counts), np.random.default_rng(1))
+    found = evaluate(coin.problem, rows, hidden_cause=1.2)
+    made = found.hidden_cause
+    assert made is not None and found.arm is not None and made.answer is not None
+    svg, name = drawing(read_page(page_text(found)), "hidden", size)
+    x, y = scale(svg, name), scale(svg, name, "y")
+    k = coin.problem.arm_index(found.arm)
+    for end in ("low", "high"):
+        drawn = points(svg.find(f"{name}-{end}-0"))
+        expected = [(x(point.strength), y(getattr(point.outcomes[k], end))) for point in made.curve]
+        assert np.array(drawn) == pytest.approx(np.array(expected), abs=0.5)
+    (start, _), (stop, _) = points(svg.find(f"{name}-tip"))
+    assert start == stop == pytest.approx(x(made.answer.strength), abs=0.5)
+    assert misplaced(svg) == []

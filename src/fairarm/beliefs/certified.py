@@ -6,7 +6,7 @@ law of the cells is declared, and bounds of weighted rows, where the arms that m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -15,6 +15,7 @@ from fairarm.beliefs.counted_bets import counted_bets, summed_bets
 from fairarm.beliefs.evidence import CountedEvidence
 from fairarm.beliefs.known_worlds import KnownWorlds, Lack, lacking_contexts
 from fairarm.beliefs.logged_rows import LoggedBeliefs
+from fairarm.beliefs.missing_rows import MissingRows, all_made
 from fairarm.core.answer import Code
 from fairarm.core.proof.log_bets import bet_intervals
 from fairarm.core.proof.log_intervals import bound_delta, cut_sums, weighted_intervals
@@ -52,6 +53,8 @@ class Certificate:
     """Why nothing is: P(S) is not known, and what is asked cannot do without it."""
     lack: Lack | None = None
     """Why nothing is: more is asked than about the groups of one attribute without causes, and a law that it rests on is not known."""
+    missing: bool = False
+    """Why nothing is: outcomes are missing, and what would be certified does not allow for that."""
 
     @property
     def intervals(self) -> Intervals | None:
@@ -96,36 +99,50 @@ def lacks_shares(problem: Problem, estimated: bool) -> bool:
     return (estimated or problem.shares is None) and needs_shares(problem.compiled.rows)
 
 
-def certify_counts(evidence: CountedEvidence, delta: float, estimated: bool, adaptive: bool = False) -> Certificate:
+def certify_counts(
+    evidence: CountedEvidence,
+    delta: float,
+    estimated: bool,
+    adaptive: bool = False,
+    missing: MissingRows | None = None,
+    at_random: bool = False,
+) -> Certificate:
     """From counted rows, with error δ; ``estimated``: P(S) and the law of contexts from the rows, even where declared;
-    ``adaptive``: outcomes decided who made later rows, which weighted rows do not allow and the region does."""
-    problem, seen = evidence.problem, evidence.by_group()
+    ``adaptive``: outcomes decided who made later rows, which weighted rows do not allow and the region does.
+
+    ``missing`` rows lack their outcome: in weighted rows each counts as the least it could be. ``at_random``: those that came are taken
+    to be like them in every cell, which the region can use and weighted rows cannot.
+    """
+    problem = evidence.problem
     if not problem.plain:
-        return _certify_worlds(evidence, delta, estimated)
+        return _certify_worlds(evidence, delta, estimated, missing is not None and not at_random)
     if lacks_shares(problem, estimated):
         return Certificate(None, (), uncertified_arms=fitted_arms(problem), without_shares=True)
     shares = None if estimated or problem.shares is None else np.array(problem.shares)
-    law = _declared_law(problem, estimated)
-    uncertified, logging = fitted_arms(problem), _fitted_logging_arm(problem, seen.made)
-    weighable = logging is None and not adaptive
+    law = _declared_law(problem, estimated) if missing is None or at_random else None
+    uncertified, logging = fitted_arms(problem), _fitted_logging_arm(problem, all_made(evidence, missing))
+    weighable = logging is None and not adaptive and (missing is None or not at_random)
     weighed = Bound.BERNSTEIN if evidence.summed and evidence.pilot_by_group() is None else Bound.BETS
     by = (Bound.REGION,) * (law is not None) + (weighed,) * weighable
     if not by:
-        return Certificate(None, (), logging, uncertified, adaptive)
+        return Certificate(None, (), logging, uncertified, adaptive, missing=missing is not None)
     # two ways hold at once where each has half of δ; what lies in both intervals is then the interval
     found, part = [], delta / len(by)
     if law is not None:
-        cells = evidence.summary(problem.compiled.shared_cells.apart())
+        apart = problem.compiled.shared_cells.apart()
+        cells = evidence.summary(apart) if missing is None else missing.whole(evidence.summary(apart), apart)
         n, natural = cells.rows.astype(np.float64), cells.natural.astype(np.float64)
         found.append(intervals(n, cells.sums, law, part, shares, natural, problem.compiled.rows))
     if weighable:
-        found.append(_weighed_counts(evidence, part, shares))
+        found.append(_weighed_counts(evidence, part, shares, missing))
     return Certificate(narrowed(found), by, None, uncertified)
 
 
-def _certify_worlds(evidence: CountedEvidence, delta: float, estimated: bool) -> Certificate:
-    """Of a problem that is not plain: by the region alone, where all laws are declared."""
+def _certify_worlds(evidence: CountedEvidence, delta: float, estimated: bool, missing: bool) -> Certificate:
+    """Of a problem that is not plain: by the region alone, where all laws are declared and no outcome is ``missing``."""
     problem = evidence.problem
+    if missing:
+        return Certificate(None, (), uncertified_arms=fitted_arms(problem), missing=True)
     if (lack := lacking_contexts(problem, estimated)) is not None:
         return Certificate(None, (), uncertified_arms=fitted_arms(problem), lack=lack)
     known = KnownWorlds(problem)
@@ -135,18 +152,23 @@ def _certify_worlds(evidence: CountedEvidence, delta: float, estimated: bool) ->
     return Certificate(bounds, (Bound.REGION,), uncertified_arms=fitted_arms(problem))
 
 
-def _weighed_counts(evidence: CountedEvidence, delta: float, shares: FloatArray | None) -> Intervals:
+def _weighed_counts(
+    evidence: CountedEvidence, delta: float, shares: FloatArray | None, missing: MissingRows | None
+) -> Intervals:
     """By bets on weighted rows; of a real outcome without ids, where no row can be put aside, by the sums of all of them."""
     problem, law = evidence.problem, decision_law(evidence.problem)
     rows, G = problem.compiled.rows, len(problem.groups)
     natural = evidence.group_sums((0,))[0][0].sum(axis=0).astype(np.float64)
+    natural = natural if missing is None else natural + missing.natural
     each, by_group = (bound_delta(delta, len(problem.arms), shares is not None, of) for of in (1 + len(rows), G))
     if (counts := evidence.by_state()) is not None:
-        return bet_intervals(counted_bets(problem, law, counts, each), shares, natural, delta, rows)
+        return bet_intervals(counted_bets(problem, law, counts, each, missing), shares, natural, delta, rows)
     seen = evidence.by_group()
     if (pilot := evidence.pilot_by_group()) is not None:
-        return bet_intervals(summed_bets(problem, law, seen, pilot, each), shares, natural, delta, rows)
-    return weighted_intervals(cut_sums(law, seen, by_group), delta, shares, natural, rows)
+        return bet_intervals(summed_bets(problem, law, seen, pilot, each, missing), shares, natural, delta, rows)
+    ends = [seen] if missing is None else [missing.completed(seen, outcome) for outcome in (0.0, 1.0)]
+    low, *high = (cut_sums(law, cells, by_group) for cells in ends)
+    return weighted_intervals(replace(low, highest=high[0].sums) if high else low, delta, shares, natural, rows)
 
 
 def certify_rows(beliefs: LoggedBeliefs, delta: float, adaptive: bool = False) -> Certificate:

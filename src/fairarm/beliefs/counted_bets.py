@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from fairarm.beliefs.missing_rows import MissingRows
 from fairarm.core.grouping import sum_by_group
 from fairarm.core.proof.log_bets import (
     CountedLines,
@@ -26,25 +27,47 @@ PILOT = 0.2
 """The share of the rows that is looked at before the bets, and not bet on."""
 
 
-def counted_bets(problem: Problem, law: FloatArray, counts: IntArray, delta: float) -> LineBets | SumBets:
+def counted_bets(
+    problem: Problem, law: FloatArray, counts: IntArray, delta: float, missing: MissingRows | None = None
+) -> LineBets | SumBets:
     """From P_k(v | x, t) (K, G, X) and rows by arm, group, cell and outcome state, (K, G, X, O); δ is the error of a bound."""
+    values = problem.outcome.scaled_values
+    states = slice(len(values))
+    if missing is not None:  # one state more, of which nothing is known
+        counts, values = np.concatenate([counts, missing.by_place[..., None]], axis=3), np.append(values, np.nan)
     pilot = pilot_of(counts)
     rest = counts - pilot
     made = rest.sum(axis=(2, 3))
-    values, seen = problem.outcome.scaled_values, pilot.sum(axis=0)
-    context, m = predictions(problem, seen.sum(axis=2).astype(np.float64), seen @ values)
+    seen = pilot[..., states].sum(axis=0)
+    context, m = predictions(problem, seen.sum(axis=2).astype(np.float64), seen @ values[states])
     scores = scoring(law, made, m, context, cut_at(made.sum(axis=0).astype(np.float64), delta))
     return bets_on(scores, _lines(pilot, values), _lines(rest, values), math.log(1 / delta))
 
 
-def summed_bets(problem: Problem, law: FloatArray, seen: GroupCells, pilot: GroupCells, delta: float) -> SumBets:
+def summed_bets(
+    problem: Problem,
+    law: FloatArray,
+    seen: GroupCells,
+    pilot: GroupCells,
+    delta: float,
+    missing: MissingRows | None = None,
+) -> SumBets:
     """The same from sums of a real outcome by cell, of all rows and of those of the pilot."""
-    rest = GroupCells(
-        seen.rows - pilot.rows, seen.sums - pilot.sums, seen.squares - pilot.squares, seen.made - pilot.made
-    )
     context, m = predictions(problem, pilot.rows, pilot.sums)
-    scores = scoring(law, rest.made, m, context, cut_at(rest.made.sum(axis=0).astype(np.float64), delta))
-    return SumBets(sums_of(scores, rest), PilotScores.of(sums_of(scores, pilot), scores.least), math.log(1 / delta))
+    if missing is not None:
+        every = [missing.completed(seen, end) for end in (0.0, 1.0)]
+        chosen = [missing.completed(pilot, end, chosen=True) for end in (0.0, 1.0)]
+    else:
+        every, chosen = [seen], [pilot]
+    rest = [_less(whole, part) for whole, part in zip(every, chosen, strict=True)]
+    scores = scoring(law, rest[0].made, m, context, cut_at(rest[0].made.sum(axis=0).astype(np.float64), delta))
+    known = PilotScores.of(sums_of(scores, *chosen), scores.least)
+    return SumBets(sums_of(scores, *rest), known, math.log(1 / delta))
+
+
+def _less(seen: GroupCells, part: GroupCells) -> GroupCells:
+    """Without the rows of a part."""
+    return GroupCells(seen.rows - part.rows, seen.sums - part.sums, seen.squares - part.squares, seen.made - part.made)
 
 
 def pilot_of(counts: IntArray) -> IntArray:

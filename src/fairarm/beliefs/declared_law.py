@@ -187,6 +187,7 @@ class DeclaredLaw:
             for k, t in np.ndindex(shape):
                 p[k, t, node.config[k], node.value] = node.p[k, t]
                 np.add.at(tested[k, t], node.config[k], rows[k, t])
+            p[..., 0] += ~p.any(axis=-1)  # combinations that only other arms are given, without a row
         return np.asarray(least_error(p, tested[None].astype(np.float64), self.tests.log_least)[0])
 
     def finding(self, test: int, rows: IntArray) -> Finding:

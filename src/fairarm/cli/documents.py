@@ -207,6 +207,7 @@ def identification(found: Identification) -> dict[str, Any]:
         "min_fair_probability": number(found.verdict.min_fair_probability),
         "method": found.verdict.method,
         "smooth": _smooth(found.smooth),
+        "wrong_tables": None if found.wrong_tables is None else _plain(asdict(found.wrong_tables)),
         "mixture": None if found.mixture is None else _plain(asdict(found.mixture)),
         "fairness_tested": found.verdict.fairness_tested,
         "best_fair_arm": _best(problem, found.truth),
@@ -307,6 +308,15 @@ def _by_time(found: Evaluation) -> dict[str, Any] | None:
     )
 
 
+def _hidden_cause(found: Evaluation) -> dict[str, Any] | None:
+    """Bounds with a cause that nobody recorded; the curve is for the page."""
+    if found.hidden_cause is None:
+        return None
+    made = asdict(found.hidden_cause)
+    columns = [{"column": name, "strength": strength} for name, strength in found.hidden_cause.columns.items()]
+    return {**{key: item for key, item in made.items() if key != "curve"}, "columns": columns}
+
+
 def evaluation(found: Evaluation) -> dict[str, Any]:
     """What `fairarm evaluate --json` prints."""
     document = {key: getattr(found, key) for key in EVALUATION_KEYS}
@@ -322,6 +332,10 @@ def evaluation(found: Evaluation) -> dict[str, Any]:
         "looks": str(found.looks),
         "look": None if found.look is None else asdict(found.look),
         "by_time": _by_time(found),
+        "missing": None if found.missing is None else asdict(found.missing),
+        "hidden_cause": _hidden_cause(found),
+        "wrong_tables": None if found.wrong_tables is None else asdict(found.wrong_tables),
+        "side_by_side": [asdict(line) for line in found.side_by_side],
         "gated": found.gated,
         "min_fair_probability": found.min_fair_probability,
         "smooth": _smooth(found.evidence.smooth),

@@ -38,6 +38,16 @@ def evaluate(
         bool, typer.Option("--row-ids/--no-row-ids", help="Look for duplicates by the log's row id.")
     ] = True,
     looks: Annotated[Path | None, typer.Option(help="A file that remembers the looks at a log that grows.")] = None,
+    missing: Annotated[
+        str, typer.Option(help="Missing outcomes: worst (whatever they were), or at-random, which you state.")
+    ] = "worst",
+    hidden_cause: Annotated[
+        float | None,
+        typer.Option(
+            help="Bounds with a cause that nobody recorded, by which the odds of decisions are off at most so many times."
+        ),
+    ] = None,
+    compare: Annotated[bool, typer.Option("--compare", help="Show ordinary estimators beside ours.")] = False,
     seed: Seed = 0,
     report: Report = None,
     as_json: AsJson = False,
@@ -53,6 +63,8 @@ def evaluate(
     check_report(report)
     if law not in ("declared", "estimated"):
         raise OptionError(f"--law is declared or estimated; got '{law}'.")
+    if missing not in ("worst", "at-random"):
+        raise OptionError(f"--missing is worst or at-random; got '{missing}'.")
     scenario = load(problem, tolerance)
     with show.spinner("reading the log"):
         found = find(
@@ -65,6 +77,9 @@ def evaluate(
             duplicates=row_ids,
             seed=seed,
             looks=looks,
+            missing="at random" if missing == "at-random" else "worst",
+            hidden_cause=hidden_cause,
+            compare=compare,
         )
     put_out(found, as_json, documents.evaluation, evaluation)
     write_report(found, report)

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from fairarm.cli import show_rows
 from fairarm.cli.terminal import Styled, TableColumn, numbers, say, table
+from fairarm.problem.mechanism import NO_FAIR_ARM
 from fairarm.problem.pair import pair_of
 from fairarm.problem.problem import Problem
 from fairarm.reports import words
@@ -39,6 +40,7 @@ from fairarm.reports.words import (
     value,
     wide_tolerance,
 )
+from fairarm.reports.words.doubt import tables_text
 
 if TYPE_CHECKING:
     from fairarm.algorithms import Verdict
@@ -188,7 +190,7 @@ class Storyteller:
             say((why, "yellow"))
         answer = answer_of(verdict, found.pulls, found.cost)
         say(*_styled(answer, "bold green" if verdict.status == "FOUND" else "bold yellow"))
-        for line in _sureness(verdict, found.log_rows) if verdict.probability is not None else ():
+        for line in _sureness(found) if verdict.probability is not None else ():
             say(line)
         for said in (smooth_text(found.smooth), started_from(found)):
             if said:
@@ -249,12 +251,15 @@ def _believed_table(problem: Problem, verdict: Verdict) -> None:
     table(columns, rows)
 
 
-def _sureness(verdict: Verdict, log_rows: int) -> Iterator[str]:
+def _sureness(found: Identification) -> Iterator[str]:
     """How sure the answer is, and by what; the proved and the posterior kind are never worded alike."""
-    if guarantee := guarantee_of(verdict, log_rows):
+    verdict = found.verdict
+    if guarantee := guarantee_of(verdict, found.log_rows):
         yield guarantee
     if tested := law_text(verdict):
         yield tested
+    if tables := tables_text(found.wrong_tables, verdict.arm or NO_FAIR_ARM):
+        yield tables
     yield " ".join(sureness(verdict))
 
 

@@ -8,6 +8,7 @@ from fairarm.cli import show_rows
 from fairarm.cli.show import MOST_ARMS, more_arms, wide_tolerance_line
 from fairarm.cli.terminal import Styled, TableColumn, numbers, say, table
 from fairarm.experiments.evaluate import ArmEvaluation, Estimate, Evaluation
+from fairarm.problem.mechanism import NO_FAIR_ARM
 from fairarm.problem.problem import Problem
 from fairarm.reports.known import KnownArm, logged_arm, one_gap
 from fairarm.reports.words import (
@@ -16,6 +17,7 @@ from fairarm.reports.words import (
     certified_labels,
     certified_text,
     chances,
+    doubt,
     interval_digits,
     left_to_learn,
     looks_text,
@@ -42,9 +44,15 @@ def evaluation(found: Evaluation) -> None:
     _findings(found)
     _arms(found)
     _answer(found)
+    if lost := doubt.missing_text(found):
+        say(lost)
     for line in (certified_text(found), certified_labels(found), looks_text(found)):
         if line is not None:
             say(line)
+    _side_by_side(found)
+    _hidden_cause(found)
+    if tables := doubt.tables_text(found.wrong_tables, found.arm or NO_FAIR_ARM):
+        say(tables)
     _next(found)
     if plain := plain_gap_text(found):
         say(plain)
@@ -140,6 +148,58 @@ def _answer(found: Evaluation) -> None:
         if why := not_named(found):
             say((why, "yellow"))
         say("Best fair arm so far: ", (found.arm, "bold"), f" {chances(found)}.")
+
+
+def _side_by_side(found: Evaluation) -> None:
+    """Ordinary estimators beside ours: outcomes, and the gap where that is all that is asked about."""
+    if not found.side_by_side:
+        return
+    problem, one = found.problem, found.problem.has_one_gap
+    shown = [line for line in found.side_by_side if line.arm in problem.arm_names[:MOST_ARMS]]
+    digits = interval_digits(problem.outcome, [(line.outcome.low, line.outcome.high) for line in shown])
+    gaps = [line.fairness[0] for line in shown]
+    signed = interval_digits(problem.outcome, [(gap.low, gap.high) for gap in gaps], signed=True)
+    percent = f"{100 * found.confidence:g} %"
+    columns = [TableColumn("arm", "name"), TableColumn("estimator", "text"), *numbers("outcome", percent, "apart")]
+    columns += numbers("gap", f"gap {percent}", "gap apart", group=1) if one else []
+    lines: list[list[Styled]] = []
+    for line, gap in zip(shown, gaps, strict=True):
+        pairs = [(line.outcome, digits), *([(gap, signed)] if one else [])]
+        cells = [
+            cell for n, d in pairs for cell in (value(n.value, d), between(n.low, n.high, d), value(n.apart, ".1f"))
+        ]
+        lines.append([line.arm, line.estimator, *cells])
+    table(columns, lines)
+    say("Apart: how far an estimator is from ours, in standard errors of the difference; beyond 4 is no chance.")
+
+
+def _hidden_cause(found: Evaluation) -> None:
+    """Bounds with a cause that nobody recorded, and where claims tip."""
+    made = found.hidden_cause
+    if made is None:
+        return
+    say((f"With a hidden cause of at most {made.strength:g}", "bold"), f" ({100 * found.confidence:g} % intervals):")
+    problem = found.problem
+    digits = interval_digits(problem.outcome, [(arm.outcome.low, arm.outcome.high) for arm in made.arms])
+    one = problem.has_one_gap
+    gaps = [(row.low, row.high) for arm in made.arms for row in arm.fairness[:1]]
+    signed = interval_digits(problem.outcome, gaps, signed=True)
+    columns = [TableColumn("arm", "name"), *numbers("outcome", *(["gap"] if one else []), "P(fair) at least")]
+    columns += [TableColumn("fairness", "text", 1), TableColumn("against the deployed arm", "text", 1)]
+    lines: list[list[Styled]] = [
+        [
+            arm.name,
+            between(arm.outcome.low, arm.outcome.high, digits),
+            *([between(arm.fairness[0].low, arm.fairness[0].high, signed)] if one else []),
+            f"{arm.fair_probability:.3f}",
+            doubt.fairness_words(arm),
+            doubt.better_words(arm),
+        ]
+        for arm in made.arms[:MOST_ARMS]
+    ]
+    table(columns, lines)
+    for text in (doubt.hidden_text(found, made), doubt.columns_text(made), doubt.hidden_assumption(found)):
+        say(text)
 
 
 def _next(found: Evaluation) -> None:

@@ -46,6 +46,7 @@ class Assumption(StrEnum):
     LEFT_OUT_BY = "left-out-by-a-column-before-the-decision"
     """[column]."""
     LATER = "later-people-are-alike"
+    AT_RANDOM = "missing-at-random-given-the-cell"
 
 
 class Obstacle(StrEnum):
@@ -59,6 +60,7 @@ class Obstacle(StrEnum):
     SHARES = "shares-not-known"
     LAW = "law-not-known"
     """[law, why]."""
+    MISSING = "outcomes-are-missing"
 
 
 @dataclass(frozen=True)

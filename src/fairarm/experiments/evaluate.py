@@ -10,10 +10,11 @@ from typing import Any, Literal
 import numpy as np
 
 from fairarm.beliefs.beliefs import support_of
-from fairarm.beliefs.certified import NOTHING_CERTIFIED, Bound
+from fairarm.beliefs.certified import NOTHING_CERTIFIED, Bound, Certificate
 from fairarm.beliefs.findings import MODEL_DISAGREES, Finding, model_findings
 from fairarm.beliefs.standing import Standing, standing_of
 from fairarm.core.answer import Code
+from fairarm.core.proof.region import Intervals
 from fairarm.errors import OptionError
 from fairarm.experiments.arm_evaluations import (
     ArmEvaluation,
@@ -23,13 +24,18 @@ from fairarm.experiments.arm_evaluations import (
     estimate_columns,
 )
 from fairarm.experiments.assumptions import Statement
+from fairarm.experiments.doubt import MissingOutcomes, bounded_by_missing, code_of, missing_outcomes
 from fairarm.experiments.evidence_from_log import LogEvidence, evidence_from_log
+from fairarm.experiments.hidden_cause import HiddenCause, check_strength
+from fairarm.experiments.hidden_cause import hidden_cause as find_hidden_cause
 from fairarm.experiments.looks import Look, Looks, check_looks, look_again
 from fairarm.experiments.next_pulls import NextPulls, next_pulls
 from fairarm.experiments.observed import ObservedGroup, PlainGap, observed_groups, plain_gaps
 from fairarm.experiments.pairs import PairGap, gaps_of_arms
+from fairarm.experiments.side_by_side import SideBySide, disagreements, side_by_side
 from fairarm.experiments.start_from_log import LoggedPulls, log_reader
 from fairarm.experiments.usual import drawn
+from fairarm.experiments.wrong_tables import WrongTables, shown_errors, wrong_tables
 from fairarm.frames import Column, columns_of
 from fairarm.logs.checks import check_agreement
 from fairarm.logs.reading import Dropped
@@ -42,8 +48,8 @@ from fairarm.problem.problem import Problem
 from fairarm.shown import Fact, ShownWithRows
 
 __all__ = [
-    "ArmEvaluation", "Estimate", "Evaluation", "NextPulls", "ObservedGroup", "PairGap", "PlainGap", "RowEstimate", "evaluate",
-    "posterior_answer",
+    "ArmEvaluation", "Estimate", "Evaluation", "HiddenCause", "MissingOutcomes", "NextPulls", "ObservedGroup", "PairGap", "PlainGap", "RowEstimate",
+    "SideBySide", "WrongTables", "evaluate", "posterior_answer",
 ]  # fmt: skip
 
 
@@ -78,6 +84,14 @@ class Evaluation(ShownWithRows):
     """Largest first."""
     look: Look | None = None
     """Which look at a growing log this is, where a file remembers them."""
+    missing: MissingOutcomes | None = None
+    """What missing outcomes do to the answer; None where none is missing, or rows could not be counted."""
+    hidden_cause: HiddenCause | None = None
+    """Bounds with a cause that nobody recorded, where that was asked for."""
+    wrong_tables: WrongTables | None = None
+    """How far off declared tables may be before the answer tips; None where there is no answer, or rows are not counted by cell."""
+    side_by_side: tuple[SideBySide, ...] = ()
+    """Every arm by ordinary estimators and by ours, where that was asked for."""
     plain_gaps: Mapping[str, PlainGap] = field(default_factory=dict)
     """The differences of the groups' mean outcomes in the log as it is, of every ordered pair that is compared, keyed "t|u"."""
 
@@ -245,6 +259,9 @@ def evaluate(
     duplicates: bool = True,
     seed: int = 0,
     looks: str | Path | None = None,
+    missing: Literal["worst", "at random"] = "worst",
+    hidden_cause: float | None = None,
+    compare: bool = False,
 ) -> Evaluation:
     """Every arm's outcome and gap from a log: a path, a URL, a data frame, columns by name, a list of records, a batch, or
     what `read_log` returned (docs/logs.md).
@@ -252,31 +269,42 @@ def evaluate(
     ``columns`` says where the log keeps what the problem needs; a scenario, in place of the problem, brings its own.
     ``confidence``: of both kinds of interval. ``law``: P(S) and the law of contexts as declared, or from the log alone.
     ``duplicates``: look for repeated row ids, where the log has them. ``looks``: a file that remembers the looks at a growing log.
+    ``missing``: outcomes that are missing may have been anything ("worst"), or you state that they are missing at random given the
+    cell. ``hidden_cause``: bounds with a cause that nobody recorded and that moves the odds of the logged decision by at most this
+    factor, 1 or more, and where the answer tips. ``compare``: every arm by ordinary estimators too (docs/trust.md).
     """
     check_looks(looks)
+    check_strength(hidden_cause)
+    if missing not in ("worst", "at random"):
+        raise OptionError(f"missing is 'worst' or 'at random'; got {missing!r}.")
     if not 0.5 <= confidence < 1 or not 0 <= min_fair_probability <= 1:
         raise OptionError(
             f"The confidence is a number from 0.5 to below 1 and min_fair_probability one from 0 to 1; got {confidence} "
             f"and {min_fair_probability}."
         )
     reader = log_reader(problem, log, columns=columns, engine=engine)
-    found = evidence_from_log(reader, 1.0 - confidence, law == "estimated", duplicates, seed)
+    estimated = law == "estimated"
+    found = evidence_from_log(reader, 1.0 - confidence, estimated, duplicates, seed, missing == "at random")
     found = log.carried(found) if isinstance(log, LoggedPulls) else found
     problem = found.problem
     draws = drawn(found.beliefs, problem.compiled.rows, seed)
-    usual = draws.usual(confidence)
+    usual, boxes = bounded_by_missing(found, draws.usual(confidence), confidence, estimated, seed)
     found = found.with_findings(check_agreement(problem, found.certificate, usual.outcomes, usual.rows))
     certificate = NOTHING_CERTIFIED if found.voided_by else found.certificate
     standing = standing_of(found.beliefs, draws.outcomes, draws.rows, problem.compiled.rows)
     found = found.with_findings(model_findings(problem.arm_names, standing.apart[0], row_labels(problem)))
+    beside = side_by_side(found, usual, confidence) if compare else ()
+    found = found.with_findings(disagreements(beside, tuple(row_labels(problem))))
     plain = plain_gaps(found, confidence)
     pairs = gaps_of_arms(problem, found.beliefs, draws.shown)
+    answered = posterior_answer(problem, standing, min_fair_probability)
+    code = code_of(problem, answered["answer"])
     return Evaluation(
         evidence=found,
         confidence=confidence,
         seed=seed,
         arms=arm_evaluations(problem, certificate, usual, pairs, standing, found.made),
-        **posterior_answer(problem, standing, min_fair_probability),
+        **answered,
         min_fair_probability=min_fair_probability,
         certified_answer=found.proved_answer or certificate.answer(problem),
         observed=observed_groups(found),
@@ -284,7 +312,19 @@ def evaluate(
         plain_gap_interval=next(iter(plain.values())).interval if problem.has_one_gap else None,
         next_pulls=next_pulls(problem, found.beliefs, draws.outcomes, draws.rows),
         look=None if looks is None else look_again(looks, found.by_time),
+        missing=missing_outcomes(found, boxes, code, min_fair_probability),
+        side_by_side=beside,
+        wrong_tables=wrong_tables(
+            found.beliefs, code, shown_errors(problem, found.counted, estimated), _proved(problem, certificate)
+        ),
+        hidden_cause=None if hidden_cause is None else find_hidden_cause(found, hidden_cause, code, confidence, seed),
     )
+
+
+def _proved(problem: Problem, certificate: Certificate) -> tuple[int, Intervals] | None:
+    """What the certified intervals prove, and the intervals."""
+    bounds = certificate.intervals
+    return None if bounds is None else (code_of(problem, certificate.answer(problem)), bounds)
 
 
 def posterior_answer(problem: Problem, standing: Standing, min_fair_probability: float) -> dict[str, Any]:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 from fairarm.beliefs.beliefs import Beliefs, Smoothness, believe
+from fairarm.beliefs.cells import CellBeliefs
 from fairarm.beliefs.certified import Certificate, certify_counts, certify_rows
+from fairarm.beliefs.evidence import CountedEvidence
 from fairarm.beliefs.findings import Finding
 from fairarm.beliefs.logged_rows import NoRowsError, believe_rows
+from fairarm.beliefs.missing_rows import MissingRows, all_made
 from fairarm.core.answer import Code
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import DataError
 from fairarm.experiments.answer_by_time import AnswerByTime, answer_by_time
-from fairarm.experiments.assumptions import Obstacle, Statement, assumptions
+from fairarm.experiments.assumptions import Assumption, Obstacle, Statement, assumptions
 from fairarm.logs.by_time import can_be_timed, count_batches_too, rows_by_time
 from fairarm.logs.checks import (
     WeightCheck,
@@ -31,6 +34,12 @@ from fairarm.logs.usable import LogSource, counted_log, no_usable_row, require_c
 from fairarm.problem.answer import Answer
 from fairarm.problem.fitting import FittedNote
 from fairarm.problem.problem import Problem
+
+WORST = "The rows count for who they are, and their outcomes as anything that they can be: intervals are wider by that."
+AT_RANDOM = (
+    "They are taken as missing at random given the cell, as was stated: in each cell they are like those that came."
+)
+"""What is done about missing outcomes."""
 
 CHARGED = "missing-outcomes"
 """The finding that does not void an answer by time: a missing outcome counts as the worst that it could be."""
@@ -58,6 +67,12 @@ class LogEvidence:
     """The answer that batches by time prove, where rows have times."""
     lines: int | None = None
     """Of different rows, where they were counted."""
+    counted: CountedEvidence | None = None
+    """The rows themselves, where they were counted."""
+    missing: MissingRows | None = None
+    """Rows that lack their outcome and nothing else, where rows were counted; they count for who they are."""
+    at_random: bool = False
+    """Missing outcomes are stated to be missing at random given the cell."""
 
     @property
     def voided_by(self) -> tuple[str, ...]:
@@ -86,6 +101,7 @@ class LogEvidence:
         found += [Statement(Obstacle.ADAPTIVE)] if self.certificate.adaptive else []
         if (lack := self.certificate.lack) is not None:
             found.append(Statement(Obstacle.LAW, {"law": lack.what, "why": lack.why}))
+        found += [Statement(Obstacle.MISSING)] if self.certificate.missing else []
         return (*found, *([Statement(Obstacle.SHARES)] if self.certificate.without_shares else []))
 
     def with_findings(self, more: Iterable[Finding]) -> LogEvidence:
@@ -93,15 +109,21 @@ class LogEvidence:
         return replace(self, findings=(*self.findings, *more))
 
 
-def evidence_from_log(reader: LogReader, delta: float, estimated: bool, duplicates: bool, seed: int) -> LogEvidence:
+def evidence_from_log(
+    reader: LogReader, delta: float, estimated: bool, duplicates: bool, seed: int, at_random: bool = False
+) -> LogEvidence:
     """Everything that a log says. ``delta``: the error of what is certified; ``estimated``: P(S) and the law of contexts from
-    the log alone; ``duplicates``: look for repeated row ids."""
+    the log alone; ``duplicates``: look for repeated row ids; ``at_random``: what missing outcomes are stated to be."""
     require_counts(reader)
     if can_be_timed(reader) and not reader.problem.unknown_arms:
         count_batches_too(reader)
-    found = _from_cells(reader, delta, estimated, seed) if reader.countable else _from_rows(reader, delta, estimated)
+    if reader.countable:
+        found = _from_cells(reader, delta, estimated, seed, at_random)
+    else:
+        found = _from_rows(reader, delta, estimated)
     problem = replace(reader.problem, shares=None) if estimated else reader.problem
-    more = check_counts(problem, reader.map.planned, found.made, found.natural)
+    natural = found.natural if found.missing is None else found.natural + found.missing.natural
+    more = check_counts(problem, reader.map.planned, found.made, natural)
     more += check_duplicates(reader.map.row_id, reader.table) if duplicates else []
     return _with_answer_by_time(reader, found.with_findings(more), delta, estimated)
 
@@ -120,32 +142,54 @@ def _with_answer_by_time(reader: LogReader, found: LogEvidence, delta: float, es
     return replace(found, by_time=by_time).with_findings(check_times(rows.untimed, by_time.void))
 
 
-def _from_cells(reader: LogReader, delta: float, estimated: bool, seed: int) -> LogEvidence:
+def _from_cells(reader: LogReader, delta: float, estimated: bool, seed: int, at_random: bool) -> LogEvidence:
     """Finite columns: counts of cells."""
     log = counted_log(reader)
-    evidence = log.evidence()
-    certificate = certify_counts(evidence, delta, estimated, reader.map.adaptive)
+    evidence, missing = log.evidence(), log.rows_without_outcome()
+    certificate = certify_counts(evidence, delta, estimated, reader.map.adaptive, missing, at_random)
     checks = [
-        *check_cells(log.problem, log.batch, estimated),
+        *check_cells(log.problem, log.every_row, estimated),
         *check_sparse(evidence),
         *check_bounds(certificate.bounds),
     ]
     rows, sums = evidence.group_sums((0,))
-    made = evidence.by_group().made
+    made = all_made(evidence, missing)
+    said = assumptions(log.problem, reader, made, log.fitted, estimated)
     return LogEvidence(
         problem=log.problem,
         source=LogSource.of(reader),
-        beliefs=believe(evidence, estimated, seed),
+        beliefs=_believed(evidence, estimated, seed, missing),
         made=made,
         natural=rows[0].sum(axis=0),
         natural_sums=sums[0].sum(axis=0),
         natural_squares=evidence.natural_squares(),
         certificate=certificate,
-        findings=(*reader.findings(), *checks),
+        findings=(*_bounded(reader.findings(), missing, at_random), *checks),
         fitted=log.fitted,
-        assumptions=assumptions(log.problem, reader, made, log.fitted, estimated),
+        assumptions=(Statement(Assumption.AT_RANDOM), *said) if missing is not None and at_random else said,
         lines=log.batch.size,
+        counted=evidence,
+        missing=missing,
+        at_random=at_random,
     )
+
+
+def _believed(evidence: CountedEvidence, estimated: bool, seed: int, missing: MissingRows | None) -> Beliefs:
+    """Rows without an outcome count for who they are: where cells have means of their own, contexts and groups are those of all rows."""
+    beliefs = believe(evidence, estimated, seed)
+    if missing is None or not isinstance(beliefs, CellBeliefs):
+        return beliefs
+    return replace(beliefs, seen=missing.whole(beliefs.seen, beliefs.cells))
+
+
+def _bounded(findings: Iterable[Finding], missing: MissingRows | None, at_random: bool) -> Iterator[Finding]:
+    """What was wrong with rows; missing outcomes void nothing where all rows that lack one could be placed."""
+    for finding in findings:
+        if finding.name != CHARGED or missing is None or missing.total != finding.rows:
+            yield finding
+            continue
+        start = finding.message.partition(". ")[0]
+        yield replace(finding, message=f"{start}. {AT_RANDOM if at_random else WORST}", voids=False)
 
 
 def _from_rows(reader: LogReader, delta: float, estimated: bool) -> LogEvidence:

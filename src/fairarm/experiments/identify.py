@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairarm.algorithms import DEFAULT, Answer, BestMixture, Verdict
+from fairarm.algorithms import DEFAULT, Algorithm, Answer, BestMixture, Guarantee, Verdict
 from fairarm.beliefs.beliefs import Smoothness
+from fairarm.core.answer import Code
 from fairarm.errors import ProblemError
 from fairarm.experiments.start_from_log import LoggedPulls, new_run, started
 from fairarm.frames import Column
+from fairarm.problem.answer import Status
 from fairarm.problem.log_map import LogMap, WithColumns
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Pulls
 from fairarm.shown import Fact, ShownWithRows
 from fairarm.worlds.base import Truth, World
 from fairarm.worlds.network import as_network
+
+if TYPE_CHECKING:
+    from fairarm.experiments.wrong_tables import WrongTables
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,8 @@ class Identification(ShownWithRows):
     """Where the algorithm has beliefs and a column is ordered: whether outcomes follow the order, as all rows have it."""
     started_from: LoggedPulls | None = field(default=None, compare=False)
     """That log as it was read, with what was noticed in it."""
+    wrong_tables: WrongTables | None = field(default=None, compare=False)
+    """Where the algorithm has beliefs: how far off declared tables may be before the answer tips."""
 
     @property
     def problem(self) -> Problem:
@@ -126,10 +133,23 @@ def identify(
     cost = float(problem.compiled.cost_of(run.pulls_made()))
     mixture = run.best_mixture() if verdict.probability is not None else None
     smooth = run.smoothness() if verdict.probability is not None else None
-    made = int(run.pulls_made().sum())
+    made, tables = int(run.pulls_made().sum()), _wrong_tables(run, verdict)
     return Identification(
-        algorithm, seed, verdict, made, cost, tuple(story), world.truth(), mixture, run.log_rows, smooth, read
+        algorithm, seed, verdict, made, cost, tuple(story), world.truth(), mixture, run.log_rows, smooth, read, tables
     )
+
+
+def _wrong_tables(run: Algorithm, verdict: Verdict) -> WrongTables | None:
+    """How far off declared tables may be before the verdict tips; None where there is none, or the algorithm has no beliefs."""
+    if verdict.probability is None or verdict.answer.status == Status.UNDECIDED:
+        return None
+    from fairarm.experiments.wrong_tables import certificate_of_run, wrong_tables
+
+    beliefs, arm = run.beliefs(), verdict.arm
+    code = int(Code.NONE) if arm is None else verdict.problem.arm_index(arm)
+    proved = certificate_of_run(beliefs, code, verdict.confidence) if verdict.guarantee == Guarantee.CERTIFIED else None
+    errors = [np.nan if report.law_error is None else report.law_error for report in verdict.arms]
+    return wrong_tables(beliefs, code, np.array(errors), proved)
 
 
 def require_world(problem: Problem, world: World | None) -> World:

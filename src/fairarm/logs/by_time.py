@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import DataError
-from fairarm.logs.coding import ABSENT
 from fairarm.logs.ranks import ranked
 from fairarm.logs.reading import LogReader
 from fairarm.logs.table import MAX_GROUPS, Batches, Counts, LogTable, Parts, RealColumn
 from fairarm.logs.times import Form, known, read_texts
-from fairarm.logs.values import object_array
+from fairarm.logs.unanswered import stand_in
 from fairarm.problem.pulls import Batch
 
 FIRST, GROWTH = 32, 1.2
@@ -78,7 +77,7 @@ def _taken(reader: LogReader, found: Counts, real: RealColumn | None, ends: list
     raw, part = dict(found.keys), found.part
     if part is None:
         raise TypeError("The rows were not counted by time.")
-    missing = _stand_in(reader, raw, found, real)
+    missing = stand_in(reader, raw, found, real)
     twin = copy(reader)
     twin.tallies, twin.rows, twin.used = {}, 0, 0  # what is wrong with the rows was said when all of them were read
     rows, kept = twin.taken(raw, found.rows, None)
@@ -87,22 +86,6 @@ def _taken(reader: LogReader, found: Counts, real: RealColumn | None, ends: list
     sums = None if found.sums is None else found.sums[kept][at, 0]
     untimed = int(found.rows[part < 0].sum())
     return TimedRows(rows.batch.take(at), part[kept][at], missing[kept][at], sums, tuple(map(str, ends)), untimed)
-
-
-def _stand_in(reader: LogReader, raw: dict[str, NDArray[Any]], found: Counts, real: RealColumn | None) -> BoolArray:
-    """Put a value in the place of missing outcomes, and say where they are."""
-    if real is not None and found.outcome is not None:
-        middle = 0.5 * (real.low + real.high)
-        values = {"ok": middle, "missing": middle, "outside": np.inf, "unreadable": "?"}
-        raw[real.column] = object_array([values[status] for status in found.outcome])
-        return np.asarray(found.outcome == "missing", dtype=bool)
-    node = reader.problem.outcome.node
-    column = reader.map.column(node)
-    missing = reader.coders[node].codes(raw[column]) == ABSENT
-    told = raw[column][~missing]
-    raw[column] = raw[column].copy()
-    raw[column][missing] = told[0] if len(told) else None
-    return np.asarray(missing)
 
 
 def batch_ends(table: LogTable, column: str, within: float | None) -> list[Any]:

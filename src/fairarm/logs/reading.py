@@ -18,6 +18,7 @@ from fairarm.logs.coding import ABSENT, UNDECLARED, Coder, cause, numbers, read_
 from fairarm.logs.findings import EXAMPLES, LEFT_OUT, Tally
 from fairarm.logs.ids import tickets
 from fairarm.logs.table import Batches, Counts, Due, LogTable, RealColumn
+from fairarm.logs.unanswered import without_outcome
 from fairarm.logs.values import DUE, MAX_ROWS, NO_TIME, NOT_DUE, object_array
 from fairarm.problem.log_map import LogMap
 from fairarm.problem.problem import Problem
@@ -48,6 +49,8 @@ class LoggedCells:
     batch: Batch
     sums: FloatArray | None
     pilot: IntArray | None = None
+    missing: tuple[Batch, IntArray | None] | None = None
+    """Rows that lack their outcome and nothing else, and their ``pilot``; None where there is none."""
 
 
 @dataclass(frozen=True)
@@ -167,7 +170,8 @@ class LogReader:
         rows, kept = self.taken(raw, found.rows, found.due)
         self._show(real, due)
         sums = None if found.sums is None else found.sums[kept]
-        return LoggedCells(rows.batch, sums, None if found.pilot is None else found.pilot[kept])
+        pilot = None if found.pilot is None else found.pilot[kept]
+        return LoggedCells(rows.batch, sums, pilot, without_outcome(self, found, real))
 
     @cached_property
     def real(self) -> RealColumn | None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairarm.beliefs.evidence import CellEvidence, CountedEvidence, SumEvidence
+from fairarm.beliefs.missing_rows import MissingRows
 from fairarm.core.types import BoolArray, FloatArray
 from fairarm.errors import DataError
 from fairarm.logs.reading import Dropped, LogReader
@@ -48,6 +49,18 @@ class CountedLog:
     fitted: tuple[FittedNote, ...]
     pilot: BoolArray | None = None
     """Of a real outcome: lines of rows that are chosen by their ids, (I,), where every row has one."""
+    missing: Batch | None = None
+    """Rows that lack their outcome and nothing else; the outcome's column holds a stand-in."""
+    missing_pilot: BoolArray | None = None
+
+    @property
+    def every_row(self) -> Batch:
+        """With those that lack their outcome."""
+        return self.batch if self.missing is None else joined(self.batch, self.missing)
+
+    def rows_without_outcome(self) -> MissingRows | None:
+        """Those that lack it, counted; None where no row does."""
+        return None if self.missing is None else MissingRows.of(self.problem, self.missing, self.missing_pilot)
 
     def evidence(self) -> CountedEvidence:
         """Counts of cells, or sums by cell."""
@@ -79,17 +92,33 @@ def counted_log(reader: LogReader) -> CountedLog:
     """All rows of a log that is countable; those that the mechanisms cannot have made are left out."""
     cells = reader.cells()
     batch, sums = cells.batch, cells.sums
-    pilot = None if cells.pilot is None or (cells.pilot < 0).any() else cells.pilot == 1
+    missing, chosen = cells.missing or (None, None)
+    pilots = [cells.pilot, *([] if missing is None else [chosen])]
+    known = all(part is not None and not (part < 0).any() for part in pilots)
+    pilot = cells.pilot == 1 if known and cells.pilot is not None else None
     if not batch.total:
         raise no_usable_row(reader)
-    problem, fitted = with_fitted_arms(reader.problem, batch)
+    problem, fitted = with_fitted_arms(reader.problem, batch if missing is None else joined(batch, missing))
     possible = _possible(problem, batch)
     if not possible.all():
         _leave_out(reader, problem, batch, possible)
         kept = np.flatnonzero(possible)
         batch, sums = batch.take(kept), None if sums is None else sums[kept]
         pilot = None if pilot is None else pilot[kept]
-    return CountedLog(problem, batch, sums, fitted, pilot)
+    if missing is None:
+        return CountedLog(problem, batch, sums, fitted, pilot)
+    kept = np.flatnonzero(_possible(problem, missing))  # the others void by their finding, as they are placed nowhere
+    in_pilot = chosen[kept] == 1 if known and chosen is not None else None
+    return CountedLog(problem, batch, sums, fitted, pilot, missing.take(kept), in_pilot)
+
+
+def joined(first: Batch, second: Batch) -> Batch:
+    """The lines of both."""
+    columns = {name: np.concatenate([values, second.columns[name]]) for name, values in first.columns.items()}
+    arm, regime, count = (
+        np.concatenate([getattr(first, key), getattr(second, key)]) for key in ("arm", "regime", "count")
+    )
+    return Batch(arm, regime, columns, count)
 
 
 def with_fitted_arms(problem: Problem, batch: Batch) -> tuple[Problem, tuple[FittedNote, ...]]:

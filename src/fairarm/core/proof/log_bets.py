@@ -61,9 +61,17 @@ class Scoring:
     least: FloatArray
 
     def of(self, group: IntArray, place: IntArray, outcome: FloatArray) -> FloatArray:
-        """Of lines (I,) each: (2, K, I)."""
+        """Of lines (I,) each: (2, K, I). An outcome that is missing, nan, is 0 in X and 1 in X¹: the least that either can be."""
         moved = self.weight[:, group, place] * (outcome - self.predicted[group, place])
-        return np.asarray(np.stack([moved, -moved]) + self.added[:, :, group, place])  # (W3)
+        both = np.stack([moved, -moved])
+        if (missing := np.isnan(outcome)).any():
+            both[..., missing] = self._least_of(group[missing], place[missing])
+        return np.asarray(both + self.added[:, :, group, place])  # (W3)
+
+    def _least_of(self, group: IntArray, place: IntArray) -> FloatArray:
+        """c (0 − m) and c (m − 1), (2, K, I)."""
+        predicted = self.predicted[group, place]
+        return -self.weight[:, group, place] * np.stack([predicted, 1.0 - predicted])[:, None]
 
 
 def scoring(law: FloatArray, made: IntArray, predicted: FloatArray, context: IntArray, level: FloatArray) -> Scoring:
@@ -271,13 +279,18 @@ class SumBets:
         return lower_by_sums(self.rows, total * factor, square * factor**2, side, self.log_odds)
 
 
-def sums_of(scoring: Scoring, seen: GroupCells) -> ScoreSums:
-    """Of the scores of rows of which only Σ Y' and Σ Y'² by group and place are known."""
+def sums_of(scoring: Scoring, seen: GroupCells, highest: GroupCells | None = None) -> ScoreSums:
+    """Of the scores of rows of which only Σ Y' and Σ Y'² by group and place are known.
+
+    Where outcomes are missing, ``seen`` has them as 0, for X, and ``highest`` as 1, for X¹.
+    """
     c, m, n = scoring.weight, scoring.predicted, seen.rows
-    moved = c * (seen.sums - m * n)
-    around = c**2 * (seen.squares - 2 * m * seen.sums + m**2 * n)
-    total = [sign * moved + a * n for sign, a in zip((1, -1), scoring.added, strict=True)]
-    square = [around + 2 * sign * a * moved + a**2 * n for sign, a in zip((1, -1), scoring.added, strict=True)]
+    total, square = [], []
+    for sign, a, cells in zip((1, -1), scoring.added, (seen, highest or seen), strict=True):
+        moved = c * (cells.sums - m * n)
+        around = c**2 * (cells.squares - 2 * m * cells.sums + m**2 * n)
+        total.append(sign * moved + a * n)
+        square.append(around + 2 * sign * a * moved + a**2 * n)
     return ScoreSums(n.sum(axis=1), np.sum(total, axis=3), np.sum(square, axis=3))
 
 

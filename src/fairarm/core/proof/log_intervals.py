@@ -30,6 +30,8 @@ class CutSums:
     sums: FloatArray
     largest: FloatArray
     """The largest value that c can take, (K, G): τ, or the largest weight where that is known and smaller."""
+    highest: FloatArray | None = None
+    """Where outcomes are missing, which count as 0 in ``sums``: the same with each of them 1."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +90,9 @@ def lower_mean(
 
 def mean_intervals(seen: CutSums, delta: float) -> FloatArray:
     """Intervals for every μ_{k,t}, (K, G, 2), each end wrong with probability at most δ."""
-    c, cy, cc, ccy, ccyy = seen.sums
+    _, cy, _, _, ccyy = seen.sums
     low = lower_mean(seen.rows, cy, ccyy, seen.largest, delta)
+    c, cy, cc, ccy, ccyy = seen.sums if seen.highest is None else seen.highest
     # c (1 − Y): its sums follow from those of c and cY, so rows are read once
     high = 1.0 - lower_mean(seen.rows, c - cy, cc - 2 * ccy + ccyy, seen.largest, delta)
     return np.stack([np.minimum(low, 1.0), np.maximum(high, 0.0)], axis=-1)

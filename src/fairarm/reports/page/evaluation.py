@@ -23,6 +23,7 @@ from fairarm.reports.page.conditions import (
     pictures,
     row_table,
 )
+from fairarm.reports.page.doubt import trust
 from fairarm.reports.page.forest import Line, Marks, forest
 from fairarm.reports.page.parts import Block, Box, Card, Facts, Items, Page, PageTable, Section, Text, Tone
 from fairarm.reports.page.rows import MOST_ROWS, Row, Words
@@ -76,6 +77,7 @@ def evaluation_page(found: Evaluation, version: str) -> Page:
             _gaps(found, arms) if problem.has_one_gap else _conditions(found, arms),
             _cover(found, arms),
             _plain(found),
+            *trust(found),
             Section("All numbers", _tables(found, arms)),
             _next(found),
             _assumptions(found),

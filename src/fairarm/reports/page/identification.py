@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fairarm.algorithms.verdict import ArmReason, ArmReport, Verdict
 from fairarm.experiments.identify import Identification
+from fairarm.problem.mechanism import NO_FAIR_ARM
 from fairarm.reports.known import reported_arm, true_arm
 from fairarm.reports.page.charts import phase_figure
 from fairarm.reports.page.conditions import (
@@ -48,6 +49,7 @@ from fairarm.reports.words import (
     value,
     whole,
 )
+from fairarm.reports.words.doubt import tables_text
 
 
 def identification_page(found: Identification, version: str) -> Page:
@@ -108,10 +110,16 @@ def _guarantee(found: Identification) -> list[Box]:
     if words := guarantee_of(verdict, found.log_rows):
         tone: Tone = "good" if verdict.guarantee == "certified" and verdict.status != "UNDECIDED" else "plain"
         tone = "warn" if verdict.findings else tone
-        return [Box("How sure, and by what", words, [text for text in [law_text(verdict)] if text], tone)]
+        lines = [text for text in (law_text(verdict), _wrong_tables(found)) if text]
+        return [Box("How sure, and by what", words, lines, tone)]
     if verdict.probability is not None:
-        return [Box("Certified", "Nothing is certified: the probability goes by the posterior.")]
+        lines = [text for text in [_wrong_tables(found)] if text]
+        return [Box("Certified", "Nothing is certified: the probability goes by the posterior.", lines)]
     return [Box("How sure, and by what", "No statement of how sure: this algorithm makes a fixed number of pulls.")]
+
+
+def _wrong_tables(found: Identification) -> str | None:
+    return tables_text(found.wrong_tables, found.verdict.arm or NO_FAIR_ARM)
 
 
 def _phases(found: Identification) -> Section:

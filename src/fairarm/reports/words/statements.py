@@ -26,10 +26,12 @@ SENTENCES = {
     Assumption.LEFT_OUT: "Rows were left out on purpose ({dropped}): the answer is about the others alone.",
     Assumption.LEFT_OUT_BY: "Rows were left out by '{column}'; this holds if '{column}' was known before the decision and did not follow from it.",
     Assumption.LATER: "People who come later are like those in the log.",
+    Assumption.AT_RANDOM: "Outcomes are missing at random given the cell: among rows alike in what the outcome depends on, those that are missing are like those that came.",
     Obstacle.FINDING: "the log has the finding '{finding}'",
     Obstacle.FITTED_LOGGING_ARM: "the mechanism of '{arm}', which made rows, was fitted from them",
     Obstacle.ADAPTIVE: "outcomes of earlier rows decided who made later ones (log.adaptive), and the law of what arms see is not declared",
     Obstacle.LAW: "what is asked about rests on {law}, which {why}",
+    Obstacle.MISSING: "outcomes are missing, and only bets on weighted rows, which cannot be made here, allow for what they could be",
     Obstacle.SHARES: "the shares of the groups are not known, and what is asked cannot do without them: declare problem.shares",
     PlanNote.REAL_OUTCOME: "'{outcome}' is real-valued: it was taken as {low:g} or {high:g}, the ends of its {ends_of}, the noisiest outcome with the same mean.",
     PlanNote.WIDE_MARGINS: (

@@ -1,0 +1,99 @@
+"""A cause of decision and outcome that nobody recorded, of bounded strength (the marginal sensitivity model).
+
+The odds of the logged decision v at inputs x, given the hidden cause, are off by at most a factor Γ from those over all rows at x:
+
+    E[Y(v) | x] = P(v | x) θ + (1 − P(v | x)) m,      m = E[Y(v) | x, another decision]
+
+and m is a mean of the logged outcomes of v under weights in [1/Γ, Γ] that average 1. Its least value puts Γ on the lowest outcomes,
+1/(1 + Γ) of them, and 1/Γ on the others. Exact for each decision alone; for all decisions of x at once exact if there are two.
+
+Axes: C cells, O states of the outcome, X inputs, V decisions; Γ is a number or is broadcast against what precedes the cells.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fairarm.core.doubt.box import Box
+from fairarm.core.types import FloatArray, IntArray
+
+PRIOR_ROWS = 1.0
+"""Rows that the prior of P(v | x) counts, spread evenly over the decisions."""
+
+QUANTILE = 0.9
+"""Of the odds ratios over rows: how strong a recorded column is, as if it were hidden."""
+
+
+def others_two_valued(theta: FloatArray, gamma: FloatArray | float) -> Box:
+    """m of an outcome that is 0 or 1, with mean θ (..., C): it holds for any outcome in [0, 1], and is then wider than it need be."""
+    theta, gamma = np.broadcast_arrays(theta, gamma)
+    low = np.maximum(theta / gamma, 1.0 - gamma * (1.0 - theta))
+    high = np.minimum(gamma * theta, 1.0 - (1.0 - theta) / gamma)
+    return Box(low, high)  # (D5)
+
+
+def others_of_states(law: FloatArray, values: FloatArray, gamma: FloatArray | float) -> Box:
+    """m of an outcome with states, from P(Y | c) (..., C, O) and their values (O,); of rows as they are: law = 1/n, values sorted."""
+    order = np.argsort(values, kind="stable")
+    law, values = law[..., order], values[order]
+    theta, gamma = law @ values, np.asarray(gamma, dtype=np.float64)
+    share = 1.0 / (1.0 + gamma)
+    extra = gamma - 1.0 / gamma
+    low = theta / gamma + extra * _lowest(law, values, share)
+    high = theta / gamma + extra * (theta - _lowest(law, values, 1.0 - share))
+    return Box(low, high)  # (D6)
+
+
+def _lowest(law: FloatArray, values: FloatArray, share: FloatArray) -> FloatArray:
+    """The part of the mean that the lowest ``share`` of the outcomes makes, (..., C)."""
+    before = np.cumsum(law, axis=-1) - law
+    taken = np.clip(share[..., None] - before, 0.0, law)
+    return np.asarray(taken @ values)
+
+
+def others_by_spread(theta: FloatArray, spread: FloatArray, gamma: FloatArray | float) -> Box:
+    """m of which only mean and standard deviation are known, (..., C) each: |m − θ| ≤ sd (Γ − 1)/√Γ, and as if two-valued.
+
+    Weights in [1/Γ, Γ] of mean 1 have a variance of at most (Γ − 1)²/Γ; Cauchy and Schwarz.
+    """
+    widest = others_two_valued(theta, gamma)
+    most = spread * (np.asarray(gamma) - 1.0) / np.sqrt(gamma)
+    return Box(np.maximum(widest.low, theta - most), np.minimum(widest.high, theta + most))  # (D7)
+
+
+def hidden_box(chance: FloatArray, logged: Box, others: Box) -> Box:
+    """E[Y(v) | x], (..., C), from P(v | x), the means of logged outcomes of v, and m: intervals of both."""
+    return Box(
+        chance * logged.low + (1.0 - chance) * others.low, chance * logged.high + (1.0 - chance) * others.high
+    )  # (D4)
+
+
+def draw_chances(rows: IntArray, draws: int, rng: np.random.Generator) -> FloatArray:
+    """P(v | x) ~ Dirichlet(n_xv + 1/V), (D, X, V), from rows (X, V)."""
+    gamma = rng.standard_gamma(rows + PRIOR_ROWS / rows.shape[1], (draws, *rows.shape))
+    return np.asarray(gamma / np.maximum(gamma.sum(axis=-1, keepdims=True), np.finfo(np.float64).tiny))
+
+
+def strength_of_column(rows: IntArray, without: IntArray) -> float:
+    """The Γ that a recorded column would have had if it were hidden: the 0.9 quantile over rows of the odds ratio of the decision
+    with the column and without it, whichever way is above 1.
+
+    ``rows`` (X, V) by inputs and decision, ``without`` (X,) the number of the inputs that are left when the column is not known.
+    """
+    merged = np.zeros((int(without.max()) + 1, rows.shape[1]))
+    np.add.at(merged, without, rows)
+    ratio = np.abs(np.log(_odds(rows)) - np.log(_odds(merged))[without])
+    at = np.nonzero(rows)
+    return float(np.exp(_quantile(ratio[at], rows[at].astype(np.float64))))
+
+
+def _odds(rows: IntArray | FloatArray) -> FloatArray:
+    """Of each decision at each x, ½ added to both counts."""
+    return np.asarray((rows + 0.5) / (rows.sum(axis=1, keepdims=True) - rows + 0.5))  # (D8)
+
+
+def _quantile(values: FloatArray, weights: FloatArray) -> float:
+    """The least value that `QUANTILE` of the weight is at or below."""
+    order = np.argsort(values)
+    reached = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(reached, QUANTILE * reached[-1] * (1.0 - 1e-12))])
