@@ -115,7 +115,7 @@ def certify_counts(
     """
     problem = evidence.problem
     if not problem.plain:
-        return _certify_worlds(evidence, delta, estimated, missing is not None and not at_random)
+        return _certify_worlds(evidence, delta, estimated)
     if lacks_shares(problem, estimated):
         return Certificate(None, (), uncertified_arms=fitted_arms(problem), without_shares=True)
     shares = None if estimated or problem.shares is None else np.array(problem.shares)
@@ -138,11 +138,9 @@ def certify_counts(
     return Certificate(narrowed(found), by, None, uncertified)
 
 
-def _certify_worlds(evidence: CountedEvidence, delta: float, estimated: bool, missing: bool) -> Certificate:
-    """Of a problem that is not plain: by the region alone, where all laws are declared and no outcome is ``missing``."""
+def _certify_worlds(evidence: CountedEvidence, delta: float, estimated: bool) -> Certificate:
+    """Of a problem that is not plain: by the region alone, where all laws are declared."""
     problem = evidence.problem
-    if missing:
-        return Certificate(None, (), uncertified_arms=fitted_arms(problem), missing=True)
     if (lack := lacking_contexts(problem, estimated)) is not None:
         return Certificate(None, (), uncertified_arms=fitted_arms(problem), lack=lack)
     known = KnownWorlds(problem)

@@ -145,7 +145,12 @@ def rows_by_inputs(beliefs: CellBeliefs, rows: IntArray) -> tuple[IntArray, IntA
 
 
 def require_cells(beliefs: object, what: str) -> CellBeliefs:
-    """Beliefs by cell means; an error that says the way out where there are none."""
+    """Beliefs by cell means of a plain problem; an error that says the way out where there are none."""
+    if isinstance(beliefs, CellBeliefs) and not beliefs.problem.plain:
+        raise ProblemError(
+            f"{what} is there for the groups of one attribute without causes, with nothing kept; problem '{beliefs.problem.name}' asks for "
+            f"more. Go without it, or ask about one such attribute."
+        )
     if isinstance(beliefs, CellBeliefs):
         return beliefs
     raise ProblemError(

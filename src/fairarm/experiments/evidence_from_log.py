@@ -145,7 +145,9 @@ def _with_answer_by_time(reader: LogReader, found: LogEvidence, delta: float, es
 def _from_cells(reader: LogReader, delta: float, estimated: bool, seed: int, at_random: bool) -> LogEvidence:
     """Finite columns: counts of cells."""
     log = counted_log(reader)
-    evidence, missing = log.evidence(), log.rows_without_outcome()
+    evidence = log.evidence()
+    # bounds over missing outcomes go by the groups' own means: elsewhere the finding voids, as ever
+    missing = log.rows_without_outcome() if log.problem.plain else None
     certificate = certify_counts(evidence, delta, estimated, reader.map.adaptive, missing, at_random)
     checks = [
         *check_cells(log.problem, log.every_row, estimated),

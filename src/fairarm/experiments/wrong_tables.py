@@ -84,6 +84,8 @@ def wrong_tables(
     answer, or where no table is declared. ``shown`` (K,): the least errors that the rows would have shown, nan where none."""
     if not isinstance(beliefs, CellBeliefs) or code == Code.UNDECIDED or len(shown) > MOST_ARMS:
         return None
+    if not beliefs.problem.plain:  # tables move worlds otherwise than groups
+        return None
     problem, factors = beliefs.problem, LawFactors(beliefs)
     tables, values = factors.tables(), factors.values()
     if not tables:
@@ -118,6 +120,8 @@ def shown_errors(problem: Problem, evidence: Evidence | None, estimated: bool) -
 def certificate_of_run(beliefs: object, code: int, confidence: float | None) -> tuple[int, Intervals] | None:
     """A certified answer of a run with the intervals of the joint region, at its error; None where the law is not declared."""
     if not isinstance(beliefs, CellBeliefs) or confidence is None or beliefs.known_law is None or beliefs.cells.fitted:
+        return None
+    if not beliefs.problem.plain:
         return None
     shares, seen = beliefs.known_shares, beliefs.seen
     if shares is None:
