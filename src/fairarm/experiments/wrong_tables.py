@@ -110,7 +110,7 @@ def _certified(
 
 def shown_errors(problem: Problem, evidence: Evidence | None, estimated: bool) -> FloatArray:
     """The least error of each arm's decisions that the rows would have shown, (K,); nan where none would have."""
-    if evidence is None:
+    if evidence is None or not problem.plain:
         return np.full(len(problem.arms), np.nan)
     errors = DeclaredLaw(problem, estimated).least_errors(evidence.rows_by_cell()[0])
     blind = np.isnan(errors)
