@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.calibration.world_strata import with_causes
 
 from fairarm import Arm, LogMap, Problem, Variable, evaluate, table
 from fairarm.algorithms.certificates import Certified
 from fairarm.beliefs.certified import Bound
 from fairarm.experiments.answer_by_time import answer_by_time, timed_batches
-from fairarm.logs.by_time import rows_by_time
+from fairarm.logs.by_time import TimedRows, rows_by_time
 from fairarm.logs.reading import LogReader
 from fairarm.logs.sources import open_log
+from fairarm.problem.pulls import Batch, Request
 from fairarm.reports.words import certified_text, looks_text
 from timed_log import ARMS, RATE, TIMED, problem, rows_of
 
@@ -180,3 +182,18 @@ def _parts(of: Problem) -> dict[str, Any]:
         name: getattr(of, name)
         for name in ("name", "variables", "graph", "sensitive", "decision", "outcome", "arms", "shares")
     }
+
+
+def test_rows_of_a_problem_with_causes_are_counted_by_label_and_by_whether_they_were_set() -> None:
+    """Three batches of 200 pulls of each unit: natural rows at the last two places, set ones before; the answer is the truth's."""
+    world = with_causes("timed", "set")
+    asked = world.problem.with_tolerance(2.5 * (world.problem.rows[0].below or 0.0))
+    plan = Request(asked.arm_names, asked.regimes, np.full((3, 3), 200))
+    batch = world.pull(plan, np.random.default_rng(0))
+    parts = [np.full(batch.size, b) for b in range(3)]
+    three = Batch(*(np.tile(part, 3) for part in (batch.arm, batch.regime)), {name: np.tile(c, 3) for name, c in batch.columns.items()}, np.tile(batch.count, 3))  # fmt: skip
+    rows = TimedRows(three, np.concatenate(parts), np.zeros(three.size, dtype=bool), None, ("1", "2", "3"), 0)
+    found = answer_by_time(asked, rows, 0.05, False)
+    assert found.batches.rows[0, 1].tolist()[:2] == [200, 200] and found.batches.rows[0, 1, 2:].sum() == 200
+    assert found.batches.natural[:, :2].sum() == 0 and found.batches.natural.sum() == 3 * 600
+    assert found.answer.arm == "arm-0" and not found.void
