@@ -198,7 +198,11 @@ def _base(
 
 def _gap(problem: Problem, row: Row, gaps: Mapping[str, float | None]) -> float | None:
     """a − b of a row of two means, where gaps tell it: they are of the first question about two groups, with what that keeps."""
-    first = next(r for r in problem.rows if {r.as_group, r.people} == {row.as_group, row.people} and r.attributes == row.attributes)
+    first = next(
+        r
+        for r in problem.rows
+        if {r.as_group, r.people} == {row.as_group, row.people} and r.attributes == row.attributes
+    )
     t, u = (named_group(problem, row, group) for group in (row.as_group, row.people))
     if first.keep != row.keep:
         return None
@@ -210,7 +214,12 @@ def _from_other(known: KnownRow, other: KnownRow) -> float | None:
     """b of a − ρ b from another row of the same two means."""
     row, second = known.row, other.row
     used = [w for w, weight in enumerate(row.weights) if weight]
-    if known.value is None or other.value is None or second.everyone or {w for w, x in enumerate(second.weights) if x} != {*used}:
+    if (
+        known.value is None
+        or other.value is None
+        or second.everyone
+        or {w for w, x in enumerate(second.weights) if x} != {*used}
+    ):
         return None
     a, b = sorted(used, key=lambda w: -row.weights[w])
     turned = second.weights[b] - second.weights[a] * row.weights[b]  # of b, once a is taken from both

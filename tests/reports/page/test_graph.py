@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import pytest
 
@@ -34,7 +35,7 @@ def walked(look: Look) -> set[tuple[str, str]]:
 
     def walk(path: list[str]) -> None:
         if path[-1] == end:
-            found.update(zip(path, path[1:], strict=False))
+            found.update(pairwise(path))
             return
         for child in graph.children(path[-1]):
             if child not in look.keep and child not in look.attributes:
@@ -82,7 +83,7 @@ def test_any_graph() -> None:
 
 def _inside(svg: str, nodes: tuple[str, ...]) -> None:
     width, height = (float(x) for x in re.search(r'viewBox="0 0 (\S+) (\S+)"', svg).groups())  # type: ignore[union-attr]
-    assert [text for text in re.findall(r">([^<]+)</text>", svg)] == list(nodes)
+    assert re.findall(r">([^<]+)</text>", svg) == list(nodes)
     for x, y, w, h in re.findall(r'<rect x="(\S+)" y="(\S+)" width="(\S+)" height="(\S+)"', svg):
         assert float(x) >= 0 and float(y) >= 0 and float(x) + float(w) <= width and float(y) + float(h) <= height
 

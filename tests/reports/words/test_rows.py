@@ -56,7 +56,9 @@ class Read:
     def mean(self, read: str | None = None, people: str | None = None, kept: str | None = None) -> float:
         told = {} if people is None else self.codes(people)
         keep = kept.split(", ") if kept else []
-        return worlds_truth.mean(self.model, self.arm, worlds_truth.world(None if read is None else self.codes(read), told, keep))
+        return worlds_truth.mean(
+            self.model, self.arm, worlds_truth.world(None if read is None else self.codes(read), told, keep)
+        )
 
     def true(self) -> float:
         """What the sentence speaks of, from the model."""
@@ -116,10 +118,18 @@ def test_sentences_of_any_question_are_true(part: int) -> None:
                     if read.form == "weights":
                         continue
                     x = read.true()
-                    assert read.number() == pytest.approx(x, abs=1e-3 if "share" in read.said else 2e-4 * model.width), (seed, text)
+                    assert read.number() == pytest.approx(
+                        x, abs=1e-3 if "share" in read.said else 2e-4 * model.width
+                    ), (seed, text)
                     near = abs(known.value or 0.0) < 1e-9 * model.width
-                    assert near or "share" in read.said or read.number() == 0 or (read.number() > 0) == (x > 0), (seed, text)
-                    assert known.inside == read.holds(x) or near or _at_an_end(known.value or 0.0, known.row), (seed, text)
+                    assert near or "share" in read.said or read.number() == 0 or (read.number() > 0) == (x > 0), (
+                        seed,
+                        text,
+                    )
+                    assert known.inside == read.holds(x) or near or _at_an_end(known.value or 0.0, known.row), (
+                        seed,
+                        text,
+                    )
     assert set(FORMS) <= set(seen) and min(seen.values()) >= 3, seen
 
 

@@ -58,7 +58,14 @@ class Look:
             return whole
         on_the_way = {node for edge in self.counted for node in edge}
         causes = {cause for block in self.problem.roles.blocks for cause in block.causes}
-        shown = {*self.problem.attributes, self.problem.decision, self.problem.outcome.node, *self.keep, *causes, *on_the_way}
+        shown = {
+            *self.problem.attributes,
+            self.problem.decision,
+            self.problem.outcome.node,
+            *self.keep,
+            *causes,
+            *on_the_way,
+        }
         if len(shown) > MOST_NODES:
             return None
         edges = tuple((a, b) for a, b in whole.edges if a in shown and b in shown)
@@ -108,7 +115,9 @@ def _key(look: Look, graph: Graph) -> str:
     hidden = _hidden(look.problem)
     said = [
         "Thick arrows: paths that count.",
-        "Filled: the attribute that is changed." if len(look.attributes) == 1 else "Filled: the attributes that are changed.",
+        "Filled: the attribute that is changed."
+        if len(look.attributes) == 1
+        else "Filled: the attributes that are changed.",
         *(["Grey: stays as it is."] if look.keep else []),
         f"Double frame: the decision, {look.problem.decision}.",
         *(["Dashed: not observed."] if hidden & {*graph.nodes} else []),
@@ -166,7 +175,10 @@ def _ordered(layers: list[list[Place]], graph: Graph) -> list[list[Place]]:
         order = range(1, len(layers)) if sweep % 2 == 0 else range(len(layers) - 2, -1, -1)
         for i in order:
             beside = {place: j for j, place in enumerate(layers[i - 1 if sweep % 2 == 0 else i + 1])}
-            middle = {place: _middle([beside[p] for p in joined.get(place, ()) if p in beside], j) for j, place in enumerate(layers[i])}
+            middle = {
+                place: _middle([beside[p] for p in joined.get(place, ()) if p in beside], j)
+                for j, place in enumerate(layers[i])
+            }
             layers[i] = sorted(layers[i], key=lambda place: middle[place])
     return layers
 

@@ -45,7 +45,13 @@ class _Words:
 
 def _kept(asked: Constraint) -> str:
     """What stays as it is meanwhile."""
-    kept = "everything else before the decision" if asked.keep == MEDIATORS else names(asked.keep, MOST_GROUPS) if asked.keep else ""
+    kept = (
+        "everything else before the decision"
+        if asked.keep == MEDIATORS
+        else names(asked.keep, MOST_GROUPS)
+        if asked.keep
+        else ""
+    )
     held = "the other attributes" if asked.others == "held" else ""
     stays = " and ".join(part for part in (kept, held) if part)
     return f", with {stays} unchanged" if stays else ""
@@ -76,7 +82,9 @@ def _comparison(words: _Words, groups: tuple[str, ...]) -> str:
 
 def _part(words: _Words, groups: str) -> str:
     """Of the gap between groups: by what the decision makes of the attribute itself, by what lies between, or by common causes."""
-    return f"the {words.asked.effect} part of the gap between {groups} is less than {plain_number(words.asked.tolerance)}"
+    return (
+        f"the {words.asked.effect} part of the gap between {groups} is less than {plain_number(words.asked.tolerance)}"
+    )
 
 
 def _either(groups: Sequence[str]) -> str:

@@ -56,7 +56,9 @@ def parts_digits(problem: Problem) -> str:
 
 def parts_text(problem: Problem) -> list[str]:
     """What the five numbers are."""
-    between = dict.fromkeys(node for about in _asked_about(problem) for node in mediators(problem.roles, about, problem.outcome.node))
+    between = dict.fromkeys(
+        node for about in _asked_about(problem) for node in mediators(problem.roles, about, problem.outcome.node)
+    )
     through = f" ({names([*between], 6)})" if between else ""
     return [
         "Gap of t|u: what people of group u would get as t, with what the question keeps unchanged, less what they get. Plain: what people "
