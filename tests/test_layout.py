@@ -23,10 +23,12 @@ OWN_KINDS = {
 }
 
 TOPICS = {
+    "algorithms/test_certified_worlds.py": "certified answers where the problem is not plain, from the first pull to intervals from counts",
     "algorithms/test_competitors.py": "what mis, top-two and tf-lucb have in common",
     "algorithms/test_contract.py": "the contract of fairarm.testing, over every algorithm",
     "algorithms/test_csr_groups.py": "csr, two-stage and sris with more than two groups, from inspect to the answer",
     "algorithms/test_golden.py": "saved runs of every format so far",
+    "beliefs/test_worlds_from_logs.py": "beliefs about worlds from logs: very many rows, and what is learned from them",
     "cli/test_cold_start.py": "what a cold command loads",
     "cli/test_commands.py": "what all commands have in common",
     "cli/test_four_groups.py": "more than two groups and other questions, over all commands",
@@ -36,6 +38,7 @@ TOPICS = {
     "cli/test_widths.py": "terminals of every width, over all commands",
     "core/proof/test_log_rows.py": "intervals from logs about any rows of fairness, with a pilot and without",
     "experiments/test_fitted_before.py": "nothing fitted is certified, over evaluate and read_log",
+    "experiments/test_logs_of_worlds.py": "logs where more is asked than about groups, from rows to JSON",
     "experiments/test_results.py": "what every result has",
     "experiments/test_what_a_log_is.py": "log= of every function",
     "logs/draft/test_dirty_logs.py": "the draft of a problem, from ordinary dirty files",
@@ -78,6 +81,7 @@ THROUGH = {
     "algorithms/uniform.py": ("algorithms/test_csr.py",),
     "algorithms/verdict.py": ("algorithms/test_pool.py", "reports/test_pages.py"),
     "beliefs/beliefs.py": ("beliefs/test_cells.py", "beliefs/test_robust.py"),
+    "beliefs/row_kinds.py": ("beliefs/test_known_worlds.py",),
     "beliefs/certified.py": ("experiments/test_evaluate.py",),
     "beliefs/lines.py": ("beliefs/test_evidence.py",),
     "beliefs/planning.py": ("beliefs/test_from_log.py",),
@@ -100,8 +104,6 @@ THROUGH = {
     "experiments/identify.py": ("experiments/test_start_from_log.py", "cli/test_commands.py"),
     "experiments/inspect.py": ("experiments/test_limit.py", "reports/test_pages.py", "cli/test_worlds.py"),
     "experiments/next_pulls.py": ("experiments/test_evaluate.py", "experiments/test_plan.py"),
-    "experiments/observed.py": ("experiments/test_arm_evaluations.py", "experiments/test_evaluate.py"),
-    "experiments/pairs.py": ("experiments/test_arm_evaluations.py", "cli/test_four_groups.py"),
     "experiments/margins.py": ("experiments/test_plan.py",),
     "experiments/simulate.py": ("algorithms/test_competitors.py", "experiments/test_workers.py"),
     "experiments/theorems.py": ("algorithms/test_csr_groups.py", "experiments/test_paper.py"),

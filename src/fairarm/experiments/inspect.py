@@ -88,7 +88,7 @@ class Inspection(ShownWithRows):
         if self.truth is None:
             return {}
         if not self.problem.plain:
-            return {name: pair.gaps(self.means, arm) for name, pair in world_pairs(self.problem).items()}
+            return {name: pair.gaps(self.means)[arm] for name, pair in world_pairs(self.problem).items()}
         means = Draws(self.truth.outcomes, self.truth.group_outcomes)
         return pair_gaps(self.problem, means.gaps(self.problem.compared)[:, arm])
 
