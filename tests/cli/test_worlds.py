@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import worked_examples
-from fairarm import Constraint
+from fairarm import Constraint, NetworkWorld, load_problem
 from fairarm.cli import main
+from fairarm.problem.pulls import Request
 from fairarm.readers.problem_writer import write_problem
 from worlds_fairarm import as_fairarm
 from worlds_truth import Model
@@ -167,10 +170,65 @@ def test_every_command_answers_or_refuses_in_a_line(tmp_path: Path, capsys: Any)
     answered = set()
     for path in files:
         for command, *options in commands:
-            code, out, err = run(command, path, *options, capsys=capsys)
+            code, _, err = run(command, path, *options, capsys=capsys)
             if code:
                 assert err.startswith("fairarm: ") and "Traceback" not in err, (path.name, command, options, err)
             else:
                 answered.add((path.name, command, *options[:4]))
     for path in files:
         assert (path.name, "identify", "--pulls", "200") in answered and (path.name, "inspect", "--limit") in answered
+
+
+def logged(path: Path, problem: Path, rows: int) -> Path:
+    """Natural rows of the first arm, as a log."""
+    given = load_problem(problem)
+    world, columns = given.world, given.problem.observed
+    assert isinstance(world, NetworkWorld)
+    counts = np.zeros((len(given.problem.regimes), len(given.problem.arms)), dtype=np.int64)
+    counts[0, 0] = rows
+    batch = world.pull(Request(given.problem.arm_names, given.problem.regimes, counts), np.random.default_rng(1))
+    with path.open("w", newline="") as file:
+        lines = csv.writer(file)
+        lines.writerow(columns)
+        states = {x: given.problem.variables[x].states or () for x in columns}
+        for i, count in enumerate(batch.count):
+            lines.writerows([[states[x][int(batch.columns[x][i])] for x in columns]] * int(count))
+    return path
+
+
+def test_a_log_is_evaluated_with_the_parts_of_gaps(tmp_path: Path, capsys: Any) -> None:
+    """800 rows of W2 and W4: gaps lie within 0.1 of the truth (4 standard errors are 0.08)."""
+    for name, model, pair, true in (
+        ("w2", worked_examples.w2(), "s1|s0", (0.084, 0.348, 0.084, 0.0, -0.264)),
+        ("w4", worked_examples.w4(), "race=race1|race=race0", (0.40, 0.483, 0.40, 0.0, -0.083)),
+    ):
+        path = written(tmp_path / f"{name}.toml", model, {"tolerance": 0.1}, deployed="arm 0")
+        log, page = logged(tmp_path / f"{name}.csv", path, 800), tmp_path / f"{name}.html"
+        found = document("evaluate", path, log, capsys=capsys)["arms"][0]["pairs"][pair]
+        keys = ("gap", "plain", "direct", "indirect", "spurious")
+        assert [found[key] for key in keys] == pytest.approx(true, abs=0.1)
+        assert found["plain"] == pytest.approx(found["direct"] - found["indirect"] - found["spurious"], abs=1e-9)
+        code, out, err = run("evaluate", path, log, "--report", page, capsys=capsys)
+        assert code == 0, err
+        for text in (out, page.read_text()):
+            said = " ".join(text.split())
+            assert (
+                "Gaps, and what they are made of" in said
+                and "Largest plain gap" in said
+                and f"{found['gap']:+.4f}" in said
+            )
+
+
+def test_the_page_of_an_inspection_shows_graph_and_parts(tmp_path: Path, capsys: Any) -> None:
+    asked = {"tolerance": 0.2, "keep": ("R",)}, {"tolerance": 0.2}
+    path, page = written(tmp_path / "w3.toml", worked_examples.w3(), *asked), tmp_path / "w3.html"
+    code, out, err = run("inspect", path, "--report", page, capsys=capsys)
+    assert code == 0, err
+    text = " ".join(page.read_text().split())
+    assert (
+        "How S reaches Y, with R unchanged" in text and "Arrows that count" in text and "Grey: stays as it is." in text
+    )
+    assert "people of group s0 would get 0.2600 more as s1 (allowed: less than 0.2)" in text
+    for part in ("+0.1000", "-0.1600", "+0.2600"):
+        assert part in text and part in out
+    assert max(map(len, out.splitlines())) <= 200 and "largest D" not in text

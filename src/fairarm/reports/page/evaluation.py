@@ -20,6 +20,7 @@ from fairarm.reports.page.conditions import (
     closest_cells,
     cut_note,
     fairness,
+    parts_table,
     pictures,
     row_table,
 )
@@ -330,12 +331,13 @@ def plain_text(found: Evaluation) -> str:
 # ---- tables ----
 
 
-def _tables(found: Evaluation, arms: Sequence[ArmEvaluation]) -> list[PageTable]:
+def _tables(found: Evaluation, arms: Sequence[ArmEvaluation]) -> list[Block]:
     if found.problem.has_one_gap:
         return [make(found, arms) for make in (_outcome_table, _gap_table, _support_table)]
     rows, certified = _arm_rows(found, arms), found.certified_by is not None
     every = row_table(found.problem, rows, f"{percent(found.confidence)} interval", certified)
-    return [_outcome_table(found, arms), _fair_table(found, arms), _support_table(found, arms), every]
+    gaps = parts_table(found.problem, {arm.name: arm.pairs for arm in arms})
+    return [_outcome_table(found, arms), _fair_table(found, arms), _support_table(found, arms), every, *gaps]
 
 
 def _outcome_table(found: Evaluation, arms: Sequence[ArmEvaluation]) -> PageTable:

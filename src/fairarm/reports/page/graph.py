@@ -265,7 +265,7 @@ def _edge_of_box(start: Point, centre: Point, box: float) -> Point:
 def _box(drawing: Drawing, look: Look, node: str, label: str, centre: Point, width: float) -> None:
     left, top = centre[0] - width / 2, centre[1] - BOX / 2
     changed, kept = node in look.attributes, node in look.keep
-    fill = "mark" if changed else "band" if kept else "paper"
+    fill = "mark" if changed else "line" if kept else "paper"
     drawing.rectangle((left, top), (width, BOX), fill)
     corners = [(left, top), (left + width, top), (left + width, top + BOX), (left, top + BOX), (left, top)]
     hidden = node in _hidden(look.problem)

@@ -9,8 +9,9 @@ import numpy as np
 
 from fairarm.core.fairness import interval_fairness
 from fairarm.core.statistics import RESOLVED
-from fairarm.problem.fairness import pair_names
+from fairarm.experiments.pairs import compared_profiles
 from fairarm.problem.pair import pair_of
+from fairarm.problem.worlds import group_name
 from fairarm.reports.words.numbers import count, interval_digits, limits, names, percent, unit_of, value
 from fairarm.reports.words.runs import below_gate, passed_over
 from fairarm.reports.words.statements import sentence
@@ -171,16 +172,14 @@ def _plain_gaps_text(found: Evaluation) -> str:
     if not known:
         return text
     pair, gap = max(known.items(), key=lambda item: item[1].value or 0.0)
-    t, u = problem.compared[pair_names(problem).index(pair)]
+    t, u = (group_name(problem.attributes, profile) for profile in compared_profiles(problem)[pair][:2])
     sure = (
         "no interval"
         if gap.interval is None
         else f"{percent(found.confidence)} interval {limits(gap.interval, digits)}"
     )
     of = f" of {len(found.plain_gaps) // 2}" if len(found.plain_gaps) > 2 else ""
-    return (
-        f"{text} Largest plain gap{of}: {problem.groups[t]} - {problem.groups[u]} {value(gap.value, digits)} ({sure})."
-    )
+    return f"{text} Largest plain gap{of}: {t} - {u} {value(gap.value, digits)} ({sure})."
 
 
 def _no_interval(found: Evaluation) -> str:
@@ -196,9 +195,14 @@ def _no_interval(found: Evaluation) -> str:
 def why_gaps_differ(found: Evaluation) -> str:
     """Why the plain gap is no arm's gap."""
     if not found.problem.has_one_gap:
+        besides = (
+            ""
+            if found.problem.plain
+            else " A plain gap also holds what people of two groups differ by anyway, whoever decides."
+        )
         return (
             f"This is what {_makers(found)} did in these rows, chance included. An arm's numbers are what to expect if that arm "
-            f"decided for everybody, {ADJUSTED[found.method]}; so the two differ, also for an arm that made the rows."
+            f"decided for everybody, {ADJUSTED[found.method]}; so the two differ, also for an arm that made the rows.{besides}"
         )
     return (
         f"The plain gap is what {_makers(found)} did in these rows, chance included. An arm's gap is what to expect if that arm "
