@@ -15,7 +15,7 @@ from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import DataError
 from fairarm.experiments.answer_by_time import AnswerByTime, answer_by_time
 from fairarm.experiments.assumptions import Obstacle, Statement, assumptions
-from fairarm.logs.by_time import can_be_timed, rows_by_time
+from fairarm.logs.by_time import can_be_timed, count_batches_too, rows_by_time
 from fairarm.logs.checks import (
     WeightCheck,
     check_bounds,
@@ -84,7 +84,8 @@ class LogEvidence:
         found = [Statement(Obstacle.FINDING, {"finding": name}) for name in self.voided_by]
         found += [] if arm is None else [Statement(Obstacle.FITTED_LOGGING_ARM, {"arm": arm})]
         found += [Statement(Obstacle.ADAPTIVE)] if self.certificate.adaptive else []
-        found += [Statement(Obstacle.WORLDS)] if self.certificate.about_worlds else []
+        if (lack := self.certificate.lack) is not None:
+            found.append(Statement(Obstacle.LAW, {"law": lack.what, "why": lack.why}))
         return (*found, *([Statement(Obstacle.SHARES)] if self.certificate.without_shares else []))
 
     def with_findings(self, more: Iterable[Finding]) -> LogEvidence:
@@ -96,6 +97,8 @@ def evidence_from_log(reader: LogReader, delta: float, estimated: bool, duplicat
     """Everything that a log says. ``delta``: the error of what is certified; ``estimated``: P(S) and the law of contexts from
     the log alone; ``duplicates``: look for repeated row ids."""
     require_counts(reader)
+    if can_be_timed(reader) and not reader.problem.unknown_arms:
+        count_batches_too(reader)
     found = _from_cells(reader, delta, estimated, seed) if reader.countable else _from_rows(reader, delta, estimated)
     problem = replace(reader.problem, shares=None) if estimated else reader.problem
     more = check_counts(problem, reader.map.planned, found.made, found.natural)
@@ -108,7 +111,7 @@ def _with_answer_by_time(reader: LogReader, found: LogEvidence, delta: float, es
     stands = {name for name in found.voided_by if name != CHARGED}
     if stands or not can_be_timed(reader) or found.problem.fitted or found.lines is None:
         return found
-    if found.certificate.without_shares or found.certificate.about_worlds:
+    if found.certificate.without_shares or found.certificate.lack is not None:
         return found
     rows = rows_by_time(reader, found.lines)
     if rows is None:

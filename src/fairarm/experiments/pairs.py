@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from fairarm.beliefs.beliefs import Beliefs
 from fairarm.beliefs.draws import Draws
 from fairarm.beliefs.worlds import WorldBeliefs
@@ -79,28 +81,23 @@ class Pair:
         """All of them."""
         return (self.asked, self.total, self.direct, self.own, self.other)
 
-    def gaps(self, means: Means, arm: int, estimates: Means | None = None) -> PairParts:
-        """Of one arm, from means by world; of a world that is not among them, from how far ``estimates`` has it from (u|u). None where it
+    def gaps(self, means: Means, estimates: Means | None = None) -> list[PairParts]:
+        """Of every arm, from means by world; of a world that is not among them, from how far ``estimates`` has it from (u|u). None where it
         is in neither."""
-        found = {world: self._mean(world, means, estimates or {}, arm) for world in self.worlds}
+        asked, total, direct, own, other = (self._mean(world, means, estimates or {}) for world in self.worlds)
+        parts = [_less(asked, own), _less(other, own), _less(direct, own), _less(direct, total), _less(total, other)]
+        arms = max(len(part) for part in parts)
+        return [PairParts(*each) for each in zip(*(part or [None] * arms for part in parts), strict=True)]
 
-        def less(first: World, second: World) -> float | None:
-            a, b = found[first], found[second]
-            return None if a is None or b is None else a - b + 0.0
+    def _mean(self, world: World, means: Means, estimates: Means) -> FloatArray | None:
+        if world in means or world not in estimates or self.own not in means:
+            return means.get(world, estimates.get(world))
+        return np.asarray(means[self.own] + (estimates[world] - estimates[self.own]))
 
-        return PairParts(
-            less(self.asked, self.own), less(self.other, self.own), less(self.direct, self.own),
-            less(self.direct, self.total), less(self.total, self.other),
-        )  # fmt: skip
 
-    def _mean(self, world: World, means: Means, estimates: Means, arm: int) -> float | None:
-        if world in means:
-            return float(means[world][arm])
-        if world not in estimates:
-            return None
-        if self.own not in means:
-            return float(estimates[world][arm])
-        return float(means[self.own][arm] + (estimates[world][arm] - estimates[self.own][arm]))
+def _less(first: FloatArray | None, second: FloatArray | None) -> list[float]:
+    """Their difference by arm; [] where one is not known."""
+    return [] if first is None or second is None else (first - second + 0.0).tolist()
 
 
 def compared_profiles(problem: Problem) -> dict[str, tuple[Profile, Profile, Row]]:
@@ -163,4 +160,5 @@ def gaps_of_arms(problem: Problem, beliefs: Beliefs, shown: Draws) -> list[dict[
     lacking = {pair.own: None for pair in pairs.values() if any(world not in asked for world in pair.worlds)}
     others = {world: reading for world, reading in told.items() if world not in asked or world in lacking}
     estimates = dict(zip(others, width * beliefs.means_of(tuple(others.values())).T, strict=True))
-    return [{name: pair.gaps(asked, k, estimates) for name, pair in pairs.items()} for k in arms]
+    found = {name: pair.gaps(asked, estimates) for name, pair in pairs.items()}
+    return [{name: gaps[k] for name, gaps in found.items()} for k in arms]

@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -114,29 +113,33 @@ class WorldSums:
         return sum_by_group(found.swapaxes(-1, -2), self.slot, len(self.slot_world)).swapaxes(-1, -2)
 
     def _one_by_one(self, factors: Factors, shape: tuple[int, ...]) -> FloatArray:
-        """The same, term after term: with many draws this stays in the processor's cache."""
-        found = np.zeros(shape)
-        parts = (*factors.children, *factors.own)
+        """The same, term after term: with many draws this stays in the processor's cache. Slots are held apart from each other."""
+        found = np.zeros((shape[-2], *shape[:-2], shape[-1]))
+        own = [_by_label(part) for part in factors.own]
+        parts = [*map(_by_label, factors.children), *own]
         labels = np.concatenate([self.children, self.own], axis=1).tolist()
         for slot, taken, over in zip(self.slot.tolist(), labels, self.over.tolist(), strict=True):
-            product: FloatArray = np.ones(())
-            for part, label in zip(parts, taken, strict=True):
-                product = product if label == NOT_READ else product * part[..., label, :]
-            for part, label in zip(factors.own, over, strict=True):
+            read = [part[label] for part, label in zip(parts, taken, strict=True) if label != NOT_READ]
+            product = math.prod(read[1:], start=read[0]) if read else np.ones(())
+            for part, label in zip(own, over, strict=True):
                 if label != NOT_READ:
-                    below = np.broadcast_to(part[..., label, :], (*shape[:-2], shape[-1]))
+                    below = np.broadcast_to(part[label], found.shape[1:])
                     product = np.divide(product, below, out=np.zeros(below.shape), where=below > 0)
-            found[..., slot, :] += product
-        return found
+            found[slot] += product
+        return np.moveaxis(found, 0, -2)
 
-    def laws(self, factors: Factors, h: FloatArray, places: Places) -> FloatArray:
-        """p_{k,ω}(c), normalised for each arm and world, (..., K, W, C); ``h`` (..., Z)."""
+    def masses(self, factors: Factors, h: FloatArray, places: Places) -> FloatArray:
+        """Σ of each world's terms in a cell, as they are, (..., K, W, C); ``h`` (..., Z)."""
         weight = self.weights(factors) * h[..., places.context_of[self.context]]
         by_slot = factors.arms[..., self.decision, :] * weight[..., None, :, :]
         at = self.slot_world[:, None] * places.cells + places.cell_of[self.outcome]
         flat = by_slot.reshape(*by_slot.shape[:-2], -1)
         found = sum_by_group(flat, at.ravel(), self.worlds * places.cells)
-        found = found.reshape(*found.shape[:-1], self.worlds, places.cells)
+        return np.asarray(found.reshape(*found.shape[:-1], self.worlds, places.cells))
+
+    def laws(self, factors: Factors, h: FloatArray, places: Places) -> FloatArray:
+        """p_{k,ω}(c), normalised for each arm and world, (..., K, W, C); ``h`` (..., Z)."""
+        found = self.masses(factors, h, places)
         total = found.sum(axis=-1, keepdims=True)
         return np.asarray(np.divide(found, total, out=np.zeros_like(found), where=total > 0))
 
@@ -149,16 +152,13 @@ class WorldSums:
 
     def _over_points(self, arms: FloatArray, weight: FloatArray) -> FloatArray:
         """Σ_x P_k(v | …) times a weight (D, S, X), summed over each world's slots: (D, K, W)."""
-        found = np.zeros((len(weight), arms.shape[-3], len(self.slot_world)))
+        by_slot = np.moveaxis(weight, 1, 0)
+        found = np.zeros((*by_slot.shape[:2], arms.shape[-3]))
         for label in np.unique(self.decision):
-            here = np.flatnonzero(self.decision == label)
-            found[:, :, here] = arms[..., label, :] @ weight[:, here].swapaxes(-1, -2)
-        return sum_by_group(found, self.slot_world, self.worlds)
-
-    @cached_property
-    def labels(self) -> int:
-        """The highest label that is read, plus one."""
-        return int(max(part.max(initial=0) for part in (self.decision, self.outcome, self.children, self.own))) + 1
+            here, law = self.decision == label, arms[..., label, :]
+            part = by_slot if here.all() else by_slot[here]
+            found[here] = part @ law.T if law.ndim == 2 else np.moveaxis(law @ np.moveaxis(part, 0, -1), -1, 0)
+        return sum_by_group(np.moveaxis(found, 0, -1), self.slot_world, self.worlds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,6 +175,11 @@ def _of_slots(values: FloatArray, at: IntArray, label: IntArray) -> FloatArray:
     """Draws (D, …) at the places (P, X) of each slot's label: (D, S, X), or (D, 1, X) where all have the same."""
     same = bool(len(label)) and bool((label == label[0]).all())
     return np.asarray(values[:, at[label[:1] if same else label]])
+
+
+def _by_label(factor: FloatArray) -> FloatArray:
+    """A factor with the labels first, (P, ..., X)."""
+    return np.ascontiguousarray(np.moveaxis(factor, -2, 0))
 
 
 def _taken(factor: FloatArray, label: IntArray) -> FloatArray:

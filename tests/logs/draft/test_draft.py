@@ -56,6 +56,38 @@ def test_given_roles_are_kept_and_not_asked_about() -> None:
     assert not any(item.startswith(("decision =", "outcome =")) for item in draft.to_confirm)
 
 
+def test_several_sensitive_attributes_are_drafted_as_they_are_asked_for() -> None:
+    """They may have anything hidden in common, and the draft evaluates: what arms see is fitted. One with few rows is named."""
+    log = columns(2000)
+    log["race"] = np.random.default_rng(2).choice(["a", "b", "c"], 2000, p=[0.6, 0.387, 0.013]).tolist()
+    draft = draft_problem(open_log(log), sensitive=["race", "sex"])
+    read = parsed(draft.text)
+    problem = read.problem
+    assert problem.attributes == ("race", "sex") and problem.hidden == ("background",)
+    assert [block.members for block in problem.roles.blocks] == [("race", "sex")]
+    assert [group.group for group in draft.groups] == ["race=a", "race=b", "race=c", "sex=female", "sex=male"]
+    assert [group.group for group in draft.small] == ["race=c"] and draft.plain_gap is None
+    high, low = draft.widest or pytest.fail("no two groups")
+    assert high.attribute == low.attribute
+    found = evaluate(read, log)
+    assert found.used == 2000 and {note.node for note in found.fitted} == {"offer", "region"}
+    assert [row.name for row in found.arms[0].fairness][-1] == "sex: male as female - male"
+
+
+def test_one_is_the_default_and_others_that_look_sensitive_are_named() -> None:
+    draft = draft_problem(open_log(columns() | {"race": ["a", "b", "b"] * 100}))
+    assert parsed(draft.text).problem.sensitive == "sex"
+    [said] = [item for item in draft.to_confirm if item.startswith("race")]
+    assert "name all of them with --sensitive" in said
+    given = draft_problem(open_log(columns() | {"race": ["a", "b", "b"] * 100}), sensitive="sex")
+    assert not any(item.startswith("race") for item in given.to_confirm)
+
+
+def test_a_column_named_twice_is_refused() -> None:
+    with pytest.raises(OptionError, match="named for two roles: --sensitive and --sensitive"):
+        draft_problem(open_log(columns()), sensitive=["sex", "sex"])
+
+
 def test_arms_of_an_arm_column_are_drafted() -> None:
     log = {**columns(), "policy": ["a", "b", "b"] * 100, "pscore": [0.5] * 300}
     problem, _, where = parsed(draft_problem(open_log(log)).text)

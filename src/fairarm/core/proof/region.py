@@ -120,18 +120,13 @@ def share_interval(first: FloatArray, second: FloatArray, delta: float) -> Float
         - math.log(1 / delta)
     )
     centre = np.where(first + second > 0, first / np.maximum(first + second, 1.0), 0.5)
-    ends = []
-    for edge in (np.zeros_like(centre), np.ones_like(centre)):
-        outer, inner = (
-            edge,
-            centre,
-        )  # the outer one of the two is reported: rounding makes the interval wider, never narrower
-        for _ in range(HALVINGS):
-            middle = (outer + inner) / 2
-            inside = special.xlogy(first, middle) + special.xlogy(second, 1 - middle) > level
-            inner, outer = np.where(inside, middle, inner), np.where(inside, outer, middle)
-        ends.append(outer)
-    return np.stack(ends, axis=-1)
+    # the outer one of the two is reported: rounding makes the interval wider, never narrower
+    outer, inner = np.stack([np.zeros_like(centre), np.ones_like(centre)]), np.stack([centre, centre])
+    for _ in range(HALVINGS):
+        middle = (outer + inner) / 2
+        inside = special.xlogy(first, middle) + special.xlogy(second, 1 - middle) > level
+        inner, outer = np.where(inside, middle, inner), np.where(inside, outer, middle)
+    return np.stack([outer[0], outer[1]], axis=-1)
 
 
 SHARE_OF_DELTA = 0.1
@@ -227,13 +222,16 @@ def intervals(
     shares: FloatArray | None = None,
     natural: FloatArray | None = None,
     asked: Rows | None = None,
+    worlds: FloatArray | None = None,
 ) -> Intervals:
     """Projections of the joint region on every μ_k and every row; the law of the cells is known.
 
     ``law`` p_{k,t}(c) (K, G, C); ``shares`` P(S) (G,), or None and ``natural`` (N, G) the group counts of natural
-    rows; ``asked`` the rows, by default the gap between two groups.
+    rows; ``asked`` the rows, by default the gap between two groups. ``worlds`` (K, W, C): the laws that the rows are about where
+    these are not the groups'; P(S) is then known.
     """
-    rows = rows_about(asked, law.shape[1])
+    about = law if worlds is None else worlds
+    rows = rows_about(asked, about.shape[1])
     part = delta
     if shares is None:
         require_shares(rows)
@@ -244,7 +242,7 @@ def intervals(
     pair = np.stack([_both_ends(n, y, weight, part) for weight in weights])
     widest = np.stack([pair[..., 0].min(axis=0), pair[..., 1].max(axis=0)], axis=-1)
     # a row with a part of the outcome itself has P(S) in it, which is then known
-    value = np.ascontiguousarray(rows.coefficients(law, weights[0][0]))
+    value = np.ascontiguousarray(rows.coefficients(about, weights[0][0]))
     of_rows = _both_ends(n, y, value.reshape(1, -1, law.shape[2]), part)
     return Intervals(widest, of_rows.reshape(len(n), *value.shape[:2], 2))
 

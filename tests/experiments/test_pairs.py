@@ -1,0 +1,74 @@
+"""Pairs of groups: which are compared, by which worlds, and what is not known is null."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import worked_examples as examples
+from fairarm import Constraint
+from fairarm.experiments.pairs import PairParts, compared_profiles, pair_readings, world_pairs
+from fairarm.problem.problem import Problem
+from fairarm.problem.worlds import World
+from worlds_fairarm import as_fairarm
+
+
+def asked(model: examples.Model, *constraints: Constraint) -> Problem:
+    return as_fairarm(model, constraints=constraints, tolerance=None)[0]
+
+
+def test_parts_sum_to_the_plain_gap_by_hand() -> None:
+    """μ(u|u) = 1, μ(t|t) = 5, μ(t|u) = 3, μ(t,u,M) = 2: gap 2, plain 4 = 1 − (−1) − (−2)."""
+    pair = world_pairs(as_fairarm(examples.w2())[0])["s1|s0"]
+    by_world = dict(zip(pair.worlds, map(np.array, ([3.0], [3.0], [2.0], [1.0], [5.0])), strict=True))
+    assert pair.gaps(by_world) == [PairParts(gap=2.0, plain=4.0, direct=1.0, indirect=-1.0, spurious=-2.0)]
+
+
+def test_what_is_not_known_is_null_and_estimates_count_from_people_as_they_are() -> None:
+    """(u|u) is 1 by what is known and 0.5 by estimates, which have the direct world 0.75 above it."""
+    pair = world_pairs(as_fairarm(examples.w2())[0])["s1|s0"]
+    known = {pair.total: np.array([3.0]), pair.own: np.array([1.0])}
+    assert pair.gaps(known) == [PairParts(2.0, None, None, None, None)]
+    estimates = {pair.own: np.array([0.5]), pair.direct: np.array([1.25])}
+    assert pair.gaps(known, estimates) == [PairParts(2.0, None, 0.75, -1.25, None)]
+
+
+def test_worlds_of_a_pair() -> None:
+    pair = world_pairs(asked(examples.w3(), Constraint(tolerance=0.1, keep=["R"])))["s1|s0"]
+    to, people = (("S", "s1"),), (("S", "s0"),)
+    assert pair.asked == World(to, people, ("R",)) and pair.direct == World(to, people, ("R", "V"))
+    assert (pair.total, pair.own, pair.other) == (World(to), World(people), World(to))  # nothing causes S
+
+
+def test_both_orders_of_every_compared_pair_keyed_by_regimes() -> None:
+    one = asked(examples.w2(), Constraint(tolerance=0.1, compare="reference", reference="s0"))
+    assert set(compared_profiles(one)) == {"s0|s1", "s1|s0"}
+    joint = asked(examples.w4(), Constraint(tolerance=0.1, attributes=["region", "race"]))
+    assert len(compared_profiles(joint)) == 12 and "region=region0,race=race1|region=region1,race=race0" in compared_profiles(joint)
+    assert not compared_profiles(asked(examples.w4(), Constraint(tolerance=0.1, attribute="race", compare="mean")))
+
+
+def test_the_first_question_about_a_pair_says_what_is_kept() -> None:
+    keep, total = Constraint(tolerance=0.1, keep=["R"]), Constraint(tolerance=0.3)
+    kept = [world_pairs(asked(examples.w3(), *order))["s1|s0"].asked.keep for order in ((keep, total), (total, keep))]
+    assert kept == [("R",), ()]
+
+
+def test_worlds_that_rows_cannot_tell_have_no_reading() -> None:
+    """R's mechanism is not declared: with V kept and R not, rows of one group do not stand for the other's."""
+    problem = as_fairarm(examples.w3(), constraints=[Constraint(tolerance=0.1, keep=["R"])], tolerance=None, mechanisms=())[0]
+    pairs = world_pairs(problem).values()
+    assert {world.keep for world in pair_readings(problem, pairs)} == {(), ("R",), ("R", "V")}
+
+
+@pytest.mark.parametrize("groups", [20])
+def test_pairs_are_bounded(groups: int) -> None:
+    from fairarm import Arm, Outcome, Variable, table
+
+    states = tuple(f"g{i}" for i in range(groups))
+    problem = Problem(
+        name="many", variables=[Variable("Z", ("0", "1")), Variable("S", states), Variable("V", ("0", "1")), Variable("Y", ("0", "1"))],
+        graph=[("Z", "S"), ("S", "V"), ("V", "Y"), ("Z", "Y")], sensitive="S", decision="V", outcome=Outcome("Y", values=(0, 1)),
+        tolerance=0.1, arms=[Arm("a", table("V", ["S"], np.full((groups, 2), 0.5)))],
+    )  # fmt: skip
+    assert len(compared_profiles(problem)) == groups * (groups - 1) == 380
