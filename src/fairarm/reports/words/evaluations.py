@@ -16,6 +16,7 @@ from fairarm.reports.words.runs import below_gate, passed_over
 from fairarm.reports.words.statements import sentence
 
 if TYPE_CHECKING:
+    from fairarm.problem.problem import Problem
     from fairarm.experiments.evaluate import ArmEvaluation, Evaluation
 
 SETTLED = 0.999
@@ -171,16 +172,21 @@ def _plain_gaps_text(found: Evaluation) -> str:
     if not known:
         return text
     pair, gap = max(known.items(), key=lambda item: item[1].value or 0.0)
-    t, u = problem.compared[pair_names(problem).index(pair)]
     sure = (
         "no interval"
         if gap.interval is None
         else f"{percent(found.confidence)} interval {limits(gap.interval, digits)}"
     )
     of = f" of {len(found.plain_gaps) // 2}" if len(found.plain_gaps) > 2 else ""
-    return (
-        f"{text} Largest plain gap{of}: {problem.groups[t]} - {problem.groups[u]} {value(gap.value, digits)} ({sure})."
-    )
+    return f"{text} Largest plain gap{of}: {_pair_text(problem, pair)} {value(gap.value, digits)} ({sure})."
+
+
+def _pair_text(problem: Problem, pair: str) -> str:
+    """E.g. "a - c"; of several attributes their states, "race=a - race=c"."""
+    if not problem.plain:
+        return pair.replace("|", " - ", 1)
+    t, u = problem.compared[pair_names(problem).index(pair)]
+    return f"{problem.groups[t]} - {problem.groups[u]}"
 
 
 def _no_interval(found: Evaluation) -> str:
