@@ -1,4 +1,4 @@
-"""Bundled problems by name; the lender's truth by hand."""
+"""Bundled problems by name; the truth of both lenders by hand."""
 
 from __future__ import annotations
 
@@ -104,3 +104,86 @@ def test_the_table_of_questions_in_the_docs() -> None:
         (row,) = (row for row in cells if len(row) == 6 and row[0].startswith(f"`{rule}`"))
         k = lender.arm_index(rule)
         assert row[1:] == [f"{value:.2f}" for value in (means[k] @ world.shares, *means[k])]
+
+
+# ---- the lender with three attributes ----
+
+BACKGROUND = np.array([[[0.62, 0.10, 0.18, 0.10], [0.48, 0.20, 0.22, 0.10]], [[0.6, 0.4, 0, 0], [0.4, 0.6, 0, 0]]])
+RACE_SEX = 0.5 * np.einsum("ba,bs->as", BACKGROUND[0], BACKGROUND[1][:, :2])
+REGION, AGE = np.array([0.6, 0.4]), np.array([[0.40, 0.42, 0.18], [0.18, 0.44, 0.38]])
+ON_TIME, HOME = np.array([0.65, 0.88]), np.array([0.25, 0.5])
+HISTORIES = np.array(list(HISTORY.values()))
+INCOME = np.array([0.54, 0.38, 0.50, 0.62])[:, None, None] + np.array([-0.04, 0.04])[:, None] + [-0.16, 0.08, 0.0]
+LENDER_RULES = {
+    "product": lambda h, i, r, p: ("small", "full")[p],
+    "rent": lambda h, i, r, p: ("small", "full")[r],
+    "strict points": lambda h, i, r, p: ("refuse", "refuse", "small", "full", "full")[h + i + r],
+    "small loans": lambda h, i, r, p: "small",
+}
+
+
+def two(chance: np.ndarray) -> np.ndarray:
+    return np.stack([1 - chance, chance], axis=-1)
+
+
+def worths(rule: str) -> np.ndarray:
+    """What the rule earns by history, income, rent and product."""
+    made = np.empty((3, 2, 2, 2))
+    for h, i, r, p in product(range(3), range(2), range(2), range(2)):
+        small, full = 0.6 + 0.05 * h + 0.05 * i + 0.18 * r + 0.05 * p, 0.24 + 0.09 * h + 0.09 * i + 0.26 * r + 0.22 * p
+        earned = (0.0, 6 * small - 2, 18 * full - 8)
+        made[h, i, r, p] = np.dot(FOLLOWED[LENDER_RULES[rule](h, i, r, p)], earned)
+    return made
+
+
+def profile_means(rule: str) -> np.ndarray:
+    """By the race that history reads, the race and sex and age that income reads, the sex that the product reads, and the region."""
+    laws = (HISTORIES, two(INCOME), two(ON_TIME), two(HOME))
+    return np.asarray(np.einsum("hirp,xh,asgi,zr,wp->xasgwz", worths(rule), *laws))
+
+
+def lender_rows(rule: str) -> dict[str, float]:
+    """Some of its rows: each changes one attribute where it acts, among people as they are."""
+    means = np.einsum("aasgwz->asgwz", profile_means(rule))  # one race
+    people = np.einsum("as,z,zg->asgz", RACE_SEX, REGION, AGE)
+    by = np.einsum("asgsz->asgz", means)
+    age = np.einsum("z,zg->zg", REGION, AGE)
+    of_age = age / age.sum(axis=0)
+    of_c, women = RACE_SEX[2] / RACE_SEX[2].sum(), RACE_SEX[:, 0] / RACE_SEX[:, 0].sum()
+    as_race = [np.einsum("s,zg,sgz->", of_c, age, by[t]) for t in (0, 2)]
+    kept = [np.einsum("a,zg,agz->", women, age, means[:, s, :, 0]) for s in (1, 0)]
+    older = [np.einsum("as,z,asz->", RACE_SEX, of_age[:, 0], by[:, :, g]) for g in (0, 1)]
+    total = float((by * people).sum())
+    return {
+        "race: c as a - c": as_race[0] - as_race[1],
+        "sex: f as m - f": kept[0] - kept[1],
+        "age: under 30 - under 30 as 30 to 59": older[0] - older[1],
+        "everyone as race=c,sex=f - mean": float(np.einsum("zg,gz->", age, by[2, 0])) - total,
+        "outcome": total,
+    }
+
+
+@pytest.mark.parametrize("rule", LENDER_RULES)
+def test_the_lender_with_three_attributes_is_what_its_file_says(rule: str) -> None:
+    lender = load_problem("lender")
+    truth = lender.world.truth()  # type: ignore[union-attr]
+    assert truth is not None
+    k = lender.problem.arm_index(rule)
+    found = {row.name: value for row, value in zip(lender.problem.rows, truth.rows[k], strict=True)}
+    for name, value in lender_rows(rule).items():
+        assert (truth.outcomes[k] if name == "outcome" else found[name]) == pytest.approx(value, abs=1e-9), name
+
+
+def test_its_best_rule_is_unfair_to_a_race_and_the_best_fair_one_rests_on_the_product() -> None:
+    lender = load_problem("lender")
+    world, problem = lender.world, lender.problem
+    assert isinstance(world, NetworkWorld)
+    truth = world.truth()
+    names = problem.arm_names
+    assert names[int(truth.outcomes.argmax())] == "rent" and names[truth.answer] == "product"
+    assert [names[k] for k in np.flatnonzero(truth.fair)] == ["product", "small loans"]
+    asked = [replace(c, keep=()) for c in problem.constraints]
+    counted = NetworkWorld(replace(problem, constraints=asked), world.network).truth()
+    assert names[counted.answer] == "small loans"
+    assert [block.members for block in problem.roles.blocks if len(block.members) > 1] == [("race", "sex")]
+    assert len(problem.groups) == 24 and len(problem.rows) == 26

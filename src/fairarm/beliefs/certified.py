@@ -151,7 +151,7 @@ def _certify_worlds(evidence: CountedEvidence, delta: float, estimated: bool) ->
 
 
 def _weighed_counts(
-    evidence: CountedEvidence, delta: float, shares: FloatArray | None, missing: MissingRows | None
+    evidence: CountedEvidence, delta: float, shares: FloatArray | None, missing: MissingRows | None = None
 ) -> Intervals:
     """By bets on weighted rows; of a real outcome without ids, where no row can be put aside, by the sums of all of them."""
     problem, law = evidence.problem, decision_law(evidence.problem)
