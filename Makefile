@@ -78,6 +78,7 @@ comparison: $(TEST_VENV)/.installed
 calibration: $(TEST_VENV)/.installed
 	$(TEST_BIN)/python -m benchmarks.calibration.run --jobs $(JOBS)
 	$(TEST_BIN)/python -m benchmarks.calibration.rows --jobs $(JOBS)
+	$(TEST_BIN)/python -m benchmarks.calibration.worlds --jobs $(JOBS)
 
 # Four groups at once beside a run for each pair, and how cost grows with groups and rows: 5 minutes.
 groups: $(TEST_VENV)/.installed

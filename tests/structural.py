@@ -170,5 +170,6 @@ def as_case(model: Model) -> oracle.Case:
 
 
 def table(function: Function, states: int) -> oracle.Mechanism:
+    """Parents and P(x | parents) of a function of parents and noise."""
     leads = function.values[..., None] == np.arange(states)
     return function.parents, (leads * function.noise[:, None]).sum(axis=-2)

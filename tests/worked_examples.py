@@ -1,7 +1,7 @@
-"""Small worlds with every number worked out by hand, as models of `worlds_truth`: W2 to W7 of the tests.
+"""Small worlds whose numbers were worked out by hand, W2 to W7, as models of `worlds_truth`.
 
-Each has states 0 and 1 unless it says otherwise, and noise that reproduces the tables: a node of chance p is 1 if its noise is the second
-value, of probability p, where parents differ it has one noise value for every step between their chances. Imports nothing of fairarm.
+States are 0 and 1 unless a model says otherwise. Noise is one number between 0 and 1, cut where any table has a step, so that the tables come
+out exactly. Imports nothing of fairarm.
 """
 
 from __future__ import annotations

@@ -25,15 +25,18 @@ if TYPE_CHECKING:
 
 
 def declared(model: Model) -> dict[str, Any]:
-    """Everything about a model that a problem may say, and ``tables`` of all nodes, for a network. V's own table is that of arm 0."""
+    """Everything about a model that a problem may say, and ``tables`` of all nodes, for a network. V's own table is that of arm 0.
+
+    Nodes are in alphabetical order, which is not the causal one.
+    """
     graph = worlds_graphs.of(model)
     own = {block: own_table(model, graph, block) for block in graph.blocks}
     nodes = [x for x in model.order if x in graph.relevant and x != model.decision]
-    tables = {x: table(model.function(0, x), model.sizes[x]) for x in model.order}
+    tables = {x: table(model.function(0, x), model.sizes[x]) for x in sorted(model.order)}
     alone = {block[0]: given for block, given in own.items() if len(block) == 1}
     return {
         "name": model.name,
-        "states": {x: tuple(state(x, code) for code in range(model.sizes[x])) for x in model.order},
+        "states": {x: tuple(state(x, code) for code in range(model.sizes[x])) for x in sorted(model.order)},
         "edges": [(parent, x) for x in model.order for parent in model.order if parent in graph.parents[x]],
         "sensitive": model.attributes,
         "decision": model.decision,
@@ -67,13 +70,19 @@ def _by_state(name: str, shares: np.ndarray) -> dict[str, float]:
 
 
 def question(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """A question of `worlds_models.random_question` with names of states; a profile is "a00, a11" in the order of its attributes."""
+    """A question of `worlds_models.random_question` with names of states; a profile is "A0=a00,A1=a11" in alphabetical order."""
     names = tuple(asked["attributes"])
-    word = lambda group: ", ".join(state(x, code) for x, code in zip(names, group, strict=True))  # noqa: E731
+
+    def word(group: tuple[int, ...]) -> str:
+        states = {x: state(x, code) for x, code in zip(names, group, strict=True)}
+        return states[names[0]] if len(names) == 1 else ",".join(f"{x}={states[x]}" for x in sorted(names))
+
     found = {key: value for key, value in asked.items() if key != "attributes"}
     found |= {"attribute": names[0]} if len(names) == 1 else {"attributes": names}
     if "groups" in found:
         found["groups"] = tuple(word(group) for group in found["groups"])
+    if "weights" in found:
+        found["weights"] = {word(group): a for group, a in found["weights"].items()}
     if "reference" in found:
         found["reference"] = word(found["reference"])
     return found
@@ -97,6 +106,7 @@ def as_fairarm(model: Model, **options: Any) -> tuple[Problem, Network]:
     from fairarm.problem.network import Network
     from fairarm.problem.outcome import Outcome
     from fairarm.problem.problem import Problem
+    from fairarm.problem.shares import JointShares
     from fairarm.problem.variables import Variable
 
     told = declared(model)
@@ -106,7 +116,7 @@ def as_fairarm(model: Model, **options: Any) -> tuple[Problem, Network]:
     arguments: dict[str, Any] = {
         "name": told["name"],
         "variables": variables,
-        "graph": SimpleNamespace(nodes=model.order, edges=told["edges"]),
+        "graph": SimpleNamespace(nodes=tuple(told["states"]), edges=told["edges"]),
         "sensitive": model.attributes[0] if single else model.attributes,
         "decision": told["decision"],
         "outcome": Outcome(told["outcome"], values=told["values"]),
@@ -114,8 +124,8 @@ def as_fairarm(model: Model, **options: Any) -> tuple[Problem, Network]:
         "arms": [Arm(f"arm {k}", Table(told["decision"], *given)) for k, given in enumerate(told["arms"])],
         "mechanisms": [Table(name, *given) for name, given in told["mechanisms"].items()],
         "hidden": told["hidden"],
-        "shares": shares.get(model.attributes[0]) if single else shares,
-        **({"joint_shares": told["joint_shares"]} if told["joint_shares"] else {}),
+        "shares": shares.get(model.attributes[0]) if single else shares or None,
+        "joint_shares": [JointShares(given["attributes"], given["table"]) for given in told["joint_shares"]],
     }
     network = Network.of(variables, [Table(name, *given) for name, given in told["tables"].items()])
     return Problem(**{**arguments, **options}), network

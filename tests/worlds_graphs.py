@@ -207,6 +207,19 @@ def answered(graph: Graph, asked: World) -> bool:
     return refused(graph) is None and refused_world(graph, asked) is None
 
 
+def refused_set(graph: Graph, names: Iterable[str]) -> str | None:
+    """Why the law of rows with these attributes set does not follow from natural rows; None if it does.
+
+    A block's factor summed over what is set is the law of the rest of the block only if nothing that is set acts on the rest.
+    """
+    done = set(names)
+    for block in graph.blocks:
+        acts = [x for x in block if x in done and any(x in graph.above[y] for y in set(block) - done)]
+        if acts:
+            return f"acts inside its block: {acts[0]}"
+    return None
+
+
 # ---- other blocks than those that are found ----
 
 

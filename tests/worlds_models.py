@@ -36,14 +36,14 @@ KINDS = (
 
 
 def random_model(seed: int, zeros: bool = False) -> Model:
-    """The model of a seed: 4 to 9 nodes, 1 to 3 attributes of 2 to 4 states, 1 or 2 arms; of kind seed % len(KINDS)."""
+    """The model of a seed: 3 to 10 nodes, 1 to 3 attributes of 2 to 4 states, 1 or 2 arms; of kind seed % len(KINDS)."""
     kind = KINDS[seed % len(KINDS)]
     for attempt in itertools.count():
         rng = np.random.default_rng([seed, attempt])
         order, parents, arms = _edges(rng, kind)
         graph = Graph(
             {x: frozenset(p for each in arms for p in each) if x == "V" else frozenset(parents[x]) for x in order},
-            tuple(x for x in order if x.startswith("A")),
+            tuple(sorted(x for x in order if x.startswith("A"))),  # not the causal order
             frozenset(x for x in order if x.startswith("H")),
         )
         graph = _some_hidden(rng, graph)

@@ -24,8 +24,8 @@ from structural import Function
 Codes = Mapping[str, int]
 """Values of nodes, by name."""
 
-DECISION_MEDIATES = True
-"""A decision below the attribute is one of its mediators: with all of them kept, only an edge from the attribute to Y is left."""
+DECISION_MEDIATES = False
+"""Whether the decision and what follows from it are mediators: with those kept, only an edge from the attribute to Y would be left."""
 
 Run = dict[str, np.ndarray]
 """The value of every node in every assignment of the noises."""
@@ -170,12 +170,18 @@ def law(
 
 def mediators(model: Model, read: Iterable[str], decision: bool = DECISION_MEDIATES) -> frozenset[str]:
     """Observed descendants of these attributes, attributes among them, without Y and without themselves."""
-    reached = set(read)
+    below, after = _reached(model, read), _reached(model, [model.decision])
+    left_out = {model.outcome, *([] if decision else after)}
+    return frozenset(below - set(read) - model.hidden - left_out)
+
+
+def _reached(model: Model, start: Iterable[str]) -> set[str]:
+    """These nodes and all that follow from them, under some arm."""
+    reached = set(start)
     for name in model.order:
         above = {parent for k in range(len(model.arms)) for parent in model.function(k, name).parents}
         reached |= {name} if above & reached else set()
-    left_out = {model.outcome, *([] if decision else [model.decision])}
-    return frozenset(reached - set(read) - model.hidden - left_out)
+    return reached
 
 
 @dataclass(frozen=True)
@@ -190,7 +196,7 @@ class Effects:
 
 
 def effects(model: Model, k: int, attribute: str, t: int, u: int, decision: bool = DECISION_MEDIATES) -> Effects:
-    """DE, IE and SE of people of u, as t. ``decision``: whether V is one of the mediators."""
+    """DE, IE and SE of people of u, as t. ``decision``: whether V and what follows from it are mediators."""
     own, other = mean(model, k, world(people={attribute: u})), mean(model, k, world(people={attribute: t}))
     imagined = mean(model, k, world({attribute: t}, {attribute: u}))
     kept = mediators(model, [attribute], decision)

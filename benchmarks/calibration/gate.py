@@ -20,6 +20,7 @@ from scipy.special import xlogy
 from scipy.stats import binom
 
 from benchmarks.calibration.strata import SLACK, Stratum, row_values, strata, strata_with_rows, truth_of
+from benchmarks.calibration.world_strata import strata_of_worlds
 from fairarm.algorithms.certificates import Books, Certified
 from fairarm.algorithms.pool import Pool, PoolOptions
 from fairarm.core.answer import Code
@@ -55,7 +56,7 @@ def seed_of(*parts: object) -> list[int]:
 
 @cache
 def stratum_named(name: str) -> Stratum:
-    return next(stratum for stratum in (*strata(), *strata_with_rows()) if stratum.name == name)
+    return next(stratum for stratum in (*strata(), *strata_with_rows(), *strata_of_worlds()) if stratum.name == name)
 
 
 # ---- runs that stop when sure ----

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -16,32 +17,45 @@ sys.path.insert(0, str(HERE.parents[1]))  # so that the file can be run as a scr
 
 from benchmarks.calibration import gate  # noqa: E402
 from benchmarks.calibration.run import Line, Task, certified_lines, run_all, shown, table, write_csv  # noqa: E402
-from benchmarks.calibration.strata import CAP, strata_with_rows  # noqa: E402
+from benchmarks.calibration.strata import CAP, Stratum, strata_with_rows  # noqa: E402
 
 RUNS, SEED = 2000, 7
 
 
-def tasks(runs: int, cap: int, seed: int) -> list[Task]:
+@dataclass(frozen=True)
+class Page:
+    """What is measured, and where its table goes."""
+
+    name: str
+    title: str
+    strata: Callable[[], Sequence[Stratum]]
+    cap: int
+
+
+ROWS = Page("rows", "Calibration with several rows and groups", strata_with_rows, CAP)
+
+
+def tasks(page: Page, runs: int, cap: int, seed: int) -> list[Task]:
     """Every stratum in chunks."""
     return [
         (stratum.name, gate.stopped_runs, (stratum.name, "certified", chunk, n, seed, cap))
-        for stratum in strata_with_rows()
+        for stratum in page.strata()
         for chunk, n in gate.chunks(runs)
     ]
 
 
-def measured(runs: int, cap: int, seed: int, jobs: int) -> list[Line]:
+def measured(page: Page, runs: int, cap: int, seed: int, jobs: int) -> list[Line]:
     """Four lines for each stratum: wrong answers, wrong labels, the worst true claim, the worst true answer."""
-    results = run_all(tasks(runs, cap, seed), jobs)
-    made = [(s, gate.join(results[s.name])) for s in strata_with_rows()]
+    results = run_all(tasks(page, runs, cap, seed), jobs)
+    made = [(s, gate.join(results[s.name])) for s in page.strata()]
     return [line for s, found in made for line in certified_lines(s.name, found, len(s.problem.arms), None)]
 
 
-def document(lines: Sequence[Line], runs: int, cap: int, seed: int) -> str:
+def document(page: Page, lines: Sequence[Line], runs: int, cap: int, seed: int) -> str:
     by = {(line.part, line.name): line for line in lines}
     failed = [f"{line.part} {line.name}" for line in lines if line.passes is False]
     rows = []
-    for stratum in strata_with_rows():
+    for stratum in page.strata():
         answers, labels, claims, truths = (
             by[part, stratum.name] for part in ("certified", "labels", "claims", "truths")
         )
@@ -53,8 +67,8 @@ def document(lines: Sequence[Line], runs: int, cap: int, seed: int) -> str:
         ])  # fmt: skip
     head = ["stratum", "what", "groups", "rows", "wrong", "right", "undecided", "median pulls", "p", "true answer refuted", "wrong labels", "worst true claim refuted", "passes"]  # fmt: skip
     return "\n".join([
-        "# Calibration with several rows and groups", "",
-        f"Written by `python benchmarks/calibration/rows.py`, seed {seed}. δ = {gate.DELTA}, {runs} runs a stratum, at most {cap} pulls a run.", "",
+        f"# {page.title}", "",
+        f"Written by `python benchmarks/calibration/{page.name}.py`, seed {seed}. δ = {gate.DELTA}, {runs} runs a stratum, at most {cap} pulls a run.", "",
         f"**{'All pass.' if not failed else 'FAILED: ' + ', '.join(failed)}** A number passes unless the one-sided binomial test against what is allowed rejects at {gate.SIGNIFICANCE:g}.",
         "An arm exactly on an end of one row is unfair: it is the best arm here, and on such a border a run mostly reaches the cap undecided, which is no error.", "",
         "Columns are those of [the gate](results.md): wrong answers, runs with a refuted true answer and runs with a wrong label are at most δ of all; a true claim about one arm is refuted in at most δ/K.", "",
@@ -62,23 +76,23 @@ def document(lines: Sequence[Line], runs: int, cap: int, seed: int) -> str:
     ])  # fmt: skip
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+def main(page: Page = ROWS) -> int:
+    parser = argparse.ArgumentParser(description=page.title)
     parser.add_argument("--runs", type=int, default=RUNS)
-    parser.add_argument("--cap", type=int, default=CAP, help="pulls after which a run is undecided")
+    parser.add_argument("--cap", type=int, default=page.cap, help="pulls after which a run is undecided")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--seed", type=int, default=SEED)
     asked = parser.parse_args()
-    full = asked.runs >= RUNS and asked.cap >= CAP
+    full = asked.runs >= RUNS and asked.cap >= page.cap
     out = HERE if full else HERE.parents[1] / "out" / "calibration"
     out.mkdir(parents=True, exist_ok=True)
-    lines = measured(asked.runs, asked.cap, asked.seed, asked.jobs)
-    write_csv(out / "rows.csv", lines)
-    (out / "rows.md").write_text(document(lines, asked.runs, asked.cap, asked.seed), encoding="utf-8")
+    lines = measured(page, asked.runs, asked.cap, asked.seed, asked.jobs)
+    write_csv(out / f"{page.name}.csv", lines)
+    (out / f"{page.name}.md").write_text(document(page, lines, asked.runs, asked.cap, asked.seed), encoding="utf-8")
     failed = [line for line in lines if line.passes is False]
     for line in failed:
         print("FAILED", line)
-    print(f"{len(lines)} lines in {out / 'rows.md'}: {'all pass' if not failed else f'{len(failed)} failed'}")
+    print(f"{len(lines)} lines in {out / f'{page.name}.md'}: {'all pass' if not failed else f'{len(failed)} failed'}")
     return 1 if failed else 0
 
 

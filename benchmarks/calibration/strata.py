@@ -360,14 +360,16 @@ def truth_of(stratum: Stratum) -> tuple[FloatArray, BoolArray]:
 
 
 def group_means(stratum: Stratum) -> FloatArray:
-    """μ_k(t), (K, G), in the outcome's units."""
+    """μ_k(t), (K, G), in the outcome's units; of each label where there are several attributes, or causes."""
     return np.asarray(stratum.world.law @ stratum.world.outcome_values)
 
 
 def row_values(stratum: Stratum) -> list[list[float]]:
     """The value of every row, of every arm, in the outcome's units."""
     found = []
-    for means in group_means(stratum).tolist():
-        everyone = sum(p * m for p, m in zip(stratum.world.shares, means, strict=True))
+    by_label = group_means(stratum)
+    asked = by_label if stratum.problem.plain else stratum.world.truth().group_outcomes
+    for own, means in zip(by_label.tolist(), asked.tolist(), strict=True):
+        everyone = sum(p * m for p, m in zip(stratum.world.shares, own, strict=True))
         found.append([sum(a * m for a, m in zip(row.weights, means, strict=True)) + row.everyone * everyone for row in stratum.problem.rows])  # fmt: skip
     return found

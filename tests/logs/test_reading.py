@@ -92,6 +92,38 @@ def test_a_row_that_cannot_be_used_is_left_out_under_a_name(name: str, change: d
     assert finding.voids == LEFT_OUT[name][0]
 
 
+def test_a_log_of_two_attributes() -> None:
+    """A forced row has all the states that its regime names."""
+    problem = Problem(
+        name="two",
+        variables=[Variable("R", ("x", "y", "z")), *BASE.variables.values()],
+        graph=[("R", "S"), ("S", "V"), ("R", "V"), ("V", "Y")],
+        sensitive=["S", "R"],
+        decision="V",
+        outcome=Outcome("Y", values=(0, 1)),
+        tolerance=0.1,
+        arms=[Arm("old", table("V", ["S", "R"], np.full((2, 3, 2), 0.5)))],
+        deployed="old",
+        forced=["R=y", "S=a,R=z"],
+    )
+    columns = {
+        "S": ["a", "b", "a", "b", "a"],
+        "R": ["x", "y", "z", "z", None],
+        "V": ["no", "yes", "no", "yes", "no"],
+        "Y": [0, 1, 0, 1, 1],
+        "how": ["natural", "R=y", "S=a,R=z", "S=a,R=z", "R=y"],
+    }
+    found = reader(columns, LogMap(regime="how"), problem)
+    assert found.problem.observed == ("R", "S", "V", "Y")
+    assert lines(found) == Counter({(0, 0, 0, 0, 0, 0): 1, (0, 1, 1, 1, 1, 1): 1, (0, 2, 2, 0, 0, 0): 1})
+    left_out = {finding.name: finding for finding in found.findings()}
+    assert {name: finding.rows for name, finding in left_out.items()} == {
+        "forced-rows-of-another-group": 1,
+        "missing-values": 1,
+    }
+    assert left_out["forced-rows-of-another-group"].examples == ("forced to S=a,R=z, holds b, z",)
+
+
 def test_a_log_of_three_groups() -> None:
     """Labels, rows left out on purpose, regimes and counts go by each of them."""
     problem = replace(

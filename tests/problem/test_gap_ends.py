@@ -15,15 +15,18 @@ INF = math.inf
 
 def asked(*constraints: Constraint, groups: int = 3, **more: Any) -> Problem:
     rows = [[0.5, 0.5]] * groups
+    known: dict[str, Any] = {
+        "variables": [Variable("S", tuple("abcd"[:groups])), Variable("V", ("0", "1")), Variable("Y", ("0", "1"))],
+        "graph": [("S", "V"), ("V", "Y")],
+        "constraints": constraints,
+    }
     return Problem(
         name="ends",
-        variables=[Variable("S", tuple("abcd"[:groups])), Variable("V", ("0", "1")), Variable("Y", ("0", "1"))],
-        graph=[("S", "V"), ("V", "Y")],
         sensitive="S",
         decision="V",
         outcome=Outcome("Y", values=(10, 20)),
         arms=[Arm("even", table("V", ["S"], rows))],
-        **{"constraints": constraints, **more},
+        **{**known, **more},
     )
 
 
@@ -92,3 +95,21 @@ def test_other_questions_are_refused_by_name(other: Constraint) -> None:
     with pytest.raises(ProblemError, match=r"^Constraint '.*' does not bound .*: use `pool`\.$") as error:
         _ = problem.compiled.gap_ends
     assert f"'{other.label}'" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"graph": [("Z", "S"), ("S", "V"), ("V", "Y"), ("Z", "Y")], "constraints": [Constraint(tolerance=1)]},
+        {"constraints": [Constraint(tolerance=1, keep=("V",))]},
+    ],
+)
+def test_people_who_are_compared_with_themselves_are_no_gap_of_two_groups(more: dict[str, Any]) -> None:
+    """With causes or something kept the two directions differ: neither is the other with its sign changed."""
+    variables = [Variable("S", ("a", "b")), *(Variable(name, ("0", "1")) for name in "VYZ")]
+    problem = asked(groups=2, variables=variables, **more)
+    assert not problem.plain and not problem.has_one_gap and len(problem.rows) == 2
+    assert [reading.world for reading in problem.readings] == list(problem.worlds)
+    assert problem.compiled.row_pairs.tolist() == [-1, -1]
+    with pytest.raises(ProblemError, match="does not bound a difference of two groups"):
+        _ = problem.compiled.gap_ends

@@ -349,3 +349,63 @@ def test_no_arm_is_called_like_the_answer_that_none_is_fair(name: str) -> None:
 @pytest.mark.parametrize("name", ["no fair arms", "fair arm", "no fair arm 2", "nofairarm"])
 def test_other_names_are_taken(name: str) -> None:
     assert Arm(name, table("V", [], [0.5, 0.5])).name == name
+
+
+# ---- attributes with causes, and several ----
+
+
+def caused(**changes: Any) -> Problem:
+    """Z → S → X → V → Y ← Z."""
+    known: dict[str, Any] = {
+        "graph": [("Z", "S"), ("S", "X"), ("X", "V"), ("V", "Y"), ("Z", "Y")],
+        "arms": [Arm("one", table("V", ["X"], [[0.2, 0.8], [0.7, 0.3]]))],
+        "mechanisms": [table("X", ["S"], [[0.1, 0.9], [0.6, 0.4]]), table("S", ["Z"], [[0.8, 0.2], [0.3, 0.7]])],
+        "hidden": (),
+        "shares": None,
+    }
+    return problem(**{**known, **changes})
+
+
+def test_one_attribute_with_causes() -> None:
+    made = caused()
+    assert (made.attributes, made.attribute, made.plain) == (("S",), "S", False)
+    assert made.observed == ("Z", "S", "X", "V", "Y") and made.cell_columns == ("Z", "X", "V")
+    assert made.own_factor(made.roles.blocks[0]) == made.mechanisms["S"]
+    assert problem().plain and not made.has_one_gap and "S" in str(made)
+
+
+def test_several_attributes() -> None:
+    made = caused(sensitive=["S", "Z"], mechanisms=caused().mechanisms, context=None)
+    assert made.groups == ("S=0,Z=0", "S=0,Z=1", "S=1,Z=0", "S=1,Z=1") and made.cell_columns == ("X", "V")
+    assert made.regimes == ("natural", "S=0", "S=1", "Z=0", "Z=1") and made.costs == ((1.0,) * 5,)
+    assert caused(sensitive=["S"]) == caused(sensitive="S")
+    with pytest.raises(ProblemError, match="has the sensitive attributes S, Z; this asks about one attribute"):
+        _ = made.attribute
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"context": ContextLaw(("Z",), np.array([0.5, 0.25]))}, "law of attributes and observed columns sums to 0.75"),
+        ({"mechanisms": [table("S", ["X"], EVEN)]}, r"is given \['X'\]; the graph says \['Z'\]"),
+        ({"shares": (0.5, 0.5)}, r"Shares of 'S': it has the causes Z. Declare P\(S \| Z\) as a mechanism"),
+        (
+            {"mechanisms": [Code("S", ["Z"], lambda z: np.full((len(z), 2), 0.5))]},
+            "mechanism of the sensitive attribute 'S' is made of code",
+        ),
+        (
+            {"sensitive": ["S", "Z"], "context": None, "mechanisms": [table("Z", [], [0.5, 0.5])]},
+            "mechanism for the sensitive attribute 'Z', which has no causes. Give its law in shares",
+        ),
+    ],
+)
+def test_refused_of_attributes_with_causes(changes: dict[str, Any], expected: str) -> None:
+    with pytest.raises(ProblemError, match=expected):
+        caused(**changes)
+
+
+def test_a_context_law_beside_attributes_with_causes() -> None:
+    """What is not declared of an attribute can be anything: the sum is 1 all the same."""
+    assert caused(mechanisms=[table("X", ["S"], EVEN)]).context is not None
+    above = ContextLaw(("Z", "X", "V"), np.broadcast_to(np.array([0.25, 0.75])[:, None, None], (2, 2, 2)))
+    assert caused(context=above).context == above

@@ -171,18 +171,22 @@ def test_what_cannot_change_is_not_kept() -> None:
 
 
 def test_the_three_effects() -> None:
+    edges = "Z>S S>R R>V V>Y S>Y Z>Y"
     direct, mediated = Constraint(tolerance=0.1, effect="direct"), Constraint(tolerance=0.1, keep="mediators")
-    both = one("Z>S S>V V>Y S>Y Z>Y", direct, mediated)
+    both = one(edges, direct, mediated)
     assert sums(both) == [
-        ("0 as 1 directly - 0", "+1 1|0+V -1 0|0"),
-        ("1 as 0 directly - 1", "+1 0|1+V -1 1|1"),
+        ("0 as 1 directly - 0", "+1 1|0+R -1 0|0"),
+        ("1 as 0 directly - 1", "+1 0|1+R -1 1|1"),
     ]  # equal rows are one row
-    indirect = one("Z>S S>V V>Y S>Y Z>Y", Constraint(tolerance=0.1, effect="indirect"))
-    assert sums(indirect)[0] == ("0 as 1 directly - 0 as 1", "+1 1|0+V -1 1|0")
-    spurious = one("Z>S S>V V>Y S>Y Z>Y", Constraint(tolerance=0.1, effect="spurious"))
+    indirect = one(edges, Constraint(tolerance=0.1, effect="indirect"))
+    assert sums(indirect)[0] == ("0 as 1 directly - 0 as 1", "+1 1|0+R -1 1|0")
+    spurious = one(edges, Constraint(tolerance=0.1, effect="spurious"))
     assert sums(spurious) == [("0 as 1 - 1", "+1 1|0 -1 1|1"), ("1 as 0 - 0", "+1 0|1 -1 0|0")]
     assert value(one(W2, Constraint(tolerance=0.1, effect="spurious")), 0, MEANS[W2]) == pytest.approx(-0.264)
-    assert {row.effect for row in (*indirect.rows, *spurious.rows)} == {"indirect", "spurious"}
+    assert {(row.effect, row.keep) for row in (*indirect.rows, *spurious.rows)} == {
+        ("indirect", ("R",)),
+        ("spurious", ()),
+    }
     assert compared_pairs(spurious.rows, BITS) == ()
 
 
@@ -190,8 +194,8 @@ def test_the_indirect_effect_where_everything_else_is_plain() -> None:
     """W3: IE^{1,0} = μ(1,0,M) − μ(1)."""
     found = one(W3, Constraint(tolerance=0.1, effect="indirect"))
     assert sums(found) == [
-        ("0 as 1 directly - 0 as 1", "+1 1|0+R+V -1 1"),
-        ("1 as 0 directly - 1 as 0", "+1 0|1+R+V -1 0"),
+        ("0 as 1 directly - 0 as 1", "+1 1|0+R -1 1"),
+        ("1 as 0 directly - 1 as 0", "+1 0|1+R -1 0"),
     ]
 
 
@@ -319,3 +323,8 @@ def test_a_ratio_of_an_outcome_that_may_be_negative_is_refused_of_every_attribut
     negative = scene(W4, REGION_RACE, outcome=Outcome("Y", values=(-5, 5)))
     with pytest.raises(ProblemError, match="a ratio needs an outcome that is never negative; 'Y' starts at -5"):
         ask(negative, Constraint(ratio=0.8))
+
+
+def test_the_direct_effect_of_an_attribute_that_acts_on_nothing_else_is_the_gap() -> None:
+    found = one("S>Y V>Y", Constraint(tolerance=0.1, effect="direct"))
+    assert found.plain and sums(found) == [("0 - 1", "+1 0 -1 1")]

@@ -164,24 +164,28 @@ def test_normal_form_in_a_block_keeps_the_people() -> None:
     assert normal_form(world("a=1", "a=0"), found.graph, found.blocks) == world("a=1", "a=0")
 
 
-def test_mediators_are_the_observed_nodes_below_but_for_the_outcome() -> None:
-    assert mediators(roles(W3, "S"), ["S"], "Y") == ("R", "V")
-    assert mediators(roles(W2, "S"), ["S"], "Y") == ("V",)
-    assert mediators(roles(W4, "region race"), ["region"], "Y") == ("race", "V")
-    assert mediators(roles(W4, "region race"), ["race"], "Y") == ("V",)
-    assert mediators(roles(W4, "region race"), ["region", "race"], "Y") == ("V",)
+def test_mediators_are_the_observed_nodes_between_the_attribute_and_the_decision() -> None:
+    assert mediators(roles(W3, "S"), ["S"], "Y") == ("R",)
+    assert mediators(roles(W2, "S"), ["S"], "Y") == ()
+    assert mediators(roles(W4, "region race"), ["region"], "Y") == ("race",)
+    assert mediators(roles(W4, "region race"), ["race"], "Y") == ()
+    assert mediators(roles(W4, "region race"), ["region", "race"], "Y") == ()
     assert mediators(roles("S>X X>H H>Y V>Y Y>Q X>Q", "S", "H"), ["S"], "Y") == ("X",)
+    assert mediators(roles("S>X X>V V>R S>R R>Y", "S"), ["S"], "Y") == (
+        "X",
+    )  # what follows from the decision is no mediator
 
 
 @pytest.mark.parametrize(("edges", "attributes"), [(W2, "S"), (W3, "S"), (W4, "region race"), (W5, "A"), (W7, "sex")])
-def test_with_all_mediators_kept_only_the_outcome_reads_otherwise(edges: str, attributes: str) -> None:
-    """Whatever is hidden: every path leaves the attribute by a node that is kept, or goes to the outcome at once."""
+def test_with_all_mediators_kept_only_the_decision_and_what_follows_read_otherwise(edges: str, attributes: str) -> None:
+    """Whatever is hidden: every path leaves the attribute by a node that is kept, by the decision, or goes to the outcome at once."""
     found = roles(edges, attributes)
     for name in found.attributes:
         kept = mediators(found, [name], "Y")
         asked = World(((name, "1"),), ((name, "0"),), kept)
         reads = reading_of(asked, found.graph, found.attributes, "Y", found.blocks).counterfactual
-        assert reads == ({"Y"} if "Y" in found.graph.children(name) else set())
+        children = found.graph.children(name)
+        assert reads == ({"V", "Y"} if "V" in children else {"Y"} if "Y" in children else set())
 
 
 def test_a_profile_is_named_by_its_attributes() -> None:

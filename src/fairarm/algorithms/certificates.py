@@ -12,6 +12,8 @@ from fairarm.beliefs.certified import lacks_shares
 from fairarm.beliefs.declared_law import DeclaredLaw, LawRows
 from fairarm.beliefs.evidence import Evidence
 from fairarm.beliefs.findings import Finding
+from fairarm.beliefs.known_worlds import KnownWorlds, lacking
+from fairarm.beliefs.row_kinds import RowKinds
 from fairarm.beliefs.standing import Proof
 from fairarm.core.answer import Code
 from fairarm.core.proof.accounts import Accounts
@@ -24,6 +26,7 @@ from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import OptionError
 from fairarm.problem.problem import Problem
 from fairarm.problem.shared_cells import SharedCells
+from fairarm.problem.world_cells import WorldCells
 
 LOSSES_AT_FIRST, ROWS_AT_FIRST = 1, 100
 """What is added to the rows lost and to all rows, once one was lost, for the part that is expected to get lost."""
@@ -50,9 +53,9 @@ class Books:
     y: FloatArray
     """Rows and outcome sums by cell that bets may rest on, (n, C)."""
     rows: FloatArray
-    """The same by arm and group, (n, K, G)."""
+    """The same by arm and group, or place (`RowKinds`), (n, K, G)."""
     natural: FloatArray
-    """Groups of natural rows of settled batches, (n, G)."""
+    """Those of natural rows of settled batches, (n, G)."""
     settled: IntArray
     """(n,): batches settled."""
     lost: IntArray
@@ -118,13 +121,13 @@ def expected_loss(lost: IntArray | FloatArray, rows: FloatArray) -> FloatArray |
 class Certified:
     """The rule for one problem and δ. ``estimated``: use neither a declared P(S) nor a declared law of contexts."""
 
-    cells: SharedCells
+    cells: SharedCells | WorldCells
     rule: Rule
     declared: DeclaredLaw
 
     @classmethod
     def of(cls, problem: Problem, delta: float, estimated: bool) -> Certified:
-        """An error where the rule is not available: it needs finite columns besides the outcome, and mostly P(S)."""
+        """An error where the rule is not available: it needs finite columns besides the outcome, and mostly P(S), or P(label)."""
         real = [name for name in problem.cell_columns if not problem.variables[name].finite]
         if real:
             raise OptionError(
@@ -136,6 +139,8 @@ class Certified:
                 f"A certified answer is not available: the mechanism of '{problem.fitted[0]}' was fitted from rows, and the "
                 f"proof needs it exactly. Use stop=bayes-stop, or declare its table."
             )
+        if not problem.plain:
+            return cls._of_worlds(problem, delta, estimated)
         if lacks_shares(problem, estimated):
             raise OptionError(_without_shares(problem))
         cells = problem.compiled.shared_cells.apart()
@@ -147,6 +152,17 @@ class Certified:
             law = cells.law_of_cells(cells.law[None])[0]
         rule = Rule(law, problem.compiled.rows, delta, shares, context)
         return cls(cells, rule, DeclaredLaw(problem, estimated))
+
+    @classmethod
+    def _of_worlds(cls, problem: Problem, delta: float, estimated: bool) -> Certified:
+        """Of a problem that is not plain: every law that enters a world or the rows' own is declared, but for h where it need not be."""
+        if (lack := lacking(problem, estimated)) is not None:
+            raise OptionError(
+                f"A certified answer needs {lack.what}, which {lack.why}: {lack.way}{', or ' if lack.way else ''}use bayes-stop."
+            )
+        known = KnownWorlds(problem)
+        rule = Rule(known.law, problem.compiled.rows, delta, known.shares, known.context, known.worlds, known.regimes)
+        return cls(known.cells, rule, DeclaredLaw(problem))
 
     def start(self, n: int) -> Books:
         """Before the first row."""
@@ -166,40 +182,53 @@ class Certified:
         law = self.declared.after(books.law, cohort.rows, ledger.seen.natural, missing)
         if cohort.beyond is not None:
             seen = cohort.beyond.summary(self.cells)
-            ledger = teach(ledger, *(part.astype(np.float64) for part in (seen.by_arm, seen.rows, seen.sums)))
+            by_arm = self.kinds.by_arm(cohort.beyond, seen)
+            ledger = teach(ledger, *(part.astype(np.float64) for part in (by_arm, seen.rows, seen.sums)))
         return Books.of(ledger, law, books.lost + (0 if missing is None else int(missing.sum())))
 
     def _brought(self, cohort: Cohort) -> Brought:
         """What the core is told of a phase."""
         fresh = cohort.rows.summary(self.cells)
-        rows, n, natural = (part.astype(np.float64) for part in (fresh.by_arm, fresh.rows, fresh.natural))
+        counted = self.kinds.by_arm(cohort.rows, fresh), fresh.rows, self.kinds.natural(fresh)
+        rows, n, natural = (part.astype(np.float64) for part in counted)
         if not cohort.charged or cohort.missing is None or cohort.loss is None:
             return Brought(rows, n, fresh.sums, natural)
         missing = cohort.missing.astype(np.float64)
-        rows[0] += missing[1:].T
-        if missing[0].any():
-            rows[0] += self._of_unknown_group(missing[0], cohort)
+        # natural ones last: what is added before them is whole, whatever the order
+        for regime in (*range(1, len(missing)), 0):
+            if missing[regime].any():
+                rows[0] += self._of_lost(regime, missing[regime], cohort)
         lost = Lost(np.zeros_like(n), missing.sum(axis=0)[None], cohort.loss.outcome)
         return Brought(rows, n, fresh.sums, natural, lost)
 
-    def _of_unknown_group(self, missing: FloatArray, cohort: Cohort) -> FloatArray:
-        """What natural rows that never came, (K,), change in the rows by arm and group (K, G): their group is not known.
+    def _of_lost(self, regime: int, missing: FloatArray, cohort: Cohort) -> FloatArray:
+        """What rows of a regime that never came, (K,), change in the rows by arm and place (K, T).
 
-        The blend must not depend on who came. So *all* natural rows of the phase count by the declared P(S), not by their own
-        groups: given the plan alone, that is their law.
+        Where they can be of several groups, the blend must not depend on who came. So *all* rows of the regime in this phase count by the
+        declared shares of its groups, not by their own: given the plan alone, that is their law.
         """
+        if (places := np.flatnonzero(self.kinds.fits[regime])).size == 1:
+            return np.asarray(missing[:, None] * (np.arange(self.kinds.places) == places[0]))
         if self.rule.shares is None:
             raise OptionError(
                 "Natural rows were lost, and P(S) is not declared: a row that never came has no known group. Declare the shares "
                 "of the groups, or say lost='at random' if what was lost did not depend on the outcome."
             )
-        came = cohort.rows.group_sums((0,))[0][0].astype(np.float64)
-        return np.asarray((came.sum(axis=1) + missing)[:, None] * self.rule.shares - came)
+        of_regime = self.rule.shares if regime == 0 or self.rule.regimes is None else self.rule.regimes[regime - 1]
+        came = np.zeros((len(missing), self.kinds.places))
+        came[:, self.kinds.place_of[regime]] = cohort.rows.group_sums((regime,))[0][0]
+        return np.asarray((came.sum(axis=1) + missing)[:, None] * of_regime - came)
+
+    @property
+    def kinds(self) -> RowKinds:
+        """What rows are counted by."""
+        return self.declared.kinds
 
     def adopted(self, labels: FloatArray, before: Evidence, closed: IntArray) -> Books:
         """Of a run that an earlier version saved: the labels' wealth stays, the accounts start anew from what was seen."""
         seen = before.summary(self.cells)
-        n, rows, natural = (part.astype(np.float64) for part in (seen.rows, seen.by_arm, seen.natural))
+        counted = seen.rows, self.kinds.by_arm(before, seen), self.kinds.natural(seen)
+        n, rows, natural = (part.astype(np.float64) for part in counted)
         anew = self.start(len(closed))
         ledger = replace(anew.ledger, seen=Seen(n, seen.sums, rows, natural), labels=labels, settled=closed)
         return Books.of(ledger, anew.law, anew.lost)

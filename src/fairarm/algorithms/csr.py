@@ -29,6 +29,7 @@ from fairarm.core.paper.rejection import highest, safely_fair, surely_unfair, su
 from fairarm.core.paper.schedule import PhaseReading, phase_count, phase_lengths
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import OptionError
+from fairarm.problem.pair import require_plain
 from fairarm.problem.problem import Problem
 from fairarm.problem.regimes import require_forced
 
@@ -113,6 +114,7 @@ class SuccessiveRejection(BaseProcedure):
     _programmes: dict[tuple[int, bytes], Allocation] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        require_plain(self.problem)
         for stage in self.stages:
             require_room(len(self.problem.arms), *self._size(stage))
         if self.tests_fairness:

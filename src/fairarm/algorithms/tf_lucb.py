@@ -38,6 +38,7 @@ from fairarm.core.answer import Code
 from fairarm.core.fairness import Rows, as_rows, best_fair, gap_of
 from fairarm.core.paper.allocation import require_affordable
 from fairarm.core.types import BoolArray, FloatArray, IntArray
+from fairarm.problem.pair import require_plain
 
 FIRST = 10
 """Pulls of the cheapest arm to begin with."""
@@ -133,6 +134,7 @@ class TopFeasible(BaseProcedure):
     """The procedure (see the module's docstring)."""
 
     def __post_init__(self) -> None:
+        require_plain(self.problem)
         require_few_pulls("tf-lucb", self.pulls)
         require_affordable(self.problem.compiled.cost_array, self._purse.budget)
 

@@ -47,18 +47,26 @@ class TopTwoOptions:
 
 
 def top_two(
-    outcomes: FloatArray, values: FloatArray, asked: Rows | float, batch: int, rng: np.random.Generator
+    outcomes: FloatArray,
+    values: FloatArray,
+    asked: Rows | float,
+    batch: int,
+    rng: np.random.Generator,
+    forced: int | None = None,
 ) -> Wanted:
     """A batch of decisions from draws of outcomes (N, batch + tries, K) and of rows (…, K, J), or of gaps (…, K) with a tolerance:
     draw i is the first of pull i, the rest are the redraws.
 
-    One after the other, each pull starts looking for its rival one draw later.
+    One after the other, each pull starts looking for its rival one draw later. ``forced``: how many forced regimes there are, one
+    per group if not given.
     """
     values, rows_of = as_rows(values, asked)
+    regime_count = rows_of.groups if forced is None else forced
     best, fair = best_fair_arm(outcomes, values, rows_of), rows_of.fair(values)
     misses = rows_of.beyond(values).max(axis=-1)
     N, rows, tries = len(best), np.arange(len(best)), best.shape[1] - batch
-    coin, group = rng.random((N, batch)) < 0.5, rng.integers(1, 1 + rows_of.groups, (N, batch))
+    coin = rng.random((N, batch)) < 0.5
+    group = rng.integers(1, 1 + regime_count, (N, batch)) if regime_count else np.zeros((N, batch), dtype=np.int64)
     regimes, arms = np.empty((2, N, batch), dtype=np.int64)
     for i in range(batch):
         order = batch + (i + np.arange(tries)) % tries
@@ -132,6 +140,6 @@ class TopTwo(BaseProcedure):
         closed = answered(state, np.where(without_rows(in_stage) & (not batch), Code.UNDECIDED, answer))
         if not batch:
             return closed.but(plan=np.zeros_like(state.plan)), info
-        wanted = top_two(outcomes, values, rows, batch, rng)
+        wanted = top_two(outcomes, values, rows, batch, rng, len(self.problem.regimes) - 1)
         given = self._purse.buy(state.given, wanted.regimes, wanted.arms)
         return closed.but(phase=state.phase + 1, given=given, plan=given - state.given), info

@@ -16,6 +16,7 @@ from fairarm.core.design.rounding import round_pulls
 from fairarm.core.fairness import best_fair
 from fairarm.core.paper.allocation import require_affordable
 from fairarm.core.types import FloatArray
+from fairarm.problem.pair import require_plain
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Uniform(BaseProcedure):
     """
 
     def __post_init__(self) -> None:
+        require_plain(self.problem)
         require_affordable(self.problem.compiled.cost_array[0], self.problem.average_cost_budget(self.pulls))
 
     def shares(self) -> FloatArray:

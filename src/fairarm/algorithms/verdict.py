@@ -365,7 +365,12 @@ def _rows(problem: Problem, info: Info, i: int, k: int) -> tuple[RowReport, ...]
 
 def _gap_of_row(problem: Problem, row: Row, info: Info, i: int, k: int) -> float:
     """A row that is the gap of two groups, from an algorithm that estimates gaps alone; nan for others."""
-    if row.as_group is None or row.people is None or sorted(w for w in row.weights if w) != [-1.0, 1.0]:
+    if (
+        not problem.plain
+        or row.as_group is None
+        or row.people is None
+        or sorted(w for w in row.weights if w) != [-1.0, 1.0]
+    ):
         return np.nan
     pair = problem.groups.index(row.as_group), problem.groups.index(row.people)
     return float(info.gaps[i, problem.compared.index(pair), k])

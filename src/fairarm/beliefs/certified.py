@@ -13,6 +13,7 @@ import numpy as np
 
 from fairarm.beliefs.counted_bets import counted_bets, summed_bets
 from fairarm.beliefs.evidence import CountedEvidence
+from fairarm.beliefs.known_worlds import KnownWorlds, Lack, lacking_contexts
 from fairarm.beliefs.logged_rows import LoggedBeliefs
 from fairarm.core.answer import Code
 from fairarm.core.proof.log_bets import bet_intervals
@@ -49,8 +50,8 @@ class Certificate:
     """Why nothing is: outcomes decided who made later rows, and the law of what arms see is not declared."""
     without_shares: bool = False
     """Why nothing is: P(S) is not known, and what is asked cannot do without it."""
-    about_worlds: bool = False
-    """Why nothing is: more is asked than about the groups of one attribute without causes."""
+    lack: Lack | None = None
+    """Why nothing is: more is asked than about the groups of one attribute without causes, and a law that it rests on is not known."""
 
     @property
     def intervals(self) -> Intervals | None:
@@ -100,7 +101,7 @@ def certify_counts(evidence: CountedEvidence, delta: float, estimated: bool, ada
     ``adaptive``: outcomes decided who made later rows, which weighted rows do not allow and the region does."""
     problem, seen = evidence.problem, evidence.by_group()
     if not problem.plain:
-        return Certificate(None, (), uncertified_arms=fitted_arms(problem), about_worlds=True)
+        return _certify_worlds(evidence, delta, estimated)
     if lacks_shares(problem, estimated):
         return Certificate(None, (), uncertified_arms=fitted_arms(problem), without_shares=True)
     shares = None if estimated or problem.shares is None else np.array(problem.shares)
@@ -120,6 +121,18 @@ def certify_counts(evidence: CountedEvidence, delta: float, estimated: bool, ada
     if weighable:
         found.append(_weighed_counts(evidence, part, shares))
     return Certificate(narrowed(found), by, None, uncertified)
+
+
+def _certify_worlds(evidence: CountedEvidence, delta: float, estimated: bool) -> Certificate:
+    """Of a problem that is not plain: by the region alone, where all laws are declared."""
+    problem = evidence.problem
+    if (lack := lacking_contexts(problem, estimated)) is not None:
+        return Certificate(None, (), uncertified_arms=fitted_arms(problem), lack=lack)
+    known = KnownWorlds(problem)
+    seen = evidence.summary(known.cells)
+    n, asked = seen.rows.astype(np.float64), problem.compiled.rows
+    bounds = intervals(n, seen.sums, known.law, delta, known.shares, None, asked, known.worlds)
+    return Certificate(bounds, (Bound.REGION,), uncertified_arms=fitted_arms(problem))
 
 
 def _weighed_counts(evidence: CountedEvidence, delta: float, shares: FloatArray | None) -> Intervals:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from fairarm.beliefs.evidence import Evidence
 from fairarm.beliefs.findings import Finding
+from fairarm.beliefs.known_worlds import KnownWorlds
+from fairarm.beliefs.row_kinds import RowKinds
 from fairarm.core.grouping import sum_by_group
 from fairarm.core.proof.law_test import About, Given, LawTests, Margin, given_parents_tests, is_void, known_law_tests
 from fairarm.core.proof.least_error import least_error
 from fairarm.core.types import FloatArray, IntArray
+from fairarm.problem.likelihood import at_label
 from fairarm.problem.mechanism import Mechanism
 from fairarm.problem.problem import Problem
 from fairarm.problem.shared_cells import SharedCells
 from fairarm.problem.space import CellSpace
+from fairarm.problem.world_cells import WorldCells
 
 EXAMPLES = 5
 """Arms and groups that a finding lists at most."""
@@ -53,15 +57,35 @@ class DeclaredLaw:
 
     @cached_property
     def tests(self) -> LawTests:
-        """Of cells, decisions and contexts; where the law of contexts is not used, of nodes given their parents."""
-        shares = None if self.estimated or self.problem.shares is None else np.array(self.problem.shares)
+        """Of cells, decisions and contexts; where the law of contexts is not used, of nodes given their parents.
+
+        What natural rows say of P(attribute | causes) is in the shares of the labels, and in the contexts of each.
+        """
         if self._law is None:
-            return given_parents_tests(self._nodes, shares)
-        return known_law_tests(self._law, self._decision, self._cells.context_of[0], shares)
+            made = given_parents_tests(self._nodes, self._shares)
+        else:
+            made = known_law_tests(self._law, self._decision, self._cells.context_of[0], self._shares)
+        return made if self._worlds is None else replace(made, fits=self.kinds.fits)
 
     @cached_property
-    def _cells(self) -> SharedCells:
-        return self.problem.compiled.shared_cells.apart()
+    def _worlds(self) -> KnownWorlds | None:
+        """Of a problem that is not plain: nothing is lacking there."""
+        return None if self.problem.plain else KnownWorlds(self.problem)
+
+    @cached_property
+    def kinds(self) -> RowKinds:
+        """What rows are counted by: their groups, or labels."""
+        return RowKinds.of(self.problem)
+
+    @cached_property
+    def _cells(self) -> SharedCells | WorldCells:
+        return self.problem.compiled.shared_cells.apart() if self._worlds is None else self._worlds.cells
+
+    @property
+    def _shares(self) -> FloatArray | None:
+        if self._worlds is not None:
+            return self._worlds.shares
+        return None if self.estimated or self.problem.shares is None else np.array(self.problem.shares)
 
     @cached_property
     def _codes(self) -> dict[str, IntArray]:
@@ -75,7 +99,9 @@ class DeclaredLaw:
     @cached_property
     def _law(self) -> FloatArray | None:
         """p_{k,t}(x), (K, G, X); None where the law of contexts is not known."""
-        cells = self._cells
+        if self._worlds is not None:
+            return self._worlds.by_point
+        cells = self.problem.compiled.shared_cells.apart()
         if cells.law is None or (self.estimated and cells.contexts > 1):
             return None
         law = cells.law_of_cells(cells.law[None])[0]
@@ -99,26 +125,26 @@ class DeclaredLaw:
         return Given(self._codes[by_arm[0].node], np.stack(configs), np.stack(p))
 
     def _config(self, mechanism: Mechanism) -> IntArray:
-        """What its parents are in each cell; S, which is the group, is none of it."""
-        parents = tuple(name for name in mechanism.parents if name != self.problem.sensitive)
+        """What its parents are in each cell; attributes, which are the group, are none of it."""
+        parents = tuple(name for name in mechanism.parents if name not in self.problem.attributes)
         return CellSpace.of(parents, self.problem.variables).number(self._codes)
 
     def _probability(self, mechanism: Mechanism) -> FloatArray:
         """Of what each cell has, in each group, (G, X)."""
-        length, codes = len(self._decision), self.problem.compiled.group_codes
-        groups = ({**self._codes, self.problem.sensitive: np.full(length, code)} for code in codes)
+        every = range(len(self.problem.groups))
+        groups = (at_label(self.problem, label, self._codes, len(self._decision)) for label in every)
         return np.exp(np.stack([mechanism.log_prob(columns) for columns in groups]))
 
     # ---- as rows come ----
 
     def start(self, n: int) -> LawRows:
         """Before the first row."""
-        shape = (n, len(self.problem.arms), len(self.problem.groups), len(self._decision))
+        shape = (n, len(self.problem.arms), self.kinds.places, len(self._decision))
         return LawRows(np.zeros(shape, dtype=np.int64), np.zeros((n, len(self.tests.about))), np.full(n, -1))
 
     def after(self, before: LawRows, batch: Evidence, natural: FloatArray, lost: IntArray | None = None) -> LawRows:
         """After a whole batch; ``natural`` (N, G) are all natural rows so far, ``lost`` (N, R, K) rows of it that never came."""
-        tested, charged = before.tested + batch.rows_by_cell(), before.charged
+        tested, charged = before.tested + self.kinds.by_point(batch), before.charged
         cells = tested.astype(np.float64)
         if lost is not None:
             charged = charged + self.tests.log_lost(cells, natural, lost)
@@ -160,9 +186,7 @@ class DeclaredLaw:
         values = self.tests.log_values(rows[None].astype(np.float64), np.zeros((1, rows.shape[1])))[0]
         order = [m for m in np.argsort(-values, kind="stable") if values[m] >= math.log(10) and self.tests.about[m].arm is not None]  # fmt: skip
         own = dict.fromkeys((self.tests.about[m].arm, self.tests.about[m].group) for m in order)
-        return tuple(
-            f"{self.problem.arm_names[k or 0]}, {self.problem.groups[t or 0]}" for k, t in list(own)[:EXAMPLES]
-        )
+        return tuple(f"{self.problem.arm_names[k or 0]}, {self.kinds.names[t or 0]}" for k, t in list(own)[:EXAMPLES])
 
     def _what(self, about: About) -> str:
         rows = self._whose(about)
@@ -180,11 +204,11 @@ class DeclaredLaw:
 
     def _whose(self, about: About) -> str:
         of_arm = "all arms" if about.arm is None else f"arm '{self.problem.arm_names[about.arm]}'"
-        return f"the rows of {of_arm}" + (
-            "" if about.group is None else f" in group '{self.problem.groups[about.group]}'"
-        )
+        return f"the rows of {of_arm}" + ("" if about.group is None else f" in group '{self.kinds.names[about.group]}'")
 
     def _source(self, about: About) -> str:
+        if not self.problem.plain and about.margin != Margin.DECISION:
+            return self._source_of_worlds(about)
         match about.margin:
             case Margin.SHARES:
                 return "problem.shares, or use law=estimated"
@@ -196,3 +220,17 @@ class DeclaredLaw:
                 return "its mechanism, or leave it out"
             case _:
                 return "the mechanisms or problem.context"
+
+    def _source_of_worlds(self, about: About) -> str:
+        """Where attributes have causes the law of contexts in a group rests on P(attribute | causes) too."""
+        with_causes = [block for block in self.problem.roles.blocks if block.causes]
+        own = [f"P({', '.join(block.members)} | {', '.join(block.causes)})" for block in with_causes]
+        match about.margin:
+            case Margin.SHARES:
+                return " or ".join(["the shares", *own, *(["problem.context"] if own else [])])
+            case Margin.CONTEXT:
+                return " or ".join(["problem.context", *own])
+            case Margin.CHILD:
+                return "its mechanism"
+            case _:
+                return " or ".join(["the mechanisms", "problem.context", *own])

@@ -141,7 +141,7 @@ class WorldBeliefs(CellBeliefs):
         for rows, kind in zip(self.made, self.cells.made, strict=True):
             law = self._laws(kind.labels)
             found = found + np.einsum("nka,nkac->nc", rows, np.broadcast_to(law, (len(rows), *law.shape[1:])))
-        return found / total[:, None]
+        return np.asarray(found / total[:, None])
 
     # ---- the interface ----
 

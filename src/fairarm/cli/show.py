@@ -86,7 +86,7 @@ def inspection(found: Inspection) -> None:
     say(f"Must be observed: {names(problem.observed, 20)}.")
     hidden = len(problem.graph.nodes) - len(problem.observed)
     say(f"May stay hidden: {hidden} of {len(problem.graph.nodes)} nodes.")
-    say(f"Children of {problem.sensitive} that matter: {names(problem.relevant_children)}.")
+    say(f"Children of {' or '.join(problem.attributes)} that matter: {names(problem.relevant_children)}.")
     _arm_table(found)
     if truth is not None:
         best, top = truth.best_fair_arm, int(np.argmax(truth.outcomes))

@@ -101,23 +101,24 @@ def _print_of(rule: Rule) -> str:
         made.update(repr((rule.law.shape, rule.delta)).encode())
         for own in (rows.by_group, rows.everyone, rows.low, rows.high):
             made.update(np.ascontiguousarray(own).tobytes())
-    for part in (rule.law, rule.shares, rule.context):
+    for part in (rule.law, rule.shares, rule.context, *(() if rule.worlds is None else (rule.worlds,))):
         made.update(b"-" if part is None else np.ascontiguousarray(part).tobytes())
     return made.hexdigest()
 
 
 def timed_batches(problem: Problem, proof: Certified, rows: TimedRows) -> TimedBatches:
     """Lines counted by batch."""
-    batch, B, K, G = rows.batch, len(rows.ends), len(problem.arms), len(problem.groups)
+    batch, B, K, G = rows.batch, len(rows.ends), len(problem.arms), proof.kinds.places
     group = groups_of(problem, batch)
+    place = proof.kinds.place_of[batch.regime, group]
     x = CellSpace.of(problem.cell_columns, problem.variables).number(batch.columns)
     cell = proof.cells.cell_of[group, x]
     count, told = batch.count.astype(np.float64), ~rows.missing
     y = scaled_outcomes(problem, batch) * count if rows.sums is None else rows.sums
     by_arm, natural = np.zeros((B, K, G)), np.zeros((B, G))
     n, sums, lost = (np.zeros((B, proof.cells.cells)) for _ in range(3))
-    np.add.at(by_arm, (rows.part, batch.arm, group), count)
-    np.add.at(natural, (rows.part, group), np.where(batch.regime == 0, count, 0.0))
+    np.add.at(by_arm, (rows.part, batch.arm, place), count)
+    np.add.at(natural, (rows.part, place), np.where(batch.regime == 0, count, 0.0))
     np.add.at(n, (rows.part, cell), count * told)
     np.add.at(sums, (rows.part, cell), y * told)
     np.add.at(lost, (rows.part, cell), count * rows.missing)

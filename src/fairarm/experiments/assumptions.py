@@ -57,7 +57,8 @@ class Obstacle(StrEnum):
     """[arm]."""
     ADAPTIVE = "outcomes-decided-later-rows"
     SHARES = "shares-not-known"
-    WORLDS = "more-is-asked-than-about-groups"
+    LAW = "law-not-known"
+    """[law, why]."""
 
 
 @dataclass(frozen=True)

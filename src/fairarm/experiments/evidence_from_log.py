@@ -84,7 +84,8 @@ class LogEvidence:
         found = [Statement(Obstacle.FINDING, {"finding": name}) for name in self.voided_by]
         found += [] if arm is None else [Statement(Obstacle.FITTED_LOGGING_ARM, {"arm": arm})]
         found += [Statement(Obstacle.ADAPTIVE)] if self.certificate.adaptive else []
-        found += [Statement(Obstacle.WORLDS)] if self.certificate.about_worlds else []
+        if (lack := self.certificate.lack) is not None:
+            found.append(Statement(Obstacle.LAW, {"law": lack.what, "why": lack.why}))
         return (*found, *([Statement(Obstacle.SHARES)] if self.certificate.without_shares else []))
 
     def with_findings(self, more: Iterable[Finding]) -> LogEvidence:
@@ -108,7 +109,7 @@ def _with_answer_by_time(reader: LogReader, found: LogEvidence, delta: float, es
     stands = {name for name in found.voided_by if name != CHARGED}
     if stands or not can_be_timed(reader) or found.problem.fitted or found.lines is None:
         return found
-    if found.certificate.without_shares or found.certificate.about_worlds:
+    if found.certificate.without_shares or found.certificate.lack is not None:
         return found
     rows = rows_by_time(reader, found.lines)
     if rows is None:

@@ -21,7 +21,7 @@ from fairarm.errors import ProblemError
 from fairarm.problem.fairness import Row, pair_names
 from fairarm.problem.problem import Problem
 from fairarm.problem.regimes import values_of_regime
-from fairarm.problem.world_cells import can_be_told
+from fairarm.problem.world_terms import can_be_told
 from fairarm.problem.worlds import Profile, Reading, World, group_name, mediators, normal_form, reading_of
 
 MOST_PAIRS = 380

@@ -48,7 +48,8 @@ class PriorTruths:
 
     def draw(self, count: int, rng: np.random.Generator) -> CellWorlds:
         """Worlds with each cell's outcome drawn from the prior: a Dirichlet law whose mean, on the scale, is the prior's."""
-        cells, values = self.problem.compiled.shared_cells, self.problem.outcome.scaled_values
+        compiled, values = self.problem.compiled, self.problem.outcome.scaled_values
+        cells = compiled.shared_cells if self.problem.plain else compiled.world_cells
         low, high = int(np.argmin(values)), int(np.argmax(values))
         base = np.full(len(values), 1.0 / len(values))
         even = float(base @ values)
@@ -64,11 +65,13 @@ class PriorTruths:
 
 def known_law(problem: Problem) -> tuple[FloatArray, FloatArray]:
     """P(x | arm, group) (K, G, X) and P(S), declared or from a context sample."""
+    if not problem.plain:
+        return _known_worlds(problem)
     beliefs = CellBeliefs.of(CellEvidence.empty(problem))
     sampled = isinstance(problem.context, ContextSample)
     lacking = []
     if beliefs.known_shares is None and not sampled:
-        lacking.append(f"the shares of the groups of '{problem.sensitive}'")
+        lacking.append(f"the shares of the groups of '{problem.attribute}'")
     if beliefs.known_law is None and not sampled:
         lacking.append("the law of what the arms see (context)")
     if lacking:
@@ -77,3 +80,18 @@ def known_law(problem: Problem) -> tuple[FloatArray, FloatArray]:
             f"a sample of its rows as the context."
         )
     return law_by_columns(beliefs.cells, beliefs.context_weights)[0], beliefs.shares[0]
+
+
+def _known_worlds(problem: Problem) -> tuple[FloatArray, FloatArray]:
+    """The same by label, where all laws are declared."""
+    cells = problem.compiled.world_cells
+    if cells.undeclared or cells.fitted:
+        lacking = cells.undeclared or ("every table, as some were fitted from rows",)
+        raise ProblemError(
+            f"A plan simulates the experiment, and needs {' and '.join(lacking)}. Declare what is missing."
+        )
+    if len(cells.made) > 1:
+        raise ProblemError(
+            "A plan simulates natural and recruited pulls; here attributes are set, and some have causes. Use regime_kind = 'recruited'."
+        )
+    return cells.known_points(), cells.known_labels()[0]

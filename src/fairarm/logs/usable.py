@@ -13,7 +13,7 @@ from fairarm.logs.reading import Dropped, LogReader
 from fairarm.problem.fitting import FittedNote, fit_mechanisms
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch
-from fairarm.problem.world_cells import needs_children
+from fairarm.problem.world_terms import needs_children
 
 MOST_ROWS = 1_000_000
 """Rows that can be kept one by one."""

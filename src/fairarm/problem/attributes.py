@@ -1,8 +1,8 @@
 """Sensitive attributes with causes: which of them go together, and whether what they have in common with the rest is observed.
 
 An attribute may have causes. What is learned about people as if they were of another group then rests on the observed causes being all
-that the attribute shares with the other columns: no hidden confounding, checked by d-separation. Attributes that share something hidden with each other
-alone form a *block*, whose values are told together.
+that the attribute shares with the other columns: no hidden confounding, checked by d-separation. Attributes that share something hidden
+with each other alone form a *block*, whose values are told together.
 """
 
 from __future__ import annotations

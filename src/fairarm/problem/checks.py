@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from fairarm.core.types import FloatArray
 from fairarm.errors import ProblemError
 from fairarm.problem.context import ContextLaw, ContextSample
 from fairarm.problem.graph import Graph, Roles
-from fairarm.problem.mechanism import Arm, Mechanism, Unknown
+from fairarm.problem.mechanism import Arm, Columns, Mechanism, Table, Unknown
 from fairarm.problem.names import check_name
 from fairarm.problem.outcome import Outcome
 from fairarm.problem.parts import ROOT_BUDGET, Budget
+from fairarm.problem.space import CellSpace, check_points
+from fairarm.problem.tables import LAW_TOLERANCE
 from fairarm.problem.variables import Variable, first_repeated
 
 if TYPE_CHECKING:
@@ -101,6 +104,14 @@ def _causes(roles: Roles, mechanisms: Mapping[str, Mechanism]) -> dict[str, tupl
                 f"There is a mechanism for '{declared[0]}', which shares a hidden cause with other attributes: {', '.join(block.members)}. "
                 f"Declare their joint law (joint_shares) where they have no other causes, or leave it to natural pulls."
             )
+        if block.causes and declared and not isinstance(mechanisms[declared[0]], Table):
+            raise ProblemError(
+                f"The mechanism of the sensitive attribute '{declared[0]}' is made of code. It must be a table."
+            )
+        if len(roles.attributes) > 1 and declared and not block.causes:
+            raise ProblemError(
+                f"There is a mechanism for the sensitive attribute '{declared[0]}', which has no causes. Give its law in shares."
+            )
     return {member: block.causes for block in roles.blocks for member in block.members}
 
 
@@ -121,8 +132,47 @@ def _check_law(problem: Problem, context: ContextLaw) -> None:
         raise ProblemError(
             f"The context law of {list(context.variables)} has shape {context.weights.shape}; its states ask for {shape}."
         )
-    if problem.plain and not problem.missing_mechanisms and not problem.unknown_arms:
+    if problem.missing_mechanisms or problem.unknown_arms:
+        return
+    if problem.plain:
         _ = problem.compiled.tables.law  # checks that every arm's law of the cells sums to 1
+    elif all(problem.variables[name].finite for name in problem.cell_columns):
+        _check_sums(problem, context)
+
+
+def _check_sums(problem: Problem, context: ContextLaw) -> None:
+    """Every arm's law of attributes and cells sums to 1. Own laws of attributes that are not declared can be any: alike is one."""
+    space = CellSpace.of(problem.cell_columns, problem.variables)
+    check_points(problem, space.count)
+    total = np.zeros(len(problem.arms))
+    for own in problem.compiled.profile_codes:
+        labels = {name: np.full(space.count, code) for name, code in zip(problem.attributes, own, strict=True)}
+        columns: Columns = {**space.codes(), **labels}
+        shared = context.weights[tuple(columns[name] for name in context.variables)] * _own_laws(problem, columns)
+        for child in problem.relevant_children:
+            if child != problem.outcome.node:
+                shared = shared * np.exp(problem.mechanisms[child].log_prob(columns))
+        total += [float((np.exp(arm.mechanism.log_prob(columns)) * shared).sum()) for arm in problem.arms]
+    worst = int(np.argmax(np.abs(total - 1.0)))
+    if abs(total[worst] - 1.0) > LAW_TOLERANCE:
+        raise ProblemError(
+            f"Under arm '{problem.arm_names[worst]}' the law of attributes and observed columns sums to {total[worst]:.6g}. It must sum to 1: "
+            f"correct the context law, which no arm and no attribute changes."
+        )
+
+
+def _own_laws(problem: Problem, columns: Columns) -> FloatArray:
+    """Π_B P(a_B | z_B) in all cells."""
+    made = np.ones(1)
+    for block in problem.roles.blocks:
+        sizes = tuple(problem.variables[name].size for name in block.members)
+        law = problem.own_factor(block)
+        if law is None:
+            made = made / math.prod(sizes)
+            continue
+        value = np.ravel_multi_index([columns[name] for name in block.members], sizes)
+        made = made * law.probabilities[(*(columns[name] for name in law.parents), value)]
+    return made
 
 
 def _check_sample(problem: Problem, sample: ContextSample) -> None:

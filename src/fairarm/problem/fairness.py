@@ -2,15 +2,15 @@
 
     above_j < Σ_ω a_jω μ_k(ω) + e_j μ_k < below_j                  (either end may be missing)
 
-μ_k(ω) is arm k's mean outcome in the world ω (`worlds.py`): plainly, with everybody in group t. μ_k is its outcome. An arm is fair if all rows hold,
-strictly. What is below this module sees rows alone, never which question they came from.
+μ_k(ω) is arm k's mean outcome in the world ω (`worlds.py`): plainly, with everybody in group t. μ_k is its outcome. An arm is fair if
+all rows hold, strictly. What is below this module sees rows alone, never which question they came from (`questions.py`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -149,37 +149,34 @@ def _as_asked(found: Sequence[_Found], left_out: tuple[tuple[str, str, float], .
     if plain:
         ((attribute, groups),) = scene.states.items()
         used = dict.fromkeys(World(((attribute, group),)) for group in groups)
-    readings = _readings(found, scene)
     worlds = tuple(used)
     rows = tuple(_row(each, worlds) for each in found)
     for row in rows:
         _check_possible(row, scene.outcome)
-    return Asked(rows, worlds, tuple(readings.get(w) or _reading(w, scene) for w in worlds), left_out, plain)
+    return Asked(rows, worlds, _readings(worlds, found, scene), left_out, plain)
 
 
-def _readings(found: Iterable[_Found], scene: Scene) -> dict[World, Reading]:
-    """Of every world that rows use; an error names the constraint."""
-    readings: dict[World, Reading] = {}
-    for question, _, weights in found:
-        for world in weights:
-            try:
-                readings[world] = readings.get(world) or _reading(world, scene)
-            except ProblemError as error:
-                raise ProblemError(f"Constraint '{question.asked.label}': {error}") from None
-    return readings
-
-
-def _reading(world: World, scene: Scene) -> Reading:
+def _readings(worlds: tuple[World, ...], found: Sequence[_Found], scene: Scene) -> tuple[Reading, ...]:
+    """Of each world; an error names the constraint. Worlds that differ by states alone are read alike."""
+    asked_by = {world.shape: question.asked.label for question, _, weights in reversed(found) for world in weights}
     roles = scene.roles
-    return reading_of(world, roles.graph, roles.attributes, scene.outcome.node, roles.blocks)
+    known: dict[object, Reading] = {}
+    for world in worlds:
+        if world.shape not in known:
+            try:
+                known[world.shape] = reading_of(world, roles.graph, roles.attributes, scene.outcome.node, roles.blocks)
+            except ProblemError as error:
+                raise ProblemError(f"Constraint '{asked_by[world.shape]}': {error}") from None
+    return tuple(replace(known[world.shape], world=world) for world in worlds)
 
 
 def _row(found: _Found, worlds: tuple[World, ...]) -> Row:
     question, compared, weights = found
     by_world = tuple(weights.get(world, 0.0) for world in worlds)
+    kept = next((world.keep for world in weights if world.keep), ())
     return Row(
         question.asked.label, compared.name, compared.as_group, compared.people, by_world, weights.get(AS_IT_IS, 0.0),
-        compared.above, compared.below, question.attributes, question.keep, question.effect,
+        compared.above, compared.below, question.attributes, kept, question.effect,
     )  # fmt: skip
 
 
@@ -201,8 +198,9 @@ def require_small(problem: Problem, cells: int) -> None:
     arms, wide = len(problem.arms), max(len(problem.worlds), len(problem.rows))
     if not problem.has_one_gap and arms * wide * cells > MAX_NUMBERS:
         name, most = _largest(problem.rows)
+        what = "rows" if len(problem.rows) == wide else "groups" if problem.plain else "worlds"
         raise ProblemError(
-            f"{arms} arms × {wide} {'rows' if len(problem.rows) == wide else 'groups' if problem.plain else 'worlds'} × {cells} cells are more than {MAX_NUMBERS} "
+            f"{arms} arms × {wide} {what} × {cells} cells are more than {MAX_NUMBERS} "
             f"numbers; the constraint '{name}' makes {most} rows. Compare fewer groups, merge states, or use arms with fewer inputs."
         )
 

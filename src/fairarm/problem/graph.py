@@ -54,11 +54,19 @@ class Graph:
 
     def ancestors(self, node: str) -> frozenset[str]:
         """All nodes from which this one can be reached, itself left out."""
-        return _reached(node, ((b, a) for a, b in self.edges))
+        return _reached([node], ((b, a) for a, b in self.edges)) - {node}
 
     def descendants(self, node: str) -> frozenset[str]:
         """All nodes that can be reached from this one, itself left out."""
-        return _reached(node, self.edges)
+        return _reached([node], self.edges) - {node}
+
+    def above(self, nodes: Iterable[str]) -> frozenset[str]:
+        """These nodes, and all from which one of them can be reached."""
+        return _reached(nodes, ((b, a) for a, b in self.edges))
+
+    def below(self, nodes: Iterable[str]) -> frozenset[str]:
+        """These nodes, and all that can be reached from one of them."""
+        return _reached(nodes, self.edges)
 
     def with_parents(self, node: str, parents: Iterable[str]) -> Graph:
         """The same graph with the edges into ``node`` replaced."""
@@ -71,13 +79,13 @@ class Graph:
         return Graph(self.nodes, tuple(edge for edge in self.edges if edge not in left_out))
 
 
-def _reached(start: str, edges: Iterable[tuple[str, str]]) -> frozenset[str]:
-    """The nodes that edges lead to from ``start``, without itself: the graph has no cycles."""
+def _reached(starts: Iterable[str], edges: Iterable[tuple[str, str]]) -> frozenset[str]:
+    """The nodes that edges lead to from ``starts``, with these."""
     onward: dict[str, list[str]] = defaultdict(list)
     for tail, head in edges:
         onward[tail].append(head)
-    found: set[str] = set()
-    waiting = [start]
+    waiting = [*starts]
+    found = {*waiting}
     while waiting:
         new = set(onward[waiting.pop()]) - found
         found |= new
@@ -99,6 +107,7 @@ class Roles:
     """Some attribute is a parent of V."""
     attributes: tuple[str, ...]
     blocks: tuple[Block, ...]
+    decision: str
 
 
 def find_roles(
@@ -122,7 +131,8 @@ def find_roles(
     blocks = find_blocks(graph, attributes, needed, outcome, hidden)
     needed |= {cause for block in blocks for cause in block.causes}
     observed = tuple(node for node in graph.nodes if node in needed)
-    return Roles(graph, parents, relevant, observed, not {*attributes}.isdisjoint(parents), attributes, blocks)
+    is_child = not {*attributes}.isdisjoint(parents)
+    return Roles(graph, parents, relevant, observed, is_child, attributes, blocks, decision)
 
 
 def _check_named(graph: Graph, attributes: tuple[str, ...], decision: str, outcome: str) -> None:

@@ -6,31 +6,55 @@ the last digits, change from run to run; a simulated run would then not be the s
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import opt_einsum
 
 from fairarm.core.types import FloatArray
 from fairarm.errors import ProblemError
+from fairarm.problem.attributes import Block
 from fairarm.problem.context import ContextLaw
-from fairarm.problem.mechanism import MAX_ENTRIES, check_size
+from fairarm.problem.mechanism import MAX_ENTRIES, Table, check_size
 from fairarm.problem.network import Network
 from fairarm.problem.problem import Problem
-from fairarm.problem.shares import held_shares
+from fairarm.problem.shares import JointShares, held_shares
 
 
 def shared_factor(network: Network, problem: Problem, columns: tuple[str, ...]) -> FloatArray:
     """H(columns): the factor of the joint law that no arm and no group changes, over all cells of ``columns``.
 
-    The product of all tables but those of V and of the relevant children, summed over every node that is not in
+    The product of all tables but those of V, of the relevant children and of the attributes, summed over every node that is not in
     ``columns``. Nodes that are no ancestor of a column sum to one and are left out.
     """
     if not columns:
         return np.ones(1)
+    return _summed(network, columns, (problem.decision, *problem.relevant_children, *problem.attributes)).ravel()
+
+
+def own_law(network: Network, block: Block) -> FloatArray:
+    """P(attributes of a block | their causes): an axis for each cause, then one for each attribute, by code.
+
+    Where causes have probability 0 all values are alike: no row is there.
+    """
+    [*causes], [*members] = block.causes, block.members
+    table = network.tables[members[0]]
+    if len(members) == 1 and sorted(table.parents) == sorted(causes):
+        return table.probabilities.transpose([*map(table.parents.index, causes), len(causes)])
+    joint = _summed(network, (*causes, *members), stop=())
+    axes = tuple(range(len(causes), joint.ndim))
+    total = joint.sum(axis=axes, keepdims=True)
+    alike = np.full(joint.shape, 1.0 / math.prod(joint.shape[len(causes) :]))
+    return np.asarray(np.divide(joint, total, out=alike, where=total > 0))
+
+
+def _summed(network: Network, columns: tuple[str, ...], stop: tuple[str, ...]) -> FloatArray:
+    """The product of all tables but those of ``stop``, summed over every node that is not in ``columns``: an axis for each."""
     sizes = tuple(network.variables[name].size for name in columns)
     check_size(sizes, f"The joint law of {list(columns)}")
-    needed = _ancestors(network, columns, stop=(problem.decision, *problem.relevant_children))
+    needed = _ancestors(network, columns, stop)
     operands: list[object] = []
     for name, table in network.tables.items():
         if name in needed:
@@ -43,7 +67,7 @@ def shared_factor(network: Network, problem: Problem, columns: tuple[str, ...]) 
             f"Exact inference of {list(columns)} needs a table of {int(path.largest_intermediate)} entries; the largest allowed "
             f"is {MAX_ENTRIES}. Use a network with fewer states or a simpler hidden part."
         )
-    return np.asarray(opt_einsum.contract(*operands, columns, optimize=path.path), dtype=np.float64).ravel()
+    return np.asarray(opt_einsum.contract(*operands, columns, optimize=path.path), dtype=np.float64)
 
 
 def _ancestors(network: Network, columns: tuple[str, ...], stop: tuple[str, ...]) -> set[str]:
@@ -71,12 +95,27 @@ def context_law(network: Network, problem: Problem) -> ContextLaw:
 
 
 def completed(problem: Problem, network: Network) -> Problem:
-    """What the problem leaves open, taken from the network of its world: mechanisms of relevant children, P(S), the context law."""
-    states = network.variables[problem.sensitive].states or ()
-    shares = dict(zip(states, network.tables[problem.sensitive].probabilities.tolist(), strict=True))
+    """What the problem leaves open, taken from the network of its world: mechanisms of relevant children and of attributes with causes, the
+    laws of those without, the context law."""
+    blocks = problem.roles.blocks
+    caused = {block.members[0]: block for block in blocks if block.causes and len(block.members) == 1}
+    tables = {name: Table(name, block.causes, own_law(network, block)) for name, block in caused.items()}
     return replace(
         problem,
-        mechanisms={**{x: network.tables[x] for x in problem.missing_mechanisms}, **problem.mechanisms},
-        shares=problem.shares or held_shares(shares, problem.groups),
+        mechanisms={**{x: network.tables[x] for x in problem.missing_mechanisms}, **tables, **problem.mechanisms},
+        **_shares(problem, network),
         context=problem.context or context_law(network, problem),
     )
+
+
+def _shares(problem: Problem, network: Network) -> dict[str, Any]:
+    """Laws of attributes without causes, where they are not declared."""
+    rooted = [block for block in problem.roles.blocks if not block.causes]
+    if len(problem.attributes) > 1:
+        open_ones = [block.members for block in rooted if problem.own_factor(block) is None]
+        laws = [JointShares(block.members, own_law(network, block)) for block in rooted if block.members in open_ones]
+        return {"joint_shares": (*problem.joint_shares, *laws)}
+    if problem.shares or not rooted:
+        return {}
+    by_state = zip(network.variables[problem.attribute].states or (), own_law(network, rooted[0]).tolist(), strict=True)
+    return {"shares": held_shares(dict(by_state), problem.groups)}

@@ -71,7 +71,9 @@ class Likelihood:
 def at_label(problem: Problem, label: int, columns: Columns, length: int) -> dict[str, NDArray[Any]]:
     """Observations with the sensitive attributes of one label, by its position."""
     codes = problem.compiled.profile_codes[label]
-    of_label = {name: np.full(length, code, dtype=np.int64) for name, code in zip(problem.attributes, codes, strict=True)}
+    of_label = {
+        name: np.full(length, code, dtype=np.int64) for name, code in zip(problem.attributes, codes, strict=True)
+    }
     return {**columns, **of_label}
 
 

@@ -1,4 +1,4 @@
-"""The two groups of a problem, in order. What compares groups by name takes them from here, and refuses others."""
+"""The two groups of a problem, in order, and problems whose groups are all that is asked about. What works for these alone asks here."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fairarm.core.fairness import WAY_OUT
-from fairarm.errors import ProblemError
+from fairarm.errors import OptionError, ProblemError
 
 if TYPE_CHECKING:
     from fairarm.problem.problem import Problem
@@ -23,4 +23,13 @@ def require_pair(sensitive: str, groups: Sequence[str]) -> tuple[str, str]:
 
 def pair_of(problem: Problem) -> tuple[str, str]:
     """(s, s') of a problem: a gap is the first one's mean minus the second's."""
-    return require_pair(problem.sensitive, problem.groups)
+    return require_pair(problem.attribute, problem.groups)
+
+
+def require_plain(problem: Problem) -> None:
+    """An error where groups' own means are not what is asked about: whoever compares these would answer another question."""
+    if not problem.plain:
+        raise OptionError(
+            f"This algorithm compares the means of one attribute's groups, and problem '{problem.name}' asks about people as if they were of "
+            f"another group, with causes, several attributes or kept nodes: use `pool` or `top-two`."
+        )

@@ -266,8 +266,9 @@ class Problem(Shown):
 
     @cached_property
     def compared(self) -> tuple[tuple[int, int], ...]:
-        """The ordered pairs of groups whose means are compared, by position: (s, s') and (s', s) where there are two."""
-        return compared_pairs(self.rows, self.groups)
+        """The ordered pairs of groups whose means are compared, by position: (s, s') and (s', s) where there are two. None where the problem
+        is not plain: what is compared there are means of worlds."""
+        return compared_pairs(self.rows, self.groups) if self.plain else ()
 
     @cached_property
     def has_one_gap(self) -> bool:

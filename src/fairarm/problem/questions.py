@@ -1,7 +1,8 @@
 """From a question of fairness to what it compares: sums of the means of worlds, each with its ends.
 
-People of group u as if they were of t, μ(t|u), are compared with themselves as they are, μ(u|u). Where the attribute is alone, without causes, and nothing is
-kept, both depend on the group that is read alone: every two groups are then compared once. Else both ways, since the two differ.
+People of group u as if they were of t, μ(t|u), are compared with themselves as they are, μ(u|u). Where the attribute is alone, without
+causes, and nothing is kept, both depend on the group that is read alone: every two groups are then compared once. Else both ways,
+since the two differ.
 """
 
 from __future__ import annotations
@@ -137,7 +138,7 @@ class Question:
             kept = self._checked_keep(asked.keep)
         if asked.others == "held":
             kept = (*kept, *(a for a in roles.attributes if a not in self.attributes))
-        below = {node for a in self.attributes for node in roles.graph.descendants(a)}
+        below = roles.graph.below(self.attributes)
         return tuple(node for node in roles.graph.nodes if node in kept and node in below)
 
     @cached_property
@@ -157,9 +158,9 @@ class Question:
 
     @cached_property
     def simple(self) -> bool:
-        """Nothing is kept and no attribute has causes or a block: means go by the group that is read alone."""
+        """Nothing is kept and no attribute has causes or a block: the whole difference goes by the group that is read alone."""
         alone = {name for block in self.scene.roles.blocks if block.simple for name in block.members}
-        return not self.keep and {*self.attributes} <= alone and self.effect == "total"
+        return not self.keep and {*self.attributes} <= alone and self.effect in ("total", "direct")
 
     def world(self, read: str, people: str | None, keep: tuple[str, ...]) -> World:
         """People of a group, or everybody, as if they were of another one."""
@@ -177,6 +178,12 @@ class Question:
         """μ(u|u)."""
         return _Side(u, self.world(u, u, ()))
 
+    def _as_they_are(self, u: str) -> _Side:
+        """The same where nothing else is asked: nobody is read otherwise, so that no reading can be refused. Of one attribute without causes
+        it is everybody as u, as in every other row."""
+        alone = len(self.scene.states) == 1
+        return self._in_fact(u) if alone else _Side(u, World((), self.groups[u]))
+
     # ---- what is compared ----
 
     def comparisons(self) -> Iterator[Comparison]:
@@ -186,7 +193,7 @@ class Question:
             yield self._weighted()
         elif asked.compare == "floor":
             for u in self.among:
-                yield self._made(u, u, None, [(self._in_fact(u), 1.0)], asked.at_least, None)
+                yield self._made(u, u, None, [(self._as_they_are(u), 1.0)], asked.at_least, None)
         elif asked.compare == "mean":
             for t in self.among:
                 yield from self._compared(self._read(t, None), _Side(MEAN, AS_IT_IS), t, None)

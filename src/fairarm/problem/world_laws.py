@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -83,11 +82,14 @@ class WorldSums:
         for term in known:
             key = (term.world, decision[term.decision], outcome[term.outcome], context[term.context])
             at.append(slots.setdefault(key, len(slots)))
-        found = np.array(list(slots), dtype=np.int64).reshape(-1, 4).T
+        of_world, v, y, z = np.array(list(slots), dtype=np.int64).reshape(-1, 4).T
         blocks = len(known[0].own) if known else 0
         return cls(
             worlds,
-            *found,
+            of_world,
+            v,
+            y,
+            z,
             np.array(at, dtype=np.int64),
             np.array([term.children for term in known], dtype=np.int64).reshape(len(known), -1),
             np.array([term.own for term in known], dtype=np.int64).reshape(len(known), -1),
@@ -126,14 +128,18 @@ class WorldSums:
             found[slot] += product
         return np.moveaxis(found, 0, -2)
 
-    def laws(self, factors: Factors, h: FloatArray, places: Places) -> FloatArray:
-        """p_{k,ω}(c), normalised for each arm and world, (..., K, W, C); ``h`` (..., Z)."""
+    def masses(self, factors: Factors, h: FloatArray, places: Places) -> FloatArray:
+        """Σ of each world's terms in a cell, as they are, (..., K, W, C); ``h`` (..., Z)."""
         weight = self.weights(factors) * h[..., places.context_of[self.context]]
         by_slot = factors.arms[..., self.decision, :] * weight[..., None, :, :]
         at = self.slot_world[:, None] * places.cells + places.cell_of[self.outcome]
         flat = by_slot.reshape(*by_slot.shape[:-2], -1)
         found = sum_by_group(flat, at.ravel(), self.worlds * places.cells)
-        found = found.reshape(*found.shape[:-1], self.worlds, places.cells)
+        return np.asarray(found.reshape(*found.shape[:-1], self.worlds, places.cells))
+
+    def laws(self, factors: Factors, h: FloatArray, places: Places) -> FloatArray:
+        """p_{k,ω}(c), normalised for each arm and world, (..., K, W, C); ``h`` (..., Z)."""
+        found = self.masses(factors, h, places)
         total = found.sum(axis=-1, keepdims=True)
         return np.asarray(np.divide(found, total, out=np.zeros_like(found), where=total > 0))
 
@@ -153,11 +159,6 @@ class WorldSums:
             part = by_slot if here.all() else by_slot[here]
             found[here] = part @ law.T if law.ndim == 2 else np.moveaxis(law @ np.moveaxis(part, 0, -1), -1, 0)
         return sum_by_group(np.moveaxis(found, 0, -1), self.slot_world, self.worlds)
-
-    @cached_property
-    def labels(self) -> int:
-        """The highest label that is read, plus one."""
-        return int(max(part.max(initial=0) for part in (self.decision, self.outcome, self.children, self.own))) + 1
 
 
 @dataclass(frozen=True, eq=False)

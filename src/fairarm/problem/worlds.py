@@ -31,6 +31,11 @@ class World:
     keep: tuple[str, ...] = ()
     """W, in the order of the graph."""
 
+    @property
+    def shape(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+        """What of it the graph sees: which attributes are read and told, whatever their states, and what is kept."""
+        return tuple(name for name, _ in self.read), tuple(name for name, _ in self.people), self.keep
+
 
 AS_IT_IS = World(())
 """Nothing is read otherwise, of everybody: the outcome itself."""
@@ -56,9 +61,11 @@ def group_name(attributes: Sequence[str], profile: Profile) -> str:
 
 
 def mediators(roles: Roles, attributes: Collection[str], outcome: str) -> tuple[str, ...]:
-    """The observed nodes below these attributes other than the outcome, other attributes included: kept, the direct effect is left."""
-    below = _below(roles.graph, attributes)
-    return tuple(node for node in roles.observed if node in below and node not in (*attributes, outcome))
+    """The observed nodes below these attributes other than the outcome, other attributes included, that are there before the decision: kept,
+    the direct effect is left, what the decision and all after it make of the attributes themselves."""
+    after = {roles.decision, *roles.graph.descendants(roles.decision), *attributes, outcome}
+    below = roles.graph.below(attributes) - after
+    return tuple(node for node in roles.observed if node in below)
 
 
 def normal_form(world: World, graph: Graph, blocks: Iterable[Block]) -> World:
@@ -68,8 +75,9 @@ def normal_form(world: World, graph: Graph, blocks: Iterable[Block]) -> World:
     """
     if world.read == world.people:
         world = replace(world, read=(), keep=())
-    below = _below(graph, [attribute for attribute, _ in world.read])
-    world = replace(world, keep=tuple(node for node in graph.nodes if node in world.keep and node in below))
+    if world.keep:
+        below = graph.below(attribute for attribute, _ in world.read)
+        world = replace(world, keep=tuple(node for node in graph.nodes if node in world.keep and node in below))
     simple = {name for block in blocks if block.simple for name in block.members}
     told, read = {name for name, _ in world.people}, {name for name, _ in world.read}
     if world.keep or not told <= simple or not (read == set() or told <= read):
@@ -86,8 +94,7 @@ def reading_of(world: World, graph: Graph, attributes: Sequence[str], outcome: s
     read = [attribute for attribute, _ in world.read]
     changed = _changed(graph, read, world.keep)
     needed, in_fact = _walk(graph, outcome, changed, {*read})
-    told = {node for name, _ in world.people for node in (name, *graph.ancestors(name))}
-    held = {node for name in in_fact for node in (name, *graph.ancestors(name))}
+    told, held = graph.above(name for name, _ in world.people), graph.above(in_fact)
     if witnesses := needed & (told | held):
         raise ProblemError(_recanting(world, graph, outcome, witnesses, told, held))
     for block in blocks:
@@ -95,14 +102,10 @@ def reading_of(world: World, graph: Graph, attributes: Sequence[str], outcome: s
     return Reading(world, frozenset(needed))
 
 
-def _below(graph: Graph, attributes: Iterable[str]) -> set[str]:
-    return {node for attribute in attributes for node in graph.descendants(attribute)}
-
-
 def _changed(graph: Graph, read: Collection[str], keep: Collection[str]) -> set[str]:
     """The nodes not in I ∪ W that are reached from I by directed paths that avoid W."""
     open_edges = graph.without(edge for edge in graph.edges if edge[1] in keep)
-    return _below(open_edges, read) - {*read, *keep}
+    return {*open_edges.below(read)}.difference(read, keep)
 
 
 def _walk(graph: Graph, outcome: str, changed: set[str], read: set[str]) -> tuple[set[str], set[str]]:
@@ -119,7 +122,9 @@ def _walk(graph: Graph, outcome: str, changed: set[str], read: set[str]) -> tupl
     return needed, in_fact
 
 
-def _recanting(world: World, graph: Graph, outcome: str, witnesses: set[str], told: set[str], held: set[str]) -> str:
+def _recanting(
+    world: World, graph: Graph, outcome: str, witnesses: set[str], told: frozenset[str], held: frozenset[str]
+) -> str:
     """The lowest of the nodes that are needed in both versions, and the way out."""
     witness = next(node for node in graph.nodes if node in witnesses and not witnesses & graph.descendants(node))
     if witness in told:

@@ -53,7 +53,7 @@ class ExactWorlds:
         found = np.zeros(cells.contexts)
         np.add.at(found, cells.context_of.ravel(), rows.ravel())
         total = reached.sum(axis=0)
-        return np.divide(found, total, out=np.zeros_like(found), where=total > 0)
+        return np.asarray(np.divide(found, total, out=np.zeros_like(found), where=total > 0))
 
     @cached_property
     def theta(self) -> FloatArray:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fairarm import Constraint, inspect, load_problem
+from fairarm import Arm, Constraint, Outcome, Variable, inspect, load_problem, table
 from fairarm.algorithms import ArmReason
 from fairarm.catalog import Scenario
 from fairarm.experiments.identify import identify
@@ -240,3 +240,88 @@ def test_the_reason_of_an_unfair_arm_names_the_row(three: Scenario) -> None:
     largest = max(abs(gap) for gap in arm.gaps.values() if gap is not None)
     said = f"unfair by its estimates: people of group a would get {largest:.4f} more as c (allowed: less than 0.12)"
     assert arm_reason(csr.verdict, arm) == said
+
+
+# ---- causes, what is kept, several attributes ----
+
+SEVERAL: list[tuple[dict[str, Any], str, dict[str, tuple[float, str]]]] = [
+    (
+        {"tolerance": 0.05},
+        "changing region from one group to another (north, south) changes it by less than 0.05; changing race from one group to "
+        "another (a, b) changes it by less than 0.05",
+        {
+            "region: north - south": (-0.1, "people of group region=north would get 0.1000 more as region=south (allowed: less than 0.05)"),
+            "race: a as b - a": (-0.11, "people of group race=a would get 0.1100 less as race=b (allowed: less than 0.05)"),
+        },
+    ),
+    (
+        {"attribute": "region", "tolerance": 0.05, "keep": ("X",), "others": "held"},
+        "changing region from one group to another (north, south) changes it by less than 0.05, with X and the other attributes unchanged",
+        {
+            "region: north as south - north": (
+                0.02, "people of group region=north would get 0.0200 more as region=south, with race, X unchanged (allowed: less than 0.05)",
+            )
+        },
+    ),
+    (
+        {"attributes": ("region", "race"), "compare": "mean", "tolerance": 0.1},
+        "what each group of region and race (region=north,race=a, region=north,race=b, region=south,race=a, region=south,race=b) gets differs "
+        "from the mean over everybody by less than 0.1",
+        {
+            "everyone as region=north,race=b - mean": (
+                -0.2, "everyone as region=north,race=b would get 0.2000 less than the mean over everybody (allowed: less than 0.1)",
+            )
+        },
+    ),
+    (
+        {"attribute": "race", "ratio": 0.8},
+        "people of each group of race (a, b) get more than 0.8 of what they would as any other",
+        {},
+    ),
+    (
+        {"attribute": "race", "tolerance": 0.05, "effect": "spurious"},
+        "changing race from one group to another (a, b) changes it by less than 0.05, by its spurious effect",
+        {"race: a as b - b": (0.03, "race: a as b - b is +0.0300 (allowed: less than 0.05)")},
+    ),
+    (
+        {"attribute": "race", "tolerance": 0.05, "keep": "mediators"},
+        "changing race from one group to another (a, b) changes it by less than 0.05, with everything else below it unchanged",
+        {},
+    ),
+]  # fmt: skip
+
+
+def several(asked: dict[str, Any]) -> Problem:
+    """region acts on race; both act on X, which the arm sees, and race on the outcome."""
+    return Problem(
+        name="several",
+        variables=[
+            Variable("region", ("north", "south")), Variable("race", ("a", "b")), Variable("X", ("0", "1")),
+            Variable("V", ("0", "1")), Variable("Y", ("0", "1")),
+        ],
+        graph=[("region", "race"), ("region", "X"), ("race", "X"), ("X", "V"), ("V", "Y"), ("race", "Y"), ("region", "Y")],
+        sensitive=["region", "race"],
+        decision="V",
+        outcome=Outcome("Y", values=(0, 1)),
+        arms=[Arm("one", table("V", ["X"], [[0.5, 0.5], [0.2, 0.8]]))],
+        constraints=[Constraint(**asked)],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("asked", "said", "rows"), SEVERAL)
+def test_questions_about_several_attributes(
+    asked: dict[str, Any], said: str, rows: dict[str, tuple[float, str]]
+) -> None:
+    problem = several(asked)
+    assert unmarked(question(problem)) == f"{START}{said}."
+    known = {row.name: row for row in problem.rows}
+    for name, (value, text) in rows.items():
+        assert row_text(problem, KnownRow(known[name], value)) == text, list(known)
+
+
+def test_ends_turn_with_the_words() -> None:
+    """A loss of people of one group is told as one; what can be told either way, as a gain."""
+    problem = several({"tolerance": 0.05})
+    known = {row.name: KnownRow(row, -0.1) for row in problem.rows}
+    for row in known.values():
+        assert row_limits(problem, row, (-0.12, -0.08)) == "0.0800 to 0.1200"

@@ -18,6 +18,7 @@ from fairarm.problem.likelihood import Likelihood
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch
 from fairarm.problem.shared_cells import SharedCells
+from fairarm.problem.world_laws import Places
 
 BLOCK = 1 << 22
 """Weights (K × observations) held at once: 32 MiB."""
@@ -102,7 +103,7 @@ class Evidence(ABC):
         """Only these replicates."""
 
     @abstractmethod
-    def summary(self, cells: SharedCells) -> Summary:
+    def summary(self, cells: SharedCells | Places) -> Summary:
         """Counts by cell and context; every column but the outcome must be finite."""
 
     @abstractmethod

@@ -23,6 +23,7 @@ from fairarm.problem.likelihood import Likelihood
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import MOST_ROWS, Batch, groups_of
 from fairarm.problem.shared_cells import SharedCells
+from fairarm.problem.world_laws import Places
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ class CellEvidence(RunEvidence, CountedEvidence):
         """Some of the replicates; all of them without a copy."""
         return self if which.all() else CellEvidence(self.problem, self.counts[which])
 
-    def summary(self, cells: SharedCells) -> Summary:
+    def summary(self, cells: SharedCells | Places) -> Summary:
         """By shared cell, with the states' counts: regime and arm play no part in what a cell says of θ."""
         N, values = len(self.counts), self.problem.outcome.scaled_values
         seen = self.counts.sum(axis=(1, 2)).reshape(N, -1, len(values))  # by group and cell, then the outcome's state

@@ -17,6 +17,7 @@ from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, check_batch, groups_of, scaled_outcomes
 from fairarm.problem.shared_cells import SharedCells
 from fairarm.problem.space import CellSpace
+from fairarm.problem.world_laws import Places
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ class RowEvidence(RunEvidence):
         """Itself: there is one replicate."""
         return self
 
-    def summary(self, cells: SharedCells) -> Summary:
+    def summary(self, cells: SharedCells | Places) -> Summary:
         """Lines by shared cell; without counts of states, as the outcome may be real."""
         problem, batch = self.problem, self.batch
         group, outcome = groups_of(problem, batch), scaled_outcomes(problem, batch)

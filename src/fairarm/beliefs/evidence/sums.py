@@ -18,6 +18,7 @@ from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, groups_of
 from fairarm.problem.shared_cells import SharedCells
 from fairarm.problem.space import CellSpace
+from fairarm.problem.world_laws import Places
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class SumEvidence(CountedEvidence):
         """Itself: a log is one replicate."""
         return self
 
-    def summary(self, cells: SharedCells) -> Summary:
+    def summary(self, cells: SharedCells | Places) -> Summary:
         """By shared cell: rows, sums and squares, and no states."""
         at = cells.cell_of.ravel()
         rows, sums, squares = (

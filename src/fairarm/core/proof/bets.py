@@ -147,7 +147,8 @@ def certificate(rule: Rule, ledger: Ledger) -> Certificate:
     answer = np.where(one, left.argmax(axis=1) + int(Code.NONE), int(Code.UNDECIDED))
     gone = ledger.labels >= rule.label_threshold
     fair, unfair = np.asarray(gone[:, :-1].all(axis=1)), gone[:, -1]
-    high, low = _sides(gone) if rule.rows.is_one_gap else (np.zeros_like(unfair), np.zeros_like(unfair))
+    one_gap = rule.worlds is None and rule.rows.is_one_gap
+    high, low = _sides(gone) if one_gap else (np.zeros_like(unfair), np.zeros_like(unfair))
     return Certificate(
         answer=answer.astype(np.int64),
         fair=fair,

@@ -15,6 +15,7 @@ import numpy as np
 from fairarm.core.fairness import Rows
 from fairarm.core.proof.region import SHARE_OF_DELTA, known_mix, require_shares, rows_about
 from fairarm.core.types import BoolArray, FloatArray, IntArray
+from fairarm.errors import ProblemError
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,13 +95,15 @@ class Rule:
     context: IntArray | None = None
     worlds: FloatArray | None = None
     """Where rows are not about the groups themselves: the laws of the worlds that they are about, (K, W, C), as ``law`` is given. P(S) is
-    then known, and what ``law`` has by group is by label of a row."""
+    then known, and what ``law`` has by group is by label of a row, and by kind where rows of a label are of several."""
     regimes: FloatArray | None = None
-    """(R − 1, G): the groups of rows of each forced regime; None where each regime is a group."""
+    """(R − 1, G): the groups of rows of each forced regime, as shares; None where each regime is a group."""
 
     def __post_init__(self) -> None:
         if self.shares is None:
             require_shares(self.rows)
+            if self.worlds is not None:
+                raise ProblemError("Where rows are about worlds, P(label) has to be known: give the shares.")
 
     @cached_property
     def rows(self) -> Rows:

@@ -79,6 +79,8 @@ class LawTests:
     """C_b: the possible atoms of each block."""
     sums: tuple[IntArray, ...]
     """Further tests, last in ``about``: products of the e-values of these tests."""
+    fits: BoolArray | None = None
+    """(R, G): the groups that rows of a regime can be of; None where it is all in the first, and one in each other."""
 
     @property
     def log_least(self) -> float:
@@ -117,9 +119,11 @@ class LawTests:
             return np.asarray(lost[:, 0].sum(axis=1))
         arms = lost if about.arm is None else lost[:, :, [about.arm]]
         by_regime = arms.sum(axis=2)
-        return np.asarray(
-            by_regime.sum(axis=1) if about.group is None else by_regime[:, 0] + by_regime[:, 1 + about.group]
-        )
+        if about.group is None:
+            return np.asarray(by_regime.sum(axis=1))
+        if self.fits is not None:
+            return np.asarray(by_regime[:, self.fits[:, about.group]].sum(axis=1))
+        return np.asarray(by_regime[:, 0] + by_regime[:, 1 + about.group])
 
     def _counted(self, cells: FloatArray, natural: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Rows of each atom and of each block."""

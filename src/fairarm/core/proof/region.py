@@ -227,13 +227,16 @@ def intervals(
     shares: FloatArray | None = None,
     natural: FloatArray | None = None,
     asked: Rows | None = None,
+    worlds: FloatArray | None = None,
 ) -> Intervals:
     """Projections of the joint region on every μ_k and every row; the law of the cells is known.
 
     ``law`` p_{k,t}(c) (K, G, C); ``shares`` P(S) (G,), or None and ``natural`` (N, G) the group counts of natural
-    rows; ``asked`` the rows, by default the gap between two groups.
+    rows; ``asked`` the rows, by default the gap between two groups. ``worlds`` (K, W, C): the laws that the rows are about where
+    these are not the groups'; P(S) is then known.
     """
-    rows = rows_about(asked, law.shape[1])
+    about = law if worlds is None else worlds
+    rows = rows_about(asked, about.shape[1])
     part = delta
     if shares is None:
         require_shares(rows)
@@ -244,7 +247,7 @@ def intervals(
     pair = np.stack([_both_ends(n, y, weight, part) for weight in weights])
     widest = np.stack([pair[..., 0].min(axis=0), pair[..., 1].max(axis=0)], axis=-1)
     # a row with a part of the outcome itself has P(S) in it, which is then known
-    value = np.ascontiguousarray(rows.coefficients(law, weights[0][0]))
+    value = np.ascontiguousarray(rows.coefficients(about, weights[0][0]))
     of_rows = _both_ends(n, y, value.reshape(1, -1, law.shape[2]), part)
     return Intervals(widest, of_rows.reshape(len(n), *value.shape[:2], 2))
 

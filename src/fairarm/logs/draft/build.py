@@ -104,7 +104,10 @@ class Draft:
         than two are known."""
         known = [group for group in self.groups if group.mean is not None]
         ordered = sorted(known, key=lambda group: -(group.mean or 0.0))
-        each = [[group for group in ordered if group.attribute == name] for name in dict.fromkeys(g.attribute for g in known)]
+        each = [
+            [group for group in ordered if group.attribute == name]
+            for name in dict.fromkeys(g.attribute for g in known)
+        ]
         pairs = [(groups[0], groups[-1]) for groups in each if len(groups) > 1]
         return max(pairs, key=lambda pair: (pair[0].mean or 0.0) - (pair[1].mean or 0.0), default=None)
 
@@ -194,7 +197,9 @@ def node_names(choice: Choice) -> dict[str, str]:
     names: dict[str, str] = {}
     used = [*choice.attributes, *(choice.column(role) or "" for role in ROLES[1:]), *choice.inputs]
     for name in used:
-        names[name] = plain_name(name, {*names.values(), "arm", "regime", *([SHARED] if choice.more else [])}, "unnamed column")
+        names[name] = plain_name(
+            name, {*names.values(), "arm", "regime", *([SHARED] if choice.more else [])}, "unnamed column"
+        )
     return names
 
 

@@ -9,7 +9,7 @@ from fairarm.experiments.evaluate import ArmEvaluation, Estimate, Evaluation
 from fairarm.problem.mechanism import NO_FAIR_ARM
 from fairarm.problem.pair import pair_of
 from fairarm.problem.problem import Problem
-from fairarm.problem.regimes import NATURAL
+from fairarm.problem.regimes import NATURAL, values_of_regime
 from fairarm.reports.known import logged_arm, one_gap
 from fairarm.reports.page.charts import Cover, cover_figure
 from fairarm.reports.page.conditions import (
@@ -402,7 +402,10 @@ def regime_words(problem: Problem, regime: str) -> str:
     """A regime as something that is done to people."""
     if regime == NATURAL:
         return "natural: people as they come"
-    return f"{regime}: people recruited because {problem.sensitive} is {regime}"
+    values = values_of_regime(regime, problem.attribute_states)
+    states = " and ".join(f"{attribute} is {state}" for attribute, state in values.items())
+    what = "people recruited because" if problem.regime_kind == "recruited" else "people for whom it is set that"
+    return f"{regime}: {what} {states}"
 
 
 def _assumptions(found: Evaluation) -> Section:

@@ -85,7 +85,7 @@ def _roles(problem: Problem) -> Section:
     blocks: list[Block] = [
         Text(f"Must be observed: {names(problem.observed, 20)}."),
         Text(f"May stay hidden: {nodes - len(problem.observed)} of {nodes} nodes."),
-        Text(f"Children of {problem.sensitive} that matter: {names(problem.relevant_children)}."),
+        Text(f"Children of {' or '.join(problem.attributes)} that matter: {names(problem.relevant_children)}."),
         PageTable("What every row must hold, and why", ("node", "why"), rows, ("why",)),
     ]
     return Section("What must be observed", blocks)
@@ -94,7 +94,9 @@ def _roles(problem: Problem) -> Section:
 def reasons(problem: Problem, node: str) -> list[str]:
     """Why a node must be observed."""
     named = {
-        problem.sensitive: "the sensitive attribute",
+        **dict.fromkeys(
+            problem.attributes, "the sensitive attribute" if len(problem.attributes) == 1 else "a sensitive attribute"
+        ),
         problem.decision: "the decision",
         problem.outcome.node: "the outcome",
     }
@@ -104,10 +106,13 @@ def reasons(problem: Problem, node: str) -> list[str]:
         found.append(f"an input of {names(users, 4)}")
     if node in problem.relevant_children:
         known = "" if node in problem.mechanisms else ", whose mechanism is not declared"
-        found.append(f"a child of {problem.sensitive} on the way to {problem.outcome.node}{known}")
+        found.append(f"a child of {' or '.join(problem.attributes)} on the way to {problem.outcome.node}{known}")
     children = [x for x in problem.relevant_children if node in problem.roles.graph.parents(x)]
-    if children and node != problem.sensitive:
+    if children and node not in problem.attributes:
         found.append(f"a parent of {names(children, 4)}")
+    caused = [name for block in problem.roles.blocks if node in block.causes for name in block.members]
+    if caused:
+        found.append(f"a cause of {names(caused, 4)}")
     return found
 
 

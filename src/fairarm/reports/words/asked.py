@@ -1,16 +1,18 @@
 """What is asked of the groups' means, question by question, and what is known of a row, in plain sentences.
 
-What people of group b would get as a is the mean with everybody in group a: the attribute has no causes, so that it is the same
-for the people of every group.
+Of an attribute without causes, with nothing kept, what people of group b would get as a is the mean with everybody in group a: it is the
+same for the people of every group, and a difference can be told either way. Else it is told of the people that it is about.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from fairarm.problem.constraint import Constraint, weighted_sum
+from fairarm.problem.constraint import MEDIATORS, Constraint, weighted_sum
 from fairarm.problem.fairness import Row
 from fairarm.problem.problem import Problem
+from fairarm.problem.profiles import labels_of
 from fairarm.reports.known import Ends, KnownRow, read_ends
 from fairarm.reports.words.numbers import digits_of, limits, names, plain_number, value
 
@@ -19,12 +21,34 @@ QUOTIENT = ".3f"
 MOST_GROUPS = 8
 
 
-def clause(problem: Problem, asked: Constraint, it: str = "it", sensitive: str | None = None) -> str:
-    """One question as a part of a sentence; ``it`` is the outcome, ``sensitive`` what stands for the attribute's name."""
-    sensitive = problem.sensitive if sensitive is None else sensitive
+def clause(problem: Problem, asked: Constraint, it: str = "it", mark: str = "") -> str:
+    """One question as a part of a sentence; ``it`` is the outcome, ``mark`` goes before and after each attribute's name."""
+    asked_about = [asked.about] if asked.about else [(name,) for name in problem.attributes]
+    return "; ".join(_clause(problem, asked, about, it, mark) for about in asked_about)
+
+
+def _clause(problem: Problem, asked: Constraint, about: tuple[str, ...], it: str, mark: str) -> str:
+    """The question about one attribute, or about several jointly."""
+    sensitive = " and ".join(f"{mark}{name}{mark}" for name in about)
+    groups = labels_of({name: problem.attribute_states[name] for name in problem.attributes if name in about})
+    return _comparison(asked, groups, sensitive, it) + _kept(asked)
+
+
+def _kept(asked: Constraint) -> str:
+    """What stays as it is meanwhile, and which part of a difference is meant."""
+    kept = (
+        "everything else below it" if asked.keep == MEDIATORS else names(asked.keep, MOST_GROUPS) if asked.keep else ""
+    )
+    held = "the other attributes" if asked.others == "held" else ""
+    stays = " and ".join(part for part in (kept, held) if part)
+    effect = "" if asked.effect == "total" else f", by its {asked.effect} effect"
+    return f"{effect}{f', with {stays} unchanged' if stays else ''}"
+
+
+def _comparison(asked: Constraint, groups: tuple[str, ...], sensitive: str, it: str) -> str:
     if asked.compare == "weights":
-        return _weights(problem, asked, it, sensitive)
-    among = tuple(group for group in problem.groups if not asked.groups or group in asked.groups)
+        return _weights(groups, asked, it, sensitive)
+    among = tuple(group for group in groups if not asked.groups or group in asked.groups)
     each = f"group of {sensitive} ({names(among, MOST_GROUPS)})"
     if asked.compare == "floor":
         return f"each {each} gets more than {plain_number(asked.at_least)}"
@@ -73,9 +97,9 @@ def _mean(asked: Constraint, each: str) -> str:
     return f"{above}, and this mean is more than {plain_number(asked.ratio)} of what each group gets"
 
 
-def _weights(problem: Problem, asked: Constraint, it: str, sensitive: str) -> str:
+def _weights(groups: tuple[str, ...], asked: Constraint, it: str, sensitive: str) -> str:
     if asked.is_gap:
-        first, second = (group for group in problem.groups if dict(asked.weights).get(group))
+        first, second = (group for group in groups if dict(asked.weights).get(group))
         return f"changing {sensitive} between {first} and {second} changes {it} by less than {plain_number(asked.tolerance)}"
     ends = (asked.at_least, asked.at_most) if asked.tolerance is None else (-asked.tolerance, asked.tolerance)
     return f"the means by {sensitive}, added as {weighted_sum(asked)}, give {_between(*ends)}"
@@ -105,39 +129,64 @@ def shown_digits(problem: Problem, row: Row) -> str:
 
 def row_text(problem: Problem, known: KnownRow) -> str:
     """A row in words, with what is allowed: people of group b would get 0.11 more as a (allowed: less than 0.05)."""
-    row, x = known.row, known.value
+    row, x = _with_attribute(problem, known.row), known.value
     if x is None:
         return f"{row.name} is not known"
-    digits = row_digits(problem)
+    digits, either_way = row_digits(problem), _either_way(problem, row)
+    if not either_way and (row.ratio is not None or not _is_own_gain(row)):
+        shown = value(known.shown, shown_digits(problem, row))
+        return f"{row.name} is {shown} ({norm(row)})"
     if row.ratio is not None:
         return _quotient(row, value(known.shown, QUOTIENT))
     if row.as_group is None:
         return f"{row.name} is {value(x, row_digits(problem, signed=True))} ({norm(row)})"
     if row.everyone:
-        word = "less" if x < 0 else "more"
-        return f"group {row.as_group} gets {value(abs(x), digits)} {word} than the mean over everybody ({norm(row)})"
+        word, who = "less" if x < 0 else "more", "group" if problem.plain else "everyone as"
+        gets = "gets" if problem.plain else "would get"
+        return f"{who} {row.as_group} {gets} {value(abs(x), digits)} {word} than the mean over everybody ({norm(row)})"
     if row.people is None:
         return f"group {row.as_group} gets {value(x, digits)} ({norm(row)})"
-    return _gain(row, x, digits)
+    return _gain(row, x, digits, either_way)
+
+
+def _with_attribute(problem: Problem, row: Row) -> Row:
+    """With groups that say of which of several attributes they are: "race=b"."""
+    if len(problem.attributes) == 1 or len(row.attributes) != 1:
+        return row
+    named = [None if group is None else f"{row.attributes[0]}={group}" for group in (row.as_group, row.people)]
+    return replace(row, as_group=named[0], people=named[1])
+
+
+def _either_way(problem: Problem, row: Row) -> bool:
+    """What is compared is the same for the people of every group: none of their own is looked at, and nothing is kept."""
+    used = [world for world, weight in zip(problem.worlds, row.weights, strict=True) if weight]
+    return not any(world.keep or (world.read and world.people) for world in used)
+
+
+def _is_own_gain(row: Row) -> bool:
+    """The row is what people of one group would gain as another, in all and with both ends."""
+    return row.is_gap and row.people is not None and row.effect in ("total", "direct")
 
 
 def row_limits(problem: Problem, known: KnownRow, ends: Ends | None) -> str:
     """The ends of an interval of what is shown, turned as `row_text` speaks of it."""
     row, x = known.row, known.value or 0.0
-    if ends is not None and x < 0 and row.ratio is None and (row.people is not None or row.everyone):
+    in_words = _either_way(problem, row) or _is_own_gain(row)
+    if ends is not None and x < 0 and row.ratio is None and in_words and (row.people is not None or row.everyone):
         ends = -ends[1], -ends[0]
     return limits(ends, shown_digits(problem, row).removeprefix("+"))
 
 
-def _gain(row: Row, x: float, digits: str) -> str:
-    """A difference of two groups, as what the worse off would gain; with one end, as what is bounded."""
+def _gain(row: Row, x: float, digits: str, either_way: bool) -> str:
+    """A difference of two groups, as what the worse off would gain, if it can be told either way; with one end, as what is bounded."""
     people, like, gain = row.people, row.as_group, x
-    if row.below is None or (row.above is not None and x < 0):
+    if either_way and (row.below is None or (row.above is not None and x < 0)):
         people, like, gain = like, people, -x
     word = "less" if gain < 0 else "more"
     one_sided = " more" if row.above is None or row.below is None else ""
     most = row.below if row.below is not None else -(row.above or 0.0)
-    gained = f"would get {value(abs(gain), digits)} {word} as {like}"
+    kept = f", with {names(row.keep, MOST_GROUPS)} unchanged" if row.keep else ""
+    gained = f"would get {value(abs(gain), digits)} {word} as {like}{kept}"
     return f"people of group {people} {gained} (allowed: less than {plain_number(most)}{one_sided})"
 
 

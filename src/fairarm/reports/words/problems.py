@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MOST_QUESTIONS = 6
 """Questions that are put in one sentence; pages list all."""
 MARK = "\0"
-"""In place of the attribute's name, until it is marked."""
+"""Before and after an attribute's name, until it is marked."""
 
 
 def question(problem: Problem) -> tuple[str | Marked, ...]:
@@ -37,15 +37,13 @@ def _asked(problem: Problem) -> Iterator[str | Marked]:
     """What must hold meanwhile."""
     if problem.has_one_gap:
         s, other = pair_of(problem)
-        yield from ("changing ", Marked(problem.sensitive), f" ({s}, {other}) changes it by less than ")
+        yield from ("changing ", Marked(problem.attribute), f" ({s}, {other}) changes it by less than ")
         yield f"{problem.gap_tolerance:.6g}"
         return
     left = len(problem.constraints) - MOST_QUESTIONS
-    said = [clause(problem, asked, sensitive=MARK) for asked in problem.constraints[:MOST_QUESTIONS]]
-    first, *others = "; ".join(said + ([f"and {left} more"] if left > 0 else [])).split(MARK)
-    yield first
-    for part in others:
-        yield from (Marked(problem.sensitive), part)
+    said = [clause(problem, asked, mark=MARK) for asked in problem.constraints[:MOST_QUESTIONS]]
+    for i, part in enumerate("; ".join(said + ([f"and {left} more"] if left > 0 else [])).split(MARK)):
+        yield Marked(part) if i % 2 else part
 
 
 def asked_of_arms(problem: Problem) -> list[str]:
@@ -160,7 +158,7 @@ def fair_means(problem: Problem) -> str:
 
 def not_fair_means(problem: Problem) -> tuple[str, ...]:
     """What "fair" does not mean; in full in docs/fairness.md."""
-    sensitive = problem.sensitive
+    sensitive = " and ".join(problem.attributes)
     groups, tolerance = "The two groups", "The tolerance is a choice. It is in the outcome's own units, and"
     if not problem.has_one_gap:
         groups, tolerance = (
@@ -172,6 +170,6 @@ def not_fair_means(problem: Problem) -> tuple[str, ...]:
         f"Not equal decisions. {groups} may receive different decisions and have equal outcomes, or the reverse.",
         f"It rests on the declared graph. If an arrow is missing, or {sensitive} has a cause that was left out, the number no longer answers the question, and no amount of data will reveal that.",
         f"{tolerance} should have been stated before the results were seen.",
-        f"One attribute. An arm that is fair for {sensitive} may be unfair for another attribute, or for a combination of two.",
+        f"{'One attribute' if len(problem.attributes) == 1 else 'These attributes alone'}. An arm that is fair for {sensitive} may be unfair for another attribute, or for a combination of two.",
         "Nothing about why. A small gap does not show that the reasons are good, and a large one does not show bad intent.",
     )

@@ -29,7 +29,7 @@ SENTENCES = {
     Obstacle.FINDING: "the log has the finding '{finding}'",
     Obstacle.FITTED_LOGGING_ARM: "the mechanism of '{arm}', which made rows, was fitted from them",
     Obstacle.ADAPTIVE: "outcomes of earlier rows decided who made later ones (log.adaptive), and the law of what arms see is not declared",
-    Obstacle.WORLDS: "intervals from a log are certified for the groups of one attribute without causes alone, with nothing kept",
+    Obstacle.LAW: "what is asked about rests on {law}, which {why}",
     Obstacle.SHARES: "the shares of the groups are not known, and what is asked cannot do without them: declare problem.shares",
     PlanNote.REAL_OUTCOME: "'{outcome}' is real-valued: it was taken as {low:g} or {high:g}, the ends of its {ends_of}, the noisiest outcome with the same mean.",
     PlanNote.WIDE_MARGINS: (
@@ -56,7 +56,9 @@ def sentence(said: Statement) -> str:
         if key in facts:
             facts[key] = ", ".join(facts[key]) or "nothing"
     if said.code in (Assumption.ATTRIBUTES_DECLARED, Assumption.ATTRIBUTES_ESTIMATED):
-        facts["whole"] = " | ".join(", ".join(part) for part in (said.facts["attributes"], said.facts["causes"]) if part)
+        facts["whole"] = " | ".join(
+            ", ".join(part) for part in (said.facts["attributes"], said.facts["causes"]) if part
+        )
     if "dropped" in facts:
         facts["dropped"] = listed(facts["dropped"])
     if said.code == Assumption.FITTED:
