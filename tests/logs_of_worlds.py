@@ -15,7 +15,9 @@ MANY = 10**9
 WHERE = LogMap(arm="arm", regime="regime", count="rows")
 
 
-def log_of(model: Model, rows: int = MANY, k: int = 0, regimes: dict[str, dict[str, int]] | None = None) -> dict[str, Any]:
+def log_of(
+    model: Model, rows: int = MANY, k: int = 0, regimes: dict[str, dict[str, int]] | None = None
+) -> dict[str, Any]:
     """``rows`` rows of an arm, natural, or as many in each of the regimes: name -> what people are recruited for."""
     names = tuple(x for x in model.order if x not in model.hidden)
     made: dict[str, list[Any]] = {name: [] for name in (*names, "arm", "regime", "rows")}

@@ -157,7 +157,9 @@ def test_other_worlds_at_the_expected_laws() -> None:
     np.testing.assert_allclose(expected, drawn, atol=2e-3)
     assert found.means_of(()).shape == (1, 0)
     readings = pair_readings(problem, world_pairs(problem).values())
-    np.testing.assert_allclose(found.means_of(tuple(readings.values())), [[found.means_of((r,))[0, 0] for r in readings.values()]])
+    np.testing.assert_allclose(
+        found.means_of(tuple(readings.values())), [[found.means_of((r,))[0, 0] for r in readings.values()]]
+    )
 
 
 def test_what_is_learned_makes_draws_wider() -> None:

@@ -32,7 +32,9 @@ def test_every_group_of_every_attribute_and_joint_groups_that_are_compared() -> 
     ]  # fmt: skip
     gap = found.plain_gaps["race=race1|race=race0"]
     assert gap.value == pytest.approx(0.45) and gap.interval is not None and gap.interval[0] < 0.45 < gap.interval[1]
-    joint = as_fairarm(examples.w4(), constraints=[Constraint(tolerance=0.1, attributes=["region", "race"])], tolerance=None)[0]
+    joint = as_fairarm(
+        examples.w4(), constraints=[Constraint(tolerance=0.1, attributes=["region", "race"])], tolerance=None
+    )[0]
     found = evaluate(joint, log(), columns=WHERE)
     assert [(group.group, group.rows, group.mean) for group in found.observed[4:]] == [
         ("region=region0,race=race1", 10, 0.6), ("region=region0,race=race0", 40, 0.25),

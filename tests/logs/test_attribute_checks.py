@@ -46,7 +46,9 @@ def test_chi_square_of_tables_by_hand() -> None:
 def test_rare_values_are_merged_and_a_table_without_two_says_nothing() -> None:
     """The third row has 2 of 102 rows: with the first, it is a table of two rows."""
     merged = np.array([[32, 20], [20, 30]])
-    assert independence(np.array([[[30, 20], [20, 30], [2, 0]]])) == pytest.approx(independence(merged[None]), abs=1e-12)
+    assert independence(np.array([[[30, 20], [20, 30], [2, 0]]])) == pytest.approx(
+        independence(merged[None]), abs=1e-12
+    )
     assert independence(np.array([[[3, 2], [2, 3]]])) == 1.0
     assert independence(np.array([[[30, 0], [20, 0]]])) == 1.0
 
@@ -123,9 +125,7 @@ def test_declared_laws_of_attributes_against_natural_rows() -> None:
 def test_a_declared_law_of_contexts() -> None:
     """Z of W2 is what is left besides the attribute, the arm and Y."""
     model = examples.w2()
-    right, wrong = (
-        as_fairarm(model, context=ContextLaw(("Z",), np.array(law)))[0] for law in ([0.5, 0.5], [0.6, 0.4])
-    )
+    right, wrong = (as_fairarm(model, context=ContextLaw(("Z",), np.array(law)))[0] for law in ([0.5, 0.5], [0.6, 0.4]))
     log = log_of(model, 10_000)
     assert not findings(right, log)
     assert list(findings(wrong, log)) == ["contexts-do-not-fit"]
