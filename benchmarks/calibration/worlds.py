@@ -10,8 +10,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))  # so that the file can be run as a script, and the package imported in workers
 
-from benchmarks.calibration.rows import Page, main  # noqa: E402
-from benchmarks.calibration.world_strata import CAP, strata_of_worlds  # noqa: E402
+from benchmarks.calibration.rows import Page, main
+from benchmarks.calibration.world_strata import CAP, strata_of_worlds
 
 WORLDS = Page("worlds", "Calibration with causes, several attributes and kept nodes", strata_of_worlds, CAP)
 
