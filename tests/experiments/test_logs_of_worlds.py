@@ -50,7 +50,7 @@ def test_w2_people_of_each_group_as_the_other_and_the_plain_gap_apart() -> None:
     assert [row.holds_probability for row in found.arms[0].fairness] == [1.0, 0.0]
     assert found.arms[0].outcome.value == pytest.approx(0.398, abs=PRIOR)
     pair = found.arms[0].pairs["s1|s0"]
-    assert (pair.gap, pair.plain, pair.spurious, pair.direct) == pytest.approx((0.084, 0.348, -0.264, 0.0), abs=PRIOR)
+    assert (pair.gap, pair.plain, pair.spurious, pair.direct) == pytest.approx((0.084, 0.348, -0.264, 0.084), abs=PRIOR)
     assert found.plain_gaps["s1|s0"].value == pytest.approx(0.348, abs=PRIOR)
     assert [(group.group, group.rows) for group in found.observed] == [("s0", 5 * 10**8), ("s1", 5 * 10**8)]
     assert not found.findings and found.status == "NO_FAIR_ARM"
@@ -108,7 +108,7 @@ def test_the_berkeley_example_as_json(capsys: pytest.CaptureFixture[str]) -> Non
     assert was["pairs"]["female|male"]["plain"] == pytest.approx(-0.141645, abs=0.003)
     assert set(was["pairs"]["female|male"]) == {"gap", "plain", "direct", "indirect", "spurious"}
     assert was["closest"] == "male as female - male" and was["gap"] is None
-    assert found["not_certified_codes"] == [{"code": "more-is-asked-than-about-groups", "facts": {}}]
+    assert [said["code"] for said in found["not_certified_codes"]] == ["law-not-known"]
 
 
 def test_json_of_several_attributes() -> None:
@@ -150,7 +150,7 @@ def test_what_cannot_be_told_is_null() -> None:
     kept = worlds_truth.world({"A": 1, "B": 1}, {"A": 0, "B": 0}, ("M",))
     own, other = (worlds_truth.mean(model, 0, worlds_truth.world(people={"A": x, "B": x})) for x in (0, 1))
     told = (worlds_truth.mean(model, 0, kept) - own, other - own)
-    assert (pair.gap, pair.plain, pair.direct) == pytest.approx((*told, 0.0), abs=PRIOR)
+    assert (pair.gap, pair.plain, pair.direct) == pytest.approx((*told, told[0]), abs=PRIOR)
     assert (pair.indirect, pair.spurious) == (None, None)
     assert "A=a0,B=b1" in [group.group for group in found.observed]
 
@@ -170,7 +170,7 @@ def test_fitted_arms_children_and_attributes(make: Any) -> None:
     bare = replace(as_unknown(known), mechanisms=(), shares=None, joint_shares=())
     found = evaluate(bare, log_of(model), columns=WHERE)
     assert list(values(found).values()) == pytest.approx(
-        [value for value in values(evaluated(model)).values()], abs=1e-3
+        list(values(evaluated(model)).values()), abs=1e-3
     )
     assert [note.arm for note in found.fitted] == ["arm 0"] and found.arms[0].fitted
     learned = [said.facts["attributes"] for said in found.assumptions if said.code == "attributes-estimated"]
@@ -228,11 +228,19 @@ def test_forced_rows_of_another_group_and_unknown_regimes_are_left_out() -> None
 # ---- what it does not do ----
 
 
-def test_nothing_is_certified_and_it_says_why() -> None:
-    found = evaluated(examples.w3(), Constraint(tolerance=0.5, keep=["R"]))
+def test_nothing_is_certified_where_a_law_is_not_known_and_it_says_why() -> None:
+    found = evaluated(examples.w3(), Constraint(tolerance=0.5, keep=["R"]), mechanisms=())
     assert found.status == "FOUND" and found.certified_status == "UNDECIDED" and found.certified_by is None
-    assert [said.code for said in found.not_certified] == ["more-is-asked-than-about-groups"]
+    assert [said.code for said in found.not_certified] == ["law-not-known"]
     assert found.arms[0].certified_fair is None and found.arms[0].outcome.certified_low is None
+
+
+def test_where_all_laws_are_known_the_joint_region_certifies() -> None:
+    found = evaluated(examples.w3(), Constraint(tolerance=0.5, keep=["R"]))
+    assert found.certified_arm == "arm 0" and found.arms[0].certified_fair
+    for row, truth in zip(found.arms[0].fairness, (0.1, -0.1), strict=True):
+        assert row.certified_low is not None and row.certified_high is not None
+        assert row.certified_low - 1e-9 <= truth <= row.certified_high + 1e-9
 
 
 @pytest.mark.parametrize(

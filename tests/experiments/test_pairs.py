@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import worked_examples as examples
 from fairarm import Constraint
-from fairarm.experiments.pairs import PairParts, compared_profiles, pair_readings, world_pairs
+from fairarm.experiments.pairs import Pair, PairParts, compared_profiles, pair_readings, world_pairs
 from fairarm.problem.problem import Problem
 from fairarm.problem.worlds import World
 from worlds_fairarm import as_fairarm
@@ -17,26 +19,27 @@ def asked(model: examples.Model, *constraints: Constraint) -> Problem:
     return as_fairarm(model, constraints=constraints, tolerance=None)[0]
 
 
+PAIR = Pair(*(World((("S", name),)) for name in ("asked", "total", "direct", "own", "other")))
+
+
 def test_parts_sum_to_the_plain_gap_by_hand() -> None:
     """μ(u|u) = 1, μ(t|t) = 5, μ(t|u) = 3, μ(t,u,M) = 2: gap 2, plain 4 = 1 − (−1) − (−2)."""
-    pair = world_pairs(as_fairarm(examples.w2())[0])["s1|s0"]
-    by_world = dict(zip(pair.worlds, map(np.array, ([3.0], [3.0], [2.0], [1.0], [5.0])), strict=True))
-    assert pair.gaps(by_world) == [PairParts(gap=2.0, plain=4.0, direct=1.0, indirect=-1.0, spurious=-2.0)]
+    by_world = dict(zip(PAIR.worlds, map(np.array, ([3.0], [3.0], [2.0], [1.0], [5.0])), strict=True))
+    assert PAIR.gaps(by_world) == [PairParts(gap=2.0, plain=4.0, direct=1.0, indirect=-1.0, spurious=-2.0)]
 
 
 def test_what_is_not_known_is_null_and_estimates_count_from_people_as_they_are() -> None:
     """(u|u) is 1 by what is known and 0.5 by estimates, which have the direct world 0.75 above it."""
-    pair = world_pairs(as_fairarm(examples.w2())[0])["s1|s0"]
-    known = {pair.total: np.array([3.0]), pair.own: np.array([1.0])}
-    assert pair.gaps(known) == [PairParts(2.0, None, None, None, None)]
-    estimates = {pair.own: np.array([0.5]), pair.direct: np.array([1.25])}
-    assert pair.gaps(known, estimates) == [PairParts(2.0, None, 0.75, -1.25, None)]
+    known = {PAIR.asked: np.array([3.0]), PAIR.total: np.array([3.0]), PAIR.own: np.array([1.0])}
+    assert PAIR.gaps(known) == [PairParts(2.0, None, None, None, None)]
+    estimates = {PAIR.own: np.array([0.5]), PAIR.direct: np.array([1.25])}
+    assert PAIR.gaps(known, estimates) == [PairParts(2.0, None, 0.75, -1.25, None)]
 
 
 def test_worlds_of_a_pair() -> None:
     pair = world_pairs(asked(examples.w3(), Constraint(tolerance=0.1, keep=["R"])))["s1|s0"]
     to, people = (("S", "s1"),), (("S", "s0"),)
-    assert pair.asked == World(to, people, ("R",)) and pair.direct == World(to, people, ("R", "V"))
+    assert pair.asked == World(to, people, ("R",)) == pair.direct  # R is the only mediator before the decision
     assert (pair.total, pair.own, pair.other) == (World(to), World(people), World(to))  # nothing causes S
 
 
@@ -57,12 +60,22 @@ def test_the_first_question_about_a_pair_says_what_is_kept() -> None:
 
 
 def test_worlds_that_rows_cannot_tell_have_no_reading() -> None:
-    """R's mechanism is not declared: with V kept and R not, rows of one group do not stand for the other's."""
-    problem = as_fairarm(
-        examples.w3(), constraints=[Constraint(tolerance=0.1, keep=["R"])], tolerance=None, mechanisms=()
-    )[0]
-    pairs = world_pairs(problem).values()
-    assert {world.keep for world in pair_readings(problem, pairs)} == {(), ("R",), ("R", "V")}
+    """S → R → Q → V and S → Q: with R kept and the mechanism of Q not declared, rows of one group do not stand for the other's. The question
+    itself keeps both."""
+    nodes = {
+        "S": examples.chance((), lambda: 0.5),
+        "R": examples.chance(("S",), lambda s: (0.3, 0.7)[s]),
+        "Q": examples.chance(("S", "R"), lambda s, r: 0.2 + 0.2 * s + 0.3 * r),
+        "Y": examples.SAME_AS_DECISION,
+    }
+    model = examples.model(
+        "two", "S R Q V Y", nodes, [examples.chance(("S", "Q"), lambda s, q: 0.2 + 0.1 * s + 0.4 * q)], "S"
+    )
+    both = as_fairarm(model, constraints=[Constraint(tolerance=0.1, keep=["R", "Q"])], tolerance=None, mechanisms=())[0]
+    pair = world_pairs(both)["s1|s0"]
+    assert {*pair_readings(both, [pair])} == {pair.asked, pair.total, pair.own, pair.other}
+    some = replace(pair, direct=replace(pair.direct, keep=("R",)))
+    assert some.direct not in pair_readings(both, [some])
 
 
 @pytest.mark.parametrize("groups", [20])

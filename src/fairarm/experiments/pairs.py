@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -95,7 +95,7 @@ class Pair:
         return np.asarray(means[self.own] + (estimates[world] - estimates[self.own]))
 
 
-def _less(first: FloatArray | None, second: FloatArray | None) -> list[float]:
+def _less(first: FloatArray | None, second: FloatArray | None) -> Sequence[float | None]:
     """Their difference by arm; [] where one is not known."""
     return [] if first is None or second is None else (first - second + 0.0).tolist()
 
