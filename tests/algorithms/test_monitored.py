@@ -71,9 +71,14 @@ def test_who_was_dealt_and_who_is_gone_by_hand() -> None:
     came = rows.group_sums((0,))[0]
     how: dict[str, Any] = {"missing": missing, "loss": Loss.of(asked, "worst")}
     dealt, gone = dealt_and_gone(Cohort(rows, **how))
-    assert gone[0, :2].tolist() == [[5, 0], [0, 3]] and dealt[0, :2].tolist() == [[25, 0], [0, 10]]
+    assert gone[0, :2].tolist() == [[5, 0, 0, 0], [0, 0, 0, 3]] and dealt[0, :2].tolist() == [
+        [25, 0, 0, 0],
+        [0, 0, 0, 10],
+    ]
     by_group = came.copy()
     by_group[0, 0] += [1, 4]
     dealt, gone = dealt_and_gone(Cohort(rows, **how, by_group=by_group))
-    assert gone[0, :2].tolist() == [[1, 4], [0, 3]] and dealt[0, 0].tolist() == by_group[0, 0].tolist()
-    assert not dealt_and_gone(Cohort(rows))[1].any()
+    assert gone[0, :2].tolist() == [[1, 4, 0, 0], [0, 0, 0, 3]]
+    assert dealt[0, 0].tolist() == [*by_group[0, 0].tolist(), 0, 0] and dealt[0, 1].tolist() == [0, 0, 0, 10]
+    whole, none = dealt_and_gone(Cohort(rows))
+    assert not none.any() and whole[0, :2].sum() == 27

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from fairarm.algorithms.cohort import Cohort
-from fairarm.algorithms.monitored import Alarm, loss_units, monitor_findings, monitored
+from fairarm.algorithms.monitored import Alarm, monitor_findings, monitored
 from fairarm.algorithms.procedure import LawReport
 from fairarm.beliefs.certified import lacks_shares
 from fairarm.beliefs.declared_law import DeclaredLaw, LawRows
@@ -219,8 +219,9 @@ class Certified:
                 f"Certified answers for {arms} arms in {n} runs at once would take some {50e-9 * claims:.1f} GB of memory, and at "
                 f"most {50e-9 * MOST_CLAIMS:.1f} are taken. Use fewer runs or fewer arms, or stop=bayes-stop."
             )
-        losses = LossRows.start(n, arms, loss_units(self.declared.problem))
-        watched = Drift.start(n, rule.law.shape[2], days), losses, np.full(n, int(Alarm.NONE))
+        problem, cells = self.declared.problem, rule.law.shape[2]
+        units = len(problem.groups) + len(problem.regimes) - 1
+        watched = Drift.start(n, cells, days), LossRows.start(n, arms, units), np.full(n, int(Alarm.NONE))
         return Books.of(open_ledger(rule, n), self.declared.start(n), np.zeros(n, dtype=np.int64), *watched)
 
     def after(self, cohort: Cohort, books: Books, seed: int, replicate: IntArray, reserve: float = 1.0) -> Books:

@@ -11,7 +11,6 @@ from fairarm.beliefs.findings import Finding
 from fairarm.core.proof.bets import Brought
 from fairarm.core.proof.monitors import Drift, LossRows
 from fairarm.core.types import IntArray
-from fairarm.problem.problem import Problem
 
 
 class Alarm(IntEnum):
@@ -36,29 +35,24 @@ def monitored(
     return drift, losses, alarm
 
 
-def loss_units(problem: Problem) -> int:
-    """By how many units of an arm losses are told apart: groups, or regimes where rows of a regime can be of several groups."""
-    return len(problem.groups if problem.plain else problem.regimes)
-
-
 def dealt_and_gone(cohort: Cohort) -> tuple[IntArray, IntArray]:
-    """Rows by arm and group, (n, K, G), and those that never came. Where the group of a natural row comes with the outcome, all
-    natural rows count in the first: who is lost is then told apart by arm. Of a problem that is not plain, by arm and regime."""
-    if not cohort.rows.problem.plain:
-        missing = np.zeros_like(cohort.dealt) if cohort.missing is None else cohort.missing
-        return np.moveaxis(cohort.dealt, 1, 2), np.moveaxis(missing, 1, 2)
-    came = cohort.rows.group_sums(cohort.rows.every_regime)[0]
+    """Rows by arm, and natural ones by group, then forced ones by regime, (n, K, G + R − 1), and those that never came. Where the group
+    of a natural row comes with the outcome, all natural rows count in the first: who is lost is then told apart by arm."""
+    natural, every = cohort.rows.group_sums((0,))[0], cohort.rows.pulls()
+    forced = np.moveaxis(every[:, 1:], 1, 2)
     if cohort.missing is None:
-        return came, np.zeros_like(came)
-    natural = cohort.rows.group_sums((0,))[0]
-    gone = np.moveaxis(cohort.missing[:, 1:], 1, 2).copy()
+        dealt = np.concatenate([natural, forced], axis=2)
+        return dealt, np.zeros_like(dealt)
+    gone = np.zeros_like(natural)
     if cohort.by_group is not None:
         gone += cohort.by_group - natural
-        return came + gone, gone
-    gone[..., 0] += cohort.missing[:, 0]
-    dealt = came - natural + gone
-    dealt[..., 0] += natural.sum(axis=2)
-    return dealt, gone
+    else:
+        gone[..., 0] += cohort.missing[:, 0]
+        first = np.zeros_like(natural)
+        first[..., 0] = natural.sum(axis=2)
+        natural = first
+    missing = np.concatenate([gone, np.moveaxis(cohort.missing[:, 1:], 1, 2)], axis=2)
+    return np.concatenate([natural, forced], axis=2) + missing, missing
 
 
 def monitor_findings(drift: Drift, losses: LossRows, alarm: IntArray, replicate: int) -> tuple[Finding, ...]:

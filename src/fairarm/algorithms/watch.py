@@ -57,7 +57,7 @@ class Watch:
         """With a settled cohort; ``fair`` (n, K): arms that are certified to be fair by now. One that was cut is not looked at."""
         served = by_state(cohort.rows)
         if self._state is not None and cohort.by_group is not None:  # not told means a state: nobody is lost
-            served[..., self._state] += dealt_and_gone(cohort)[1]
+            served[..., self._state] += dealt_and_gone(cohort)[1][..., : served.shape[2]]
         if cohort.cut is not None:
             served = np.where(cohort.cut[:, None, None, None], 0, served)
         rng = np.random.default_rng([seed, GUARD_STREAM, number])

@@ -115,8 +115,8 @@ def _log_beta(a: FloatArray, b: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class LossRows:
-    """Rows dealt and gone by arm and group, (N, K, G), and the log wealth of three bets on who is lost, (N, 3): by arm, by group, by
-    both."""
+    """Rows dealt and gone by arm and by group, or whatever else people are told apart by, (N, K, G), and the log wealth of three bets
+    on who is lost, (N, 3): by arm, by group, by both."""
 
     dealt: FloatArray
     gone: FloatArray
