@@ -164,7 +164,7 @@ def test_every_command_answers_or_refuses_in_a_line(tmp_path: Path, capsys: Any)
         ["identify", "--pulls", "200", "--algorithm", "top-two"], ["identify", "--pulls", "2000", "--algorithm", "csr-v2"],
         ["identify", "--pulls", "200", "--algorithm", "mis"], ["identify", "--pulls", "200", "--algorithm", "uniform"],
         ["identify", "--pulls", "200", "--algorithm", "tf-lucb"], ["identify", "--pulls", "2000", "--algorithm", "two-stage-v2"],
-        ["identify", "--pulls", "2000", "--algorithm", "sris-v2"], ["simulate", "--pulls", "100", "--runs", "2", "--algorithm", "pool"],
+        ["identify", "--pulls", "2000", "--algorithm", "sris-v2"], ["simulate", "--pulls", "100", "--runs", "2", "--algorithms", "pool"],
         ["simulate", "--pulls", "1000", "--runs", "2"], ["plan", "--truths", "3", "--pulls", "200"], ["inspect", "--limit"],
     ]  # fmt: skip
     answered = set()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from xml.etree import ElementTree
 
 import pytest
 from lettering import letter_width
 
-from fairarm.reports.svg import SHAPES, STROKES, Drawing, fitted, number, shown, text_width, wrapped
+from fairarm.reports.svg import LIGHT, NAMES, SHAPES, STROKES, Drawing, fitted, number, shown, text_width, wrapped
 
 
 def made(draw: Drawing) -> ElementTree.Element:
@@ -32,6 +33,21 @@ def test_a_figure_has_words_and_its_own_ids() -> None:
     assert box.attrib["style"] == "fill: url(#fig-hatched); stroke: #123456; stroke-width: 1"
     assert text.text == '</text><script>"&'
     assert text.attrib["style"] == "font-size: 12px; text-anchor: start; fill: var(--x, red); font-weight: bold"
+
+
+def test_a_file_of_its_own_has_the_colours_of_a_light_page() -> None:
+    draw = Drawing("fig", 100, 50)
+    draw.line((0, 0), (10, 10), "good")
+    root = ElementTree.fromstring(draw.document("<title>", "a < b"))
+    assert root.tag == "{http://www.w3.org/2000/svg}svg" and (root.attrib["width"], root.attrib["height"]) == (
+        "100",
+        "50",
+    )
+    style = next(e.text or "" for e in root if e.tag.endswith("style"))
+    page = (files("fairarm.reports") / "templates" / "base.html.j2").read_text(encoding="utf-8").split("@media")[0]
+    assert {*LIGHT} == NAMES
+    for name, seen in LIGHT.items():
+        assert f"--{name}: {seen}" in style and f"--{name}: {seen};" in page
 
 
 def test_a_hatch_is_defined_once() -> None:

@@ -19,6 +19,11 @@ Point = tuple[float, float]
 
 NAMES = frozenset({"ink", "muted", "faint", "line", "band", "mark", "good", "paper"})
 """Colours that the page's style sheet has; others are written as they are."""
+LIGHT = {
+    "ink": "#1d232a", "muted": "#56606b", "faint": "#8b949e", "line": "#d4d9df", "band": "#dcefe0", "mark": "#0b5fa5", "good": "#17703a",
+    "paper": "#ffffff",
+}  # fmt: skip
+"""What they are on a light page: for a figure in a file of its own."""
 SIZE = 12.0
 """Of letters."""
 MIDDLE = 0.35
@@ -170,6 +175,15 @@ class Drawing:
             f'aria-labelledby="{name}-title {name}-text"><title id="{name}-title">{seen(title)}</title>'
             f'<desc id="{name}-text">{seen(description)}</desc>{defined}{"".join(self._parts)}</svg>'
         )
+
+    def document(self, title: str, description: str) -> str:
+        """The whole as a file of its own, in the colours of a light page."""
+        colours = "; ".join(f"--{name}: {seen}" for name, seen in LIGHT.items())
+        size = f'width="{number(self.width)}" height="{number(self.height)}"'
+        head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="Helvetica, Arial, sans-serif" '
+        style = f"<style>svg {{ {colours} }}</style>"
+        start, end = self.element(title, description).removeprefix("<svg ").split("</title>", 1)
+        return f"{head}{start}</title>{style}{end}\n"
 
     @contextmanager
     def group(self, id: str | None = None, kind: str | None = None) -> Iterator[None]:
