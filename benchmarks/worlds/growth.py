@@ -42,9 +42,7 @@ def network_of(regions: int, races: int, compared: int) -> NetworkWorld:
         shares={"region": dict(zip(of_region, own.probabilities.tolist(), strict=True))},
     )
     coins = Table("Y", ("V",), np.stack([1.0 - theta, theta], axis=1))
-    return NetworkWorld(
-        problem, Network.of(variables, [own, race, Table("V", (), np.full(STATES, 1 / STATES)), coins])
-    )
+    return NetworkWorld(problem, Network.of(variables, [own, race, Table("V", (), np.full(STATES, 1 / STATES)), coins]))
 
 
 def growth_lines() -> list[str]:

@@ -7,6 +7,7 @@ import pytest
 from examples.berkeley import __main__ as berkeley
 from examples.classifiers import __main__ as classifiers
 from examples.hepar2_log import __main__ as hepar2_log
+from examples.lender import __main__ as lender
 
 
 def test_berkeley_shows_both_gaps_and_which_one_zeta_is(capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,3 +56,13 @@ def test_classifiers_on_real_people_are_judged_right() -> None:
     fair = [rule for rule in rules if abs(rule.gap) < 0.05]
     best = max(fair, key=lambda rule: rule.outcome)
     assert found.arm == best.name and max(rules, key=lambda rule: rule.outcome).name != best.name
+
+
+def test_scores_earn_more_than_every_rule_of_the_lender_and_are_unfair(capsys: pytest.CaptureFixture[str]) -> None:
+    """All four are above 4, and none is fair; at 20 000 pulls and this seed the truth is found."""
+    world, found = lender.main()
+    truth, names = world.truth(), world.problem.arm_names
+    models = [k for k, name in enumerate(names) if "score" in name]
+    assert len(models) == 4 and not truth.fair[models].any() and truth.outcomes[models].min() > 4
+    assert names[truth.answer] == "product" == found.arm
+    assert f"Found: {found.arm}. In truth: product." in capsys.readouterr().out

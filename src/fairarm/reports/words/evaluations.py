@@ -16,8 +16,8 @@ from fairarm.reports.words.runs import below_gate, passed_over
 from fairarm.reports.words.statements import sentence
 
 if TYPE_CHECKING:
-    from fairarm.problem.problem import Problem
     from fairarm.experiments.evaluate import ArmEvaluation, Evaluation
+    from fairarm.problem.problem import Problem
 
 SETTLED = 0.999
 """With this probability of the answer nothing is left to learn about which arm it is."""
