@@ -40,11 +40,23 @@ def draw(axes: Any, panel: Panel) -> None:
     """Nodes as boxes, edges that count red and thick, others grey; what stays as it is has a thick frame."""
     title, places, edges, kept = panel
     for (cause, effect), counts in edges.items():
-        how = {"arrowstyle": "-|>", "color": COUNTS if counts else NOT, "lw": 2 if counts else 1, "shrinkA": 22, "shrinkB": 24}
+        how = {
+            "arrowstyle": "-|>",
+            "color": COUNTS if counts else NOT,
+            "lw": 2 if counts else 1,
+            "shrinkA": 22,
+            "shrinkB": 24,
+        }
         axes.annotate("", xy=places[effect], xytext=places[cause], arrowprops=how)
     for node, (x, y) in places.items():
         hidden = node == "background"
-        box = {"boxstyle": "round,pad=0.35", "fc": HIDDEN, "ec": "black", "lw": 2.2 if node in kept else 0.8, "ls": ":" if hidden else "-"}
+        box = {
+            "boxstyle": "round,pad=0.35",
+            "fc": HIDDEN,
+            "ec": "black",
+            "lw": 2.2 if node in kept else 0.8,
+            "ls": ":" if hidden else "-",
+        }
         axes.text(x, y, f"{node}\n(hidden)" if hidden else node, ha="center", va="center", bbox=box)
     axes.set(xlim=(-0.5, 3.8), ylim=(-0.5, 2.5))
     axes.set_title(title, fontsize=9)
