@@ -169,9 +169,7 @@ def test_fitted_arms_children_and_attributes(make: Any) -> None:
     known = problem_of(model)
     bare = replace(as_unknown(known), mechanisms=(), shares=None, joint_shares=())
     found = evaluate(bare, log_of(model), columns=WHERE)
-    assert list(values(found).values()) == pytest.approx(
-        list(values(evaluated(model)).values()), abs=1e-3
-    )
+    assert list(values(found).values()) == pytest.approx(list(values(evaluated(model)).values()), abs=1e-3)
     assert [note.arm for note in found.fitted] == ["arm 0"] and found.arms[0].fitted
     learned = [said.facts["attributes"] for said in found.assumptions if said.code == "attributes-estimated"]
     assert learned == [(name,) for name in model.attributes]
