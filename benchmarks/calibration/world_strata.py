@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from benchmarks.calibration.strata import Stratum, check
 from fairarm import Arm, Constraint, Outcome, Problem, Variable, table
 from fairarm.problem.context import ContextLaw
@@ -20,7 +22,13 @@ Cut = tuple[str, list[str], Any]
 
 
 def world_on_end(
-    name: str, sensitive: Sequence[str], parents: list[str], arms: Sequence[Any], cuts: Sequence[Cut], asked: dict[str, Any], **more: Any
+    name: str,
+    sensitive: Sequence[str],
+    parents: list[str],
+    arms: Sequence[Any],
+    cuts: Sequence[Cut],
+    asked: dict[str, Any],
+    **more: Any,
 ) -> NetworkWorld:
     """A network of V (given ``parents``) and the nodes of ``cuts``, all of states 0, 1, …; the tolerance of what is asked is the
     largest value that a row has under the first arm."""
@@ -81,7 +89,7 @@ def with_causes(name: str, kind: str) -> NetworkWorld:
         name, ("S",), ["S"], [[[0.25, 0.75, 0.0], [0.75, 0.25, 0.0]], *alike],
         [("Z", [], coin(0.5)), ("S", ["Z"], [coin(0.125), coin(0.75)]), ("Y", ["Z", "V"], BY_CAUSE)],
         {"compare": "pairs"},
-        mechanisms=["S"], context=ContextLaw(("Z",), (0.5, 0.5)), regime_kind=kind,
+        mechanisms=["S"], context=ContextLaw(("Z",), np.array([0.5, 0.5])), regime_kind=kind,
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[2]))  # so that the file can be run as a script, and the package imported in workers
+sys.path.insert(0, str(Path(__file__).parents[2]))  # so that the file can be run as a script, as rows.py can
 
 from benchmarks.calibration.rows import Page, main
 from benchmarks.calibration.world_strata import CAP, strata_of_worlds

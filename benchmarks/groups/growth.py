@@ -39,7 +39,7 @@ def _world(groups: int) -> NetworkWorld:
     return world
 
 
-def _ratios(cases: dict[int, tuple[Problem, NetworkWorld]]) -> dict[int, float]:
+def ratios_of(cases: dict[int, tuple[Problem, NetworkWorld]]) -> dict[int, float]:
     """CPU time of each case over that of the first, medians over repeats."""
     for problem, world in cases.values():
         _seconds(problem, world, 0)
@@ -57,16 +57,19 @@ def _fitted(ratios: dict[int, float]) -> float:
 def growth_lines() -> list[str]:
     """The part of the page about cost."""
     four = _world(4)
-    by_rows = _ratios({rows: (_asked(four.problem, rows), four) for rows in (1, 2, 4, 8, 12)})
+    by_rows = ratios_of({rows: (_asked(four.problem, rows), four) for rows in (1, 2, 4, 8, 12)})
     worlds = {groups: _world(groups) for groups in range(2, MOST_GROUPS + 1)}
-    by_groups = _ratios({groups: (world.problem, world) for groups, world in worlds.items()})
+    by_groups = ratios_of({groups: (world.problem, world) for groups, world in worlds.items()})
     lines = [
         "## How cost grows",
         "",
         f"CPU time of {RUNS} pool runs of {PULLS:,} pulls together, over that of the first column; medians of {REPEATS}, in one process.",
         "",
     ]
-    for what, found in (("rows, with 4 groups", by_rows), ("groups, all pairs", by_groups)):
-        lines += [f"| {what} | {' | '.join(str(n) for n in found)} |", "|---" * (len(found) + 1) + "|"]
-        lines += [f"| CPU, ratio | {' | '.join(f'{r:.2f}' for r in found.values())} |", "", f"Fitted to the last three: CPU ∝ number^{_fitted(found):.2f}.", ""]  # fmt: skip
-    return lines
+    return [*lines, *table_of("rows, with 4 groups", by_rows), *table_of("groups, all pairs", by_groups)]
+
+
+def table_of(what: str, found: dict[int, float]) -> list[str]:
+    """The ratios by size, and the exponent."""
+    lines = [f"| {what} | {' | '.join(str(n) for n in found)} |", "|---" * (len(found) + 1) + "|"]
+    return [*lines, f"| CPU, ratio | {' | '.join(f'{r:.2f}' for r in found.values())} |", "", f"Fitted to the last three: CPU ∝ number^{_fitted(found):.2f}.", ""]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -14,6 +15,7 @@ def late_names(package: str, homes: Mapping[str, tuple[str, ...]]) -> Callable[[
     """
     where = {name: module for module, names in homes.items() for name in names}
 
+    @cache  # a loop asks thousands of times
     def found(name: str) -> Any:
         if name in where:
             return getattr(import_module(where[name]), name)

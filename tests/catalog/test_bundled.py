@@ -33,8 +33,8 @@ RULES = {
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_the_lender_is_what_its_file_says(rule: str) -> None:
-    problem, world = load_problem("lender").problem, load_problem("lender").world
+def test_the_lender_of_four_races_is_what_its_file_says(rule: str) -> None:
+    problem, world = load_problem("lender-race").problem, load_problem("lender-race").world
     assert isinstance(world, NetworkWorld)
     found = (world.law @ world.outcome_values)[problem.arm_index(rule)]
     for g, group in enumerate(problem.groups):
@@ -48,7 +48,7 @@ def test_the_lender_is_what_its_file_says(rule: str) -> None:
 
 def held(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
     """Outcomes (K,), and which rows hold (K, J)."""
-    world = load_problem("lender").world
+    world = load_problem("lender-race").world
     assert isinstance(world, NetworkWorld)
     means = problem.outcome.scale(world.law @ world.outcome_values)
     rows = problem.compiled.rows
@@ -57,7 +57,7 @@ def held(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
 
 def test_the_best_of_its_rules_is_unfair_to_one_pair_only() -> None:
     """Comparing a with b, as one would with two groups, "points" would be named; of four groups, "rent" is."""
-    problem = load_problem("lender").problem
+    problem = load_problem("lender-race").problem
     outcome, hold = held(problem)
     names = [row.name for row in problem.rows]
     points = problem.arm_index("points")
@@ -69,8 +69,8 @@ def test_the_best_of_its_rules_is_unfair_to_one_pair_only() -> None:
 
 def test_every_name_is_listed_with_a_line_and_loads() -> None:
     names = bundled_problems()
-    assert {"lender", "synthetic-groups", "synthetic-groups-noisy"} <= {*names} and all(names.values())
-    assert load_problem("lender").problem.costs[0] == (1, 2, 2, 2, 2)
+    assert {"lender", "lender-race", "synthetic-groups", "synthetic-groups-noisy"} <= {*names} and all(names.values())
+    assert load_problem("lender-race").problem.costs[0] == (1, 2, 2, 2, 2)
 
 
 ASKED = {
@@ -92,12 +92,12 @@ def test_the_table_of_questions_in_the_docs() -> None:
     ]
     said = {row[1]: row[2] for row in cells if len(row) == 3 and row[1] in ASKED}
     assert {*said} == {*ASKED}
-    lender = load_problem("lender").problem
+    lender = load_problem("lender-race").problem
     for question, asked in ASKED.items():
         outcome, hold = held(replace(lender, constraints=[Constraint(**asked)]))  # type: ignore[arg-type]
         best = lender.arm_names[int(np.where(hold.all(axis=1), outcome, -1).argmax())]
         assert said[question] == f"`{best}`", question
-    world = load_problem("lender").world
+    world = load_problem("lender-race").world
     assert isinstance(world, NetworkWorld)
     means = world.law @ world.outcome_values
     for rule in ("points", "rent"):

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from fairarm import Arm, LogMap, Outcome, Problem, Variable, table
-from fairarm.logs.by_time import TimedRows, batch_ends, can_be_timed, rows_by_time
+from fairarm.logs import table as tables
+from fairarm.logs.by_time import TimedRows, batch_ends, can_be_timed, count_batches_too, rows_by_time
 from fairarm.logs.reading import LogReader
 from fairarm.logs.sources import open_log
 
@@ -189,3 +190,43 @@ def test_what_cannot_be_timed() -> None:
     assert not can_be_timed(reader_of(columns, adaptive=True)) and not can_be_timed(reader_of(columns, count="n"))
     assert not can_be_timed(LogReader(problem(), open_log(columns), LogMap(arm="arm")))
     assert rows_by_time(reader_of(columns), 1 << 22) is None  # too many combinations to count
+
+
+@pytest.mark.parametrize("case", ["states", "real", "due", "text"])
+def test_one_pass_counts_what_two_passes_count(case: str) -> None:
+    columns = rows_of(800)
+    where: dict[str, Any] = {"outcome_within": 100.0} if case in ("due", "real") else {}
+    if case == "real":
+        columns |= {
+            "Y": [None if y is None else y + 0.1 * (i % 9) for i, y in enumerate(columns["Y"])],
+            "id": [*range(800)],
+        }
+        where["row_id"] = "id"
+    if case == "text":
+        columns["t"] = [f"{t:05d}" for t in columns["t"]]
+    one, two = (reader_of(columns, problem(case == "real"), **where) for _ in range(2))
+    count_batches_too(one)
+    assert one.by_batch is None
+    cells = (one.cells(), two.cells())
+    assert one.by_batch is not None and two.by_batch is None
+    timed = [rows_by_time(each, 100) for each in (one, two)]
+    for first, second in (cells, timed):
+        assert first is not None and second is not None and alike(first.batch, second.batch)
+        assert (first.sums is None) == (case != "real") and np.array_equal(first.sums, second.sums)
+    assert np.array_equal(cells[0].pilot, cells[1].pilot) and (cells[0].pilot is None) == (case != "real")
+    assert timed[0].ends == timed[1].ends and np.array_equal(timed[0].part, timed[1].part)
+    assert np.array_equal(timed[0].missing, timed[1].missing) and timed[0].missing.any()
+    assert (one.rows, one.used) == (two.rows, two.used)
+
+
+def alike(first: Any, second: Any) -> bool:
+    pairs = [(getattr(first, key), getattr(second, key)) for key in ("arm", "regime", "count")]
+    pairs += [(first.columns[name], second.columns[name]) for name in first.columns]
+    return all(np.array_equal(a, b) for a, b in pairs)
+
+
+def test_too_many_combinations_of_both_are_counted_by_cell_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "MAX_GROUPS", 40)
+    reader = reader_of(rows_of(800))
+    count_batches_too(reader)
+    assert reader.cells().batch.total > 600 and reader.by_batch is None

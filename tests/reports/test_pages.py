@@ -24,9 +24,8 @@ from fairarm.experiments.identify import Identification
 from fairarm.problem.answer import Answer, Status
 from fairarm.problem.mechanism import Arm
 from fairarm.problem.outcome import Outcome
-from fairarm.reports.page.inspection import reasons
 from fairarm.reports.page.write import page_text
-from fairarm.reports.words import arm_reason, guarantee_of, law_text, smooth_text
+from fairarm.reports.words import arm_reason, guarantee_of, law_text, smooth_text, why_observed
 from page_tree import Element, read_page, table_rows
 
 
@@ -216,7 +215,7 @@ def test_why_a_node_must_be_observed() -> None:
         ],
     )
     assert problem.observed == ("S", "X", "W", "V", "Z", "Y")
-    assert {node: reasons(problem, node) for node in problem.observed} == {
+    assert {node: why_observed(problem, node) for node in problem.observed} == {
         "S": ["the sensitive attribute", "an input of two"],
         "X": ["an input of two", "a child of S on the way to Y, whose mechanism is not declared"],
         "W": ["a parent of X"],

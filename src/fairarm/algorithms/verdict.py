@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, cast
@@ -19,7 +20,15 @@ from fairarm.core.fairness import WAY_OUT
 from fairarm.errors import ProblemError
 from fairarm.frames import Column, columns_of, limits
 from fairarm.problem.answer import Answer, Status
-from fairarm.problem.fairness import Row, pair_names, row_columns, row_labels
+from fairarm.problem.fairness import (
+    Row,
+    named_group,
+    pair_names,
+    reads_first,
+    row_columns,
+    row_labels,
+    tells_either_way,
+)
 from fairarm.problem.mechanism import NO_FAIR_ARM
 from fairarm.problem.pair import pair_of
 from fairarm.problem.problem import Problem
@@ -324,6 +333,8 @@ def _report(problem: Problem, answer: int, info: Info, i: int, k: int, fairness:
     outcome = float(problem.outcome.unscale(info.outcomes[i, k]))
     keyed = dict(zip(_pair_names(problem, info.gaps.shape[1]), problem.outcome.width * info.gaps[i, :, k], strict=True))
     rows = _rows(problem, info, i, k)
+    if not problem.plain:
+        keyed = _gaps_of_rows(problem, rows)
     rejected, reason = int(info.rejected[i, k]), _reason(answer, info, i, k, fairness)
     return ArmReport(
         name=problem.arm_names[k],
@@ -337,6 +348,20 @@ def _report(problem: Problem, answer: int, info: Info, i: int, k: int, fairness:
         closest=None if info.standing is None else rows[closest_row(problem, info.standing, i, k)].name,
         **_beliefs(problem, info.standing, i, k),
     )
+
+
+def _gaps_of_rows(problem: Problem, rows: Sequence[RowReport]) -> dict[str, float]:
+    """μ(t|u) − μ(u|u) by "t|u", of a problem that is not plain: those that are rows themselves."""
+    found: dict[str, float] = {}
+    for row, known in zip(problem.rows, rows, strict=True):
+        if row.as_group is None or row.people is None or row.keep or row.effect != "total" or row.ratio is not None:
+            continue
+        gap = np.nan if known.value is None else reads_first(problem, row) * known.value
+        t, u = (named_group(problem, row, group) for group in (row.as_group, row.people))
+        found[f"{t}|{u}"] = gap
+        if tells_either_way(problem, row):
+            found.setdefault(f"{u}|{t}", -gap)
+    return found
 
 
 def _pair_names(problem: Problem, pairs: int) -> list[str]:

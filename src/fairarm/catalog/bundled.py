@@ -50,7 +50,8 @@ class Scenario(Shown):
 FILES = {
     "coin": "two arms and one coin, worked by hand in the docs",
     "ad-marketplace": "six click predictors; the best one is clearly unfair",
-    "lender": "eleven rules for loans, four groups; the best one is unfair to one of them only",
+    "lender": "eleven rules for loans; race and sex hang together, age has a cause, and the product is allowed",
+    "lender-race": "eleven rules for loans, four groups; the best one is unfair to one of them only",
 }
 """Problem files that ship with the package; the other bundled problems are made by code."""
 
@@ -69,6 +70,7 @@ def _makers() -> _Makers:
     from fairarm.catalog.continuous import beta_mixtures, gaussian_arms
     from fairarm.catalog.groups import DESCRIPTION, synthetic_groups
     from fairarm.catalog.hepar2 import hepar2, hepar2_binding
+    from fairarm.catalog.questions import CAUSES, KEPT, synthetic_causes, synthetic_kept
     from fairarm.catalog.sris import sris
     from fairarm.catalog.synthetic import settings, synthetic
 
@@ -89,6 +91,8 @@ def _makers() -> _Makers:
         makers[f"synthetic-{setting}-noisy"] = (partial(synthetic, setting, noisy=True), f"{text}; noisy outcomes")
     makers["synthetic-groups"] = (synthetic_groups, DESCRIPTION)
     makers["synthetic-groups-noisy"] = (partial(synthetic_groups, noisy=True), f"{DESCRIPTION}; noisy outcomes")
+    makers["synthetic-causes"] = (synthetic_causes, CAUSES)
+    makers["synthetic-kept"] = (synthetic_kept, KEPT)
     return makers
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fairarm.core.types import FloatArray
+from fairarm.core.types import BoolArray, FloatArray
 from fairarm.errors import OptionError
 from fairarm.problem.mechanism import Arm, Table
 from fairarm.problem.network import Network
@@ -16,6 +16,10 @@ from fairarm.problem.problem import Problem
 from fairarm.problem.variables import Variable
 
 FLIP = 0.01
+HIGH, LOW = 0.9, 0.1
+"""Decisions that arms are moved toward are at least as good, or at most as good."""
+FLOOR = 0.4
+"""Of the deployed arm's probabilities before its means are set, over 1/m: its pulls tell of every other arm."""
 MAX_ARMS, MAX_STATES, MAX_SEED = 1000, 200, 2**63 - 1
 
 
@@ -35,6 +39,31 @@ def outcome_law(rng: np.random.Generator, m: int, noisy: bool) -> FloatArray:
     if f.min() == f.max():
         f[rng.integers(m)] ^= 1
     return np.where(f == 1, 1.0 - FLIP, FLIP)
+
+
+def stretched(theta: FloatArray) -> FloatArray:
+    """The same coins from 0.05 to 0.95, so that there are good and bad decisions."""
+    return np.asarray(0.05 + 0.9 * (theta - theta.min()) / np.ptp(theta))
+
+
+def law_with_means(means: FloatArray, theta: FloatArray, deployed: bool, rng: np.random.Generator) -> FloatArray:
+    """P(V | S), (G, m), with these means of an outcome θ (m,) that has decisions at both ends: laws around a shared one, each moved
+    toward good or bad decisions as far as is needed."""
+    m, G = len(theta), len(means)
+    concentration = np.exp(rng.uniform(np.log(0.5), np.log(5.0)))
+    shared, own = rng.dirichlet(np.full(m, concentration)), rng.dirichlet(np.ones(m), size=G)
+    laws = 0.9 * shared + 0.1 * own
+    laws = FLOOR / m + (1.0 - FLOOR) * laws if deployed else laws
+    up, down = (_within(cells, rng) for cells in (theta >= HIGH, theta <= LOW))
+    toward = np.where((means > laws @ theta)[:, None], up, down)
+    weight = (means - laws @ theta) / (toward @ theta - laws @ theta)
+    return np.asarray((1.0 - weight)[:, None] * laws + weight[:, None] * toward)
+
+
+def _within(cells: BoolArray, rng: np.random.Generator) -> FloatArray:
+    """A law on these decisions alone, (m,)."""
+    law = rng.gamma(1.0, size=len(cells)) * cells
+    return np.asarray(law / law.sum())
 
 
 def chain_problem(

@@ -12,8 +12,18 @@ from string import ascii_lowercase
 
 import numpy as np
 
-from fairarm.catalog.chain import MAX_ARMS, MAX_SEED, MAX_STATES, chain_network, chain_problem, check_whole, outcome_law
-from fairarm.core.types import BoolArray, FloatArray
+from fairarm.catalog.chain import (
+    MAX_ARMS,
+    MAX_SEED,
+    MAX_STATES,
+    chain_network,
+    chain_problem,
+    check_whole,
+    law_with_means,
+    outcome_law,
+    stretched,
+)
+from fairarm.core.types import FloatArray
 from fairarm.problem.fairness import MAX_GROUPS
 from fairarm.problem.network import Network
 from fairarm.problem.problem import Problem
@@ -28,9 +38,6 @@ BEST, SECOND_BY, BETTER_BY, WORSE_BY = (0.5, 0.55), (0.04, 0.07), (0.02, 0.12), 
 """Outcome of the best fair arm; by how much the second is below it, better arms are above it, and others below the second."""
 FAIR_SPREAD, PAIR_GAP, SPLIT_GAP = (0.03, 0.08), (0.12, 0.15), (0.16, 0.2)
 """From the lowest to the highest group: of a fair arm, of one that is unfair to one pair, between the two parts of other arms."""
-HIGH, LOW = 0.9, 0.1
-FLOOR = 0.4
-"""Of the deployed arm's probabilities before its means are set, over 1/m: its pulls tell of every other arm."""
 LEAST_ARMS = 4
 
 
@@ -50,9 +57,8 @@ def synthetic_groups(
     check_whole("'synthetic-groups'", **sizes, seed=(seed, 0, MAX_SEED))
     rng = np.random.default_rng([KEY, seed, G, K, m, int(noisy)])
     shares = np.arange(G, 0, -1) / (G * (G + 1) / 2)
-    theta = outcome_law(rng, m, noisy)
-    theta = 0.05 + 0.9 * (theta - theta.min()) / np.ptp(theta) if noisy else theta
-    arms = np.stack([_law(means, theta, k == 0, rng) for k, means in enumerate(_targets(K, shares, rng))])
+    theta = stretched(outcome_law(rng, m, noisy)) if noisy else outcome_law(rng, m, noisy)
+    arms = np.stack([law_with_means(means, theta, k == 0, rng) for k, means in enumerate(_targets(K, shares, rng))])
     name, groups = f"synthetic-groups{'-noisy' if noisy else ''}:G={G},K={K},m={m},seed={seed}", ascii_lowercase[:G]
     text = f"Synthetic, S → V → Y; tolerance {TOLERANCE} for all pairs of {G} groups; better arms are unfair to one pair each."
     problem = chain_problem(name, text, arms, groups, shares.tolist(), TOLERANCE)
@@ -97,22 +103,3 @@ def _split(shares: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Two parts of the groups that differ clearly, each group near to the others of its part."""
     part = rng.permutation(np.arange(len(shares)) < rng.integers(1, len(shares)))
     return np.asarray(part * rng.uniform(*SPLIT_GAP) + rng.uniform(0.0, CLEAR, size=len(shares)))
-
-
-def _law(means: FloatArray, theta: FloatArray, deployed: bool, rng: np.random.Generator) -> FloatArray:
-    """P(V | S), (G, m), with these means: laws around a shared one, each moved toward good or bad decisions as far as is needed."""
-    m, G = len(theta), len(means)
-    concentration = np.exp(rng.uniform(np.log(0.5), np.log(5.0)))
-    shared, own = rng.dirichlet(np.full(m, concentration)), rng.dirichlet(np.ones(m), size=G)
-    laws = 0.9 * shared + 0.1 * own
-    laws = FLOOR / m + (1.0 - FLOOR) * laws if deployed else laws
-    up, down = (_within(cells, rng) for cells in (theta >= HIGH, theta <= LOW))
-    toward = np.where((means > laws @ theta)[:, None], up, down)
-    weight = (means - laws @ theta) / (toward @ theta - laws @ theta)
-    return np.asarray((1.0 - weight)[:, None] * laws + weight[:, None] * toward)
-
-
-def _within(cells: BoolArray, rng: np.random.Generator) -> FloatArray:
-    """A law on these decisions alone, (m,)."""
-    law = rng.gamma(1.0, size=len(cells)) * cells
-    return np.asarray(law / law.sum())

@@ -87,6 +87,9 @@ def inspection(found: Inspection) -> None:
     hidden = len(problem.graph.nodes) - len(problem.observed)
     say(f"May stay hidden: {hidden} of {len(problem.graph.nodes)} nodes.")
     say(f"Children of {' or '.join(problem.attributes)} that matter: {names(problem.relevant_children)}.")
+    if not problem.plain:
+        for line in (*words.attributes_text(problem), words.regimes_text(problem)):
+            say(line)
     _arm_table(found)
     if truth is not None:
         best, top = truth.best_fair_arm, int(np.argmax(truth.outcomes))
@@ -122,7 +125,9 @@ def _arm_table(found: Inspection) -> None:
     if not problem.has_one_gap:
         show_rows.inspected(found, MOST_ARMS)
         more_arms(len(problem.arms))
-        say((words.distances_text(found), "dim"))
+        if text := words.distances_text(found):
+            say((text, "dim"))
+        show_rows.parts(problem, {name: found.pairs(k) for k, name in enumerate(problem.arm_names[:MOST_ARMS])})
         return
     s, other = pair_of(problem)
     heads, distances = words.distance_columns(found)

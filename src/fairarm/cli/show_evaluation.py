@@ -103,6 +103,7 @@ def _row_table(found: Evaluation, shown: Sequence[ArmEvaluation]) -> None:
     lines = zip(shown, known, strict=False)
     table(columns, [_line(found, arm, digits, _closest(problem, each)) for arm, each in lines])
     show_rows.by_row(problem, known)
+    show_rows.parts(problem, {arm.name: arm.pairs for arm in shown[:MOST_ARMS]})
 
 
 def _closest(problem: Problem, known: KnownArm) -> list[str]:

@@ -3,17 +3,21 @@ these are few. People read of "conditions": rows are those of a log."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from fairarm.cli.terminal import Styled, TableColumn, numbers, say, table
 from fairarm.reports.known import KnownArm, KnownRow, reported_arm, row_heads, true_arm
 from fairarm.reports.words import (
+    PARTS,
     arm_reason,
     digits_of,
     distance_columns,
     interval_digits,
     limits,
+    parts_digits,
+    parts_of,
+    parts_text,
     row_limits,
     row_text,
     shown_digits,
@@ -23,10 +27,13 @@ from fairarm.reports.words import (
 if TYPE_CHECKING:
     from fairarm.algorithms import ArmReport, Verdict
     from fairarm.experiments.inspect import Inspection
+    from fairarm.experiments.pairs import PairGap
     from fairarm.problem.problem import Problem
 
 MOST_ROWS = 6
 """Rows of fairness that have a table of their own; --json has all."""
+MOST_PARTS = 24
+"""Lines of the table of gaps."""
 
 
 def inspected(found: Inspection, most: int) -> None:
@@ -143,6 +150,22 @@ def by_row(problem: Problem, known: Sequence[KnownArm]) -> None:
     say(f"Condition by condition ({'; '.join(dict.fromkeys(row.constraint for row in problem.rows))}):")
     columns = [TableColumn("arm", "name"), *numbers(*row_heads(problem.rows))]
     table(columns, [[arm.name, *(_cell(problem, each) for each in arm.rows)] for arm in known])
+
+
+def parts(problem: Problem, arms: Mapping[str, Mapping[str, PairGap]]) -> None:
+    """The causal gap, the plain gap and its parts, per arm and pair of groups, where these are not the same."""
+    lines = [(arm, pair, found) for arm, pairs in arms.items() for pair, found in parts_of(pairs).items()]
+    if not lines:
+        return
+    say("Gaps, and what they are made of:")
+    if len(lines) > MOST_PARTS:
+        lines = sorted(lines, key=lambda line: -abs(line[2][0] or 0.0))[:MOST_PARTS]
+        say((f"The {MOST_PARTS} largest; --json has each of every arm.", "dim"))
+    digits = parts_digits(problem)
+    columns = [TableColumn("arm", "name"), TableColumn("t|u", "text"), *numbers(*PARTS)]
+    table(columns, [[arm, pair.replace("|", " | "), *(value(x, digits) for x in found)] for arm, pair, found in lines])
+    for text in parts_text(problem):
+        say((text, "dim"))
 
 
 def _cell(problem: Problem, known: KnownRow) -> Styled:

@@ -28,13 +28,19 @@ from fairarm.cli.shared import (
 )
 
 MOST_RUNS = 10_000_000
+USUAL = "pool,csr-v2,two-stage-v2"
+"""The algorithms that are run if none is named."""
 
 
 def simulate(
     problem: ProblemName,
     algorithms: Annotated[
-        str, typer.Option(help="Names, separated by commas (see `fairarm algorithms`).")
-    ] = "pool,csr-v2,two-stage-v2",
+        str | None,
+        typer.Option(
+            help=f"Names, separated by commas (see `fairarm algorithms`); {USUAL} if not given, pool alone where the paper's do not apply.",
+            show_default=False,
+        ),
+    ] = None,
     tolerance: Tolerance = None,
     pulls: Annotated[str, typer.Option(help="Numbers of pulls, separated by commas.")] = "1000,3000,10000",
     runs: Annotated[
@@ -66,7 +72,8 @@ def simulate(
     check_plot(plot)
     check_report(report)
     scenario = load(problem, tolerance)
-    names = list(dict.fromkeys(name.strip() for name in algorithms.split(",")))
+    wanted = algorithms or (USUAL if scenario.problem.plain else "pool")
+    names = list(dict.fromkeys(name.strip() for name in wanted.split(",")))
     options = algorithm_options(
         option, names, confidence=confidence, stop=stop, min_fair_probability=min_fair_probability
     )

@@ -15,7 +15,7 @@ from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import DataError
 from fairarm.experiments.answer_by_time import AnswerByTime, answer_by_time
 from fairarm.experiments.assumptions import Obstacle, Statement, assumptions
-from fairarm.logs.by_time import can_be_timed, rows_by_time
+from fairarm.logs.by_time import can_be_timed, count_batches_too, rows_by_time
 from fairarm.logs.checks import (
     WeightCheck,
     check_bounds,
@@ -97,6 +97,8 @@ def evidence_from_log(reader: LogReader, delta: float, estimated: bool, duplicat
     """Everything that a log says. ``delta``: the error of what is certified; ``estimated``: P(S) and the law of contexts from
     the log alone; ``duplicates``: look for repeated row ids."""
     require_counts(reader)
+    if can_be_timed(reader) and not reader.problem.unknown_arms:
+        count_batches_too(reader)
     found = _from_cells(reader, delta, estimated, seed) if reader.countable else _from_rows(reader, delta, estimated)
     problem = replace(reader.problem, shares=None) if estimated else reader.problem
     more = check_counts(problem, reader.map.planned, found.made, found.natural)

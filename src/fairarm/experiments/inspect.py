@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
@@ -16,15 +16,17 @@ from fairarm.core.paper.rejection import first_phase_below
 from fairarm.core.types import BoolArray, FloatArray
 from fairarm.errors import FairarmError
 from fairarm.experiments.limit import find_limit
-from fairarm.experiments.pairs import PairGap, pair_gaps, world_pairs
+from fairarm.experiments.pairs import PairGap, pair_gaps, pair_readings, world_pairs
 from fairarm.experiments.theorems import ONE_GAP, theorems
 from fairarm.frames import Column
 from fairarm.problem.fairness import row_columns, unscaled_rows
 from fairarm.problem.mechanism import Unknown
 from fairarm.problem.problem import Problem, require_problem
 from fairarm.problem.pulls import Pulls, Request
+from fairarm.problem.worlds import World as Counterfactual
 from fairarm.shown import Fact, ShownWithRows
 from fairarm.worlds.base import Truth, World
+from fairarm.worlds.network import as_network
 
 DEFAULT_PULLS = 10_000
 
@@ -56,6 +58,9 @@ class Inspection(ShownWithRows):
     limit_with_costs: Limit | None
     """The same at the average cost that a run of ``pulls`` may have."""
     notes: tuple[str, ...]
+    means: Mapping[Counterfactual, FloatArray] = field(default_factory=dict, compare=False)
+    """Of a problem that is not plain: the true mean of every arm, (K,), in the worlds that are asked about, and in those that the gap of
+    two groups is made of; empty where the truth is not known."""
 
     def gaps(self) -> list[float | None]:
         """The true gap of every arm, where the gap between two groups is all that is asked about, else None for each."""
@@ -82,9 +87,8 @@ class Inspection(ShownWithRows):
         """The true difference of every pair of groups that is compared, keyed "t|u"; {} where the truth is not known."""
         if self.truth is None:
             return {}
-        if not self.problem.plain:  # of the worlds that rows are about
-            known = dict(zip(self.problem.worlds, self.truth.group_outcomes.T, strict=True))
-            return {name: pair.gaps(known)[arm] for name, pair in world_pairs(self.problem).items()}
+        if not self.problem.plain:
+            return {name: pair.gaps(self.means)[arm] for name, pair in world_pairs(self.problem).items()}
         means = Draws(self.truth.outcomes, self.truth.group_outcomes)
         return pair_gaps(self.problem, means.gaps(self.problem.compared)[:, arm])
 
@@ -140,13 +144,13 @@ def inspect(
     require_problem(problem)
     truth = world.truth() if world is not None else None
     notes = [arm.mechanism.message for arm in problem.arms if isinstance(arm.mechanism, Unknown)]
-    M = _attempt(lambda: problem.compiled.tables.M, notes)
-    D = _attempt(lambda: problem.compiled.tables.D, notes)
+    notes += [_left_out(*part) for part in problem.left_out]
+    M, D = _tables(problem, notes)
     procedure = (
         _attempt(lambda: make_procedure("csr-v2", problem, pulls), notes) if M is not None and D is not None else None
     )
     csr = procedure if isinstance(procedure, SuccessiveRejection) else None
-    ends = _attempt(lambda: problem.compiled.gap_ends, notes)
+    ends = _attempt(lambda: problem.compiled.gap_ends, notes) if problem.plain else None
     everyone = np.ones(len(problem.arms), dtype=np.bool_)
     error, none = theorems(csr, truth) if csr is not None and truth is not None else (None, None)
     if truth is not None and truth.best_fair_arm is not None and csr is not None and error is None:
@@ -169,7 +173,41 @@ def inspect(
         limit=_attempt(lambda: find_limit(problem, world), notes) if limit else None,
         limit_with_costs=_attempt(lambda: find_limit(problem, world, pulls=pulls), notes) if limit else None,
         notes=tuple(dict.fromkeys(notes)),
+        means=_means(problem, world, truth),
     )
+
+
+def _tables(problem: Problem, notes: list[str]) -> tuple[FloatArray | None, FloatArray | None]:
+    """M and D, where the paper defines them."""
+    if not problem.plain:
+        notes.append(NOT_PLAIN)
+        return None, None
+    tables = problem.compiled
+    return _attempt(lambda: tables.tables.M, notes), _attempt(lambda: tables.tables.D, notes)
+
+
+NOT_PLAIN = (
+    "M, D and the paper's algorithms compare the groups of one attribute without causes, with nothing kept. This problem asks for more: "
+    "use pool."
+)
+
+
+def _left_out(constraint: str, group: str, share: float) -> str:
+    return f"Constraint '{constraint}' leaves out {group}: its share {share:.3g} is below min_share."
+
+
+def _means(problem: Problem, world: World | None, truth: Truth | None) -> dict[Counterfactual, FloatArray]:
+    """By world: those that are asked about, and where a network tells them, those that gaps are made of."""
+    if problem.plain or truth is None:
+        return {}
+    known = dict(zip(problem.worlds, truth.group_outcomes.T, strict=True))
+    network = as_network(world)
+    if network is None:
+        return known
+    readings = pair_readings(network.exact.problem, world_pairs(problem).values())
+    if more := tuple(reading for each, reading in readings.items() if each not in known):
+        known |= dict(zip((reading.world for reading in more), network.exact.means(more)[1].T, strict=True))
+    return known
 
 
 def _attempt(compute: Callable[[], T], notes: list[str]) -> T | None:

@@ -6,9 +6,11 @@ is whole once there is a later row, and once its outcomes were due. The part aft
 
 from __future__ import annotations
 
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,9 +18,11 @@ from numpy.typing import NDArray
 
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import DataError
-from fairarm.logs.coding import ABSENT, read_numbers
+from fairarm.logs.coding import ABSENT
+from fairarm.logs.ranks import ranked
 from fairarm.logs.reading import LogReader
-from fairarm.logs.table import MAX_GROUPS, Counts, LogTable, RealColumn
+from fairarm.logs.table import MAX_GROUPS, Batches, Counts, LogTable, Parts, RealColumn
+from fairarm.logs.times import Form, known, read_texts
 from fairarm.logs.values import object_array
 from fairarm.problem.pulls import Batch
 
@@ -50,25 +54,23 @@ def can_be_timed(reader: LogReader) -> bool:
     return there and reader.countable and reader.map.count is None and not reader.map.adaptive
 
 
+def count_batches_too(reader: LogReader) -> None:
+    """Have the rows counted by batch in the same pass in which they are counted by cell."""
+    with suppress(DataError):  # of what is wrong with the rows, the counts speak first
+        reader.batches = batches_of(reader.table, reader.map.time or "", reader.map.outcome_within)
+
+
 def rows_by_time(reader: LogReader, lines: int) -> TimedRows | None:
     """Whole batches of a log that `can_be_timed`; None where times cannot be put in order, or are too many to
     sort or to count.
 
     ``lines``: different rows that the log has.
     """
-    column = reader.map.time or ""
-    ends = batch_ends(reader.table, column, reader.map.outcome_within)
-    if not ends or lines * (len(ends) + 1) > MAX_GROUPS:
+    batches = reader.batches or batches_of(reader.table, reader.map.time or "", reader.map.outcome_within)
+    if not batches.ends or lines * (len(batches.ends) + 1) > MAX_GROUPS:
         return None
-    outcome, real = reader.problem.outcome, None
-    if outcome.values is None:
-        real = RealColumn(reader.map.column(outcome.node), outcome.low or 0.0, outcome.high or 0.0)
-    nodes = {reader.map.column(node) for node in reader.problem.observed}
-    keys = [
-        name for name in reader.columns if (name in nodes or name != column) and (real is None or name != real.column)
-    ]
-    found = reader.table.counts(keys, real=real, parts=(column, ends))
-    return _taken(reader, found, real, ends)
+    found = reader.by_batch or reader.table.counts(reader.keys, real=reader.real, parts=batches.parts)
+    return _taken(reader, found, reader.real, batches.ends)
 
 
 def _taken(reader: LogReader, found: Counts, real: RealColumn | None, ends: list[Any]) -> TimedRows:
@@ -105,52 +107,45 @@ def _stand_in(reader: LogReader, raw: dict[str, NDArray[Any]], found: Counts, re
 
 def batch_ends(table: LogTable, column: str, within: float | None) -> list[Any]:
     """The times with which whole batches end, as the log's engine compares them; none where they cannot be put in order."""
+    return batches_of(table, column, within).ends
+
+
+def batches_of(table: LogTable, column: str, within: float | None) -> Batches:
+    """The whole batches of a table."""
+    none = Batches([], Parts(column, []))
     if table.rows() > MOST_TIMES:
-        return []
+        return none
     newest = table.newest(column)
     try:
-        parts = [part[column] for part in table.batches([column], 1 << 20)]
+        times, form = _times(table, column, newest)
     except (
         DataError
     ):  # Spark hands out no times with a zone: such a log has no answer by time, and is evaluated all the same
-        return []
-    times = np.concatenate(parts) if parts else np.zeros(0)
-    times = _known(_from_text(times) if newest is None else times)
+        return none
     if times.dtype.kind not in "ifMU" or not len(times):
-        return []
+        return none
     ends, last = _order_statistics(times)
-    return [_as(newest, end) for end in ends[_whole(ends, last, within)]]
+    if form is not None:
+        ends, last = (np.array([form.bare(each) for each in some]) for some in (ends, last))
+    made = [_as(newest, end) for end in ends[_whole(ends, last, within)]]
+    return Batches(made, Parts(column, made if form is None else [form.written(end) for end in made], form is not None))
 
 
-def _from_text(times: NDArray[Any]) -> NDArray[Any]:
-    """Text as numbers, or as times of one offset from UTC in a form whose order is theirs; objects where it is neither."""
-    from fairarm.logs import expressions as ex
-
-    values, other = read_numbers(times)
-    if not other.any():
-        return values
-    texts = [str(value).strip() for value in times.tolist() if value is not None]
-    offsets = {ex.written_offset(text) for text in texts} - {None}
-    if len(offsets) != 1:
-        return np.array([], dtype=object)
-    return np.array([bare for text in texts if (bare := ex.bare_moment(text)) is not None], dtype=str)
-
-
-def _known(times: NDArray[Any]) -> NDArray[Any]:
-    """Those that there are."""
-    if times.dtype.kind not in "fM":
-        return times
-    there = ~np.isnat(times) if times.dtype.kind == "M" else np.isfinite(times)
-    return times if there.all() else np.asarray(times[there])
+def _times(table: LogTable, column: str, newest: Any) -> tuple[NDArray[Any], Form | None]:
+    """The times that there are, and their form where they are text of one form."""
+    if newest is None:
+        read = read_texts(partial(table.column, column))
+        return known(read.values), read.form
+    parts = [part[column] for part in table.batches([column], 1 << 20)]
+    return known(np.concatenate(parts) if parts else np.zeros(0)), None
 
 
 def _order_statistics(times: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The times of the rows with which batches end, each once, and the last time of all, (1,); ``times`` are put in order in place."""
+    """The times of the rows with which batches end, each once, and the last time of all, (1,)."""
     numbers = np.floor(FIRST * GROWTH ** np.arange(200)).astype(np.int64)
-    at = numbers[numbers <= len(times)] - 1
-    if not np.all(times[:-1] <= times[1:]):  # a log mostly comes in the order of its times
-        times.partition([*at, len(times) - 1])
-    return np.unique(times[at]), times[-1:]
+    at = np.append(numbers[numbers <= len(times)] - 1, len(times) - 1)
+    found = ranked(times, at)
+    return np.unique(found[:-1]), found[-1:]
 
 
 def _whole(ends: NDArray[Any], last: NDArray[Any], within: float | None) -> BoolArray:

@@ -283,19 +283,26 @@ def literal(value: Any, spark: bool) -> nw.Expr:
     return nw.lit(value)
 
 
-def part(column: str, dtype: Any, ends: Sequence[Any], spark: bool = False) -> nw.Expr:
-    """How many of the ends, in order, a row is later than; -1 where it has no time."""
-    value = (moment if isinstance(ends[0], datetime | str) else place)(column, dtype)
+def part(column: str, dtype: Any, ends: Sequence[Any], plain: bool = False, spark: bool = False) -> nw.Expr:
+    """How many of the ends, in order, a row is later than; -1 where it has no time. ``plain``: text can be compared as it is."""
+    timed = isinstance(ends[0], datetime | str)
+    if plain:
+        text = nw.col(column).cast(nw.String)  # categories are compared by their order
+        value = text if timed else text.cast(nw.Float64)
+    else:
+        value = (moment if timed else place)(column, dtype)
 
     def among(first: int, last: int) -> nw.Expr:
         """A tree: a row is compared a few times, however many ends there are. Later parts hold more rows, and are nearer to its root."""
-        if first == last:
+        if first == last < len(ends):
             return nw.lit(first)
+        if first == last:  # no comparison holds of a row without a time, so that it comes here
+            return nw.when(value.is_null()).then(nw.lit(-1)).otherwise(nw.lit(last))
         middle = max((first + last) // 2, last - LATER_PARTS)
         below = value <= literal(ends[middle], spark)
         return nw.when(below).then(among(first, middle)).otherwise(among(middle + 1, last))
 
-    return nw.when(value.is_null()).then(nw.lit(-1)).otherwise(among(0, len(ends))).cast(nw.Int64)
+    return among(0, len(ends)).cast(nw.Int64)
 
 
 def due(column: str, dtype: Any, newest: Any, within: float, spark: bool = False) -> nw.Expr:

@@ -41,8 +41,8 @@ FORMATS = {
 MEMORY, CORE_MEMORY = 350, 100
 """Megabytes that DuckDB may take, in all or for each core if that is more; then it goes on on disk."""
 
-PERFECT_HASH_BITS = 16
-"""Keys of so many bits in all are counted in a plain array: DuckDB's 12 are too few for five small columns."""
+PERFECT_HASH_BITS = 20
+"""Keys of so many bits in all are counted in a plain array: DuckDB's 12 are too few for five small columns and batches by time."""
 
 
 @dataclass(frozen=True)

@@ -68,10 +68,10 @@ def pilot(frame: Frame, ids: str) -> dict[str, nw.Expr]:
     return {PILOT: ex.pilot(ids, dtype)} if held else {}
 
 
-def parts(frame: Frame, column: str, ends: Sequence[Any]) -> dict[str, nw.Expr]:
+def parts(frame: Frame, column: str, ends: Sequence[Any], plain: bool = False) -> dict[str, nw.Expr]:
     """The mark of how many of the ends a row is later than."""
     spark = frame.implementation.value.startswith("pyspark")
-    return {PART_OF: ex.part(column, frame.collect_schema()[column], ends, spark)}
+    return {PART_OF: ex.part(column, frame.collect_schema()[column], ends, plain, spark)}
 
 
 def _made_keys(frame: Frame, safe: dict[str, str]) -> list[nw.Expr]:

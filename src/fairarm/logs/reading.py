@@ -17,7 +17,7 @@ from fairarm.errors import DataError
 from fairarm.logs.coding import ABSENT, UNDECLARED, Coder, cause, numbers, read_numbers
 from fairarm.logs.findings import EXAMPLES, LEFT_OUT, Tally
 from fairarm.logs.ids import tickets
-from fairarm.logs.table import Due, LogTable, RealColumn
+from fairarm.logs.table import Batches, Counts, Due, LogTable, RealColumn
 from fairarm.logs.values import DUE, MAX_ROWS, NO_TIME, NOT_DUE, object_array
 from fairarm.problem.log_map import LogMap
 from fairarm.problem.problem import Problem
@@ -78,6 +78,10 @@ class LogReader:
     used: int = 0
     dropped: tuple[Dropped, ...] = ()
     """What was left out on purpose."""
+    batches: Batches | None = None
+    """Batches by time in which rows are counted when they are counted by cell."""
+    by_batch: Counts | None = None
+    """The rows of these batches, once they were counted."""
 
     @property
     def met(self) -> tuple[Dropped, ...]:
@@ -154,17 +158,8 @@ class LogReader:
 
     def cells(self) -> LoggedCells:
         """All usable rows, counted in the log's own engine."""
-        outcome, due, real = self.problem.outcome, self._due, None
-        if outcome.values is None:
-            real = RealColumn(self.map.column(outcome.node), outcome.low or 0.0, outcome.high or 0.0)
-        apart = {self.map.count, self.map.time if due else None, real.column if real else None}
-        found = self.table.counts(
-            [name for name in self.columns if name not in apart],
-            weight=self.map.count,
-            real=real,
-            due=due,
-            ids=next(iter(self._ids), None) if real else None,
-        )
+        due, real = self._due, self.real
+        found = self._counted(real, due)
         raw = dict(found.keys)
         if real is not None and found.outcome is not None:
             stand_in = {"ok": 0.5 * (real.low + real.high), "missing": None, "outside": np.inf, "unreadable": "?"}
@@ -173,6 +168,35 @@ class LogReader:
         self._show(real, due)
         sums = None if found.sums is None else found.sums[kept]
         return LoggedCells(rows.batch, sums, None if found.pilot is None else found.pilot[kept])
+
+    @cached_property
+    def real(self) -> RealColumn | None:
+        """The column of a real outcome."""
+        outcome = self.problem.outcome
+        if outcome.values is not None:
+            return None
+        return RealColumn(self.map.column(outcome.node), outcome.low or 0.0, outcome.high or 0.0)
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """The columns whose values are counted: not the time, unless an arm saw it."""
+        nodes = {self.map.column(node) for node in self.problem.observed}
+        apart = {
+            self.map.count,
+            None if self.map.time in nodes else self.map.time,
+            self.real.column if self.real else None,
+        }
+        return [name for name in self.columns if name not in apart]
+
+    def _counted(self, real: RealColumn | None, due: Due | None) -> Counts:
+        """Rows by combination of values, and by batch where there are any."""
+        ids = next(iter(self._ids), None) if real else None
+        if self.batches is not None and self.batches.ends:
+            both = self.table.counts_and_parts(self.keys, self.batches.parts, real=real, due=due, ids=ids)
+            if both is not None:
+                found, self.by_batch = both
+                return found
+        return self.table.counts(self.keys, weight=self.map.count, real=real, due=due, ids=ids)
 
     def chunks(self, size: int = 1 << 16) -> Iterator[LoggedRows]:
         """Usable rows in parts of at most ``size``. Reading again counts nothing twice."""

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,6 +85,22 @@ class Due:
             raise OptionError(
                 f"Column '{self.column}': the time within which outcomes arrive is {self.within:g}; 0 or more."
             )
+
+
+class Parts(NamedTuple):
+    """Ends, in order, between which the rows of a column lie. ``plain``: text of one form, which is compared as it is."""
+
+    column: str
+    ends: Sequence[Any]
+    plain: bool = False
+
+
+@dataclass(frozen=True)
+class Batches:
+    """The times with which batches end, and how the engine compares them."""
+
+    ends: list[Any]
+    parts: Parts
 
 
 @dataclass(frozen=True)
@@ -180,10 +196,38 @@ class LogTable:
         real: RealColumn | None = None,
         due: Due | None = None,
         ids: str | None = None,
-        parts: tuple[str, Sequence[Any]] | None = None,
+        parts: Parts | None = None,
     ) -> Counts:
         """Rows by the values of the key columns, counted in the engine; ``real``, ``due``, ``ids`` (where they are whole numbers) and
-        ``parts``, a column and ends in order, add a key each."""
+        ``parts`` add a key each."""
+        frame, found, marks = self._grouped(keys, weight, real, due, ids, parts)
+        if len(found) > MAX_GROUPS:
+            raise DataError(self._too_many(list(dict.fromkeys(keys))))
+        if weight is not None:
+            self._check_weights(found, frame, weight)
+        return _lines(found, keys, real is not None, marks)
+
+    def counts_and_parts(
+        self, keys: Sequence[str], parts: Parts, *, real: RealColumn | None, due: Due | None, ids: str | None
+    ) -> tuple[Counts, Counts] | None:
+        """What ``counts`` gives without the parts, and what it gives with them alone, from one look at the rows; None where
+        the combinations of both are too many."""
+        _, found, marks = self._grouped(keys, None, real, due, ids, parts)
+        if len(found) > MAX_GROUPS:
+            return None
+        others = [mark for mark in marks if mark != PART_OF]
+        return _lines(found, keys, real is not None, others), _lines(found, keys, real is not None, [PART_OF])
+
+    def _grouped(
+        self,
+        keys: Sequence[str],
+        weight: str | None,
+        real: RealColumn | None,
+        due: Due | None,
+        ids: str | None,
+        parts: Parts | None,
+    ) -> tuple[nw.LazyFrame[Any], pa.Table, list[str]]:
+        """The rows that are counted, one line too many at most of their combinations, and the names of the marks."""
         from fairarm.logs import queries as ask
 
         named = list(dict.fromkeys(keys))
@@ -196,11 +240,7 @@ class LogTable:
             marks |= ask.pilot(frame, ids) if ids is not None else {}
             marks |= ask.parts(frame, *parts) if parts is not None else {}
             found = self._held.collect(ask.grouped(frame, named, weight, bounds, marks).head(MAX_GROUPS + 1))
-        if len(found) > MAX_GROUPS:
-            raise DataError(self._too_many(named))
-        if weight is not None:
-            self._check_weights(found, frame, weight)
-        return _lines(found, named, real is not None, list(marks))
+        return frame, found, list(marks)
 
     def duplicates(self, column: str, examples: int = 5) -> Duplicates:
         """How many values of a column are there more than once. DuckDB does this on disk where memory is short."""
@@ -234,6 +274,18 @@ class LogTable:
                 used, lambda each: ask.selected(ask.kept(each, self.drop), named, flag), rows
             ):
                 yield {name: plain.to_numpy(name, part[name]) for name in part.column_names}
+
+    def column(self, name: str, rows: int = 1 << 20) -> Iterator[pa.ChunkedArray]:
+        """The entries of one column as Arrow holds them, in parts of at most ``rows``, in no promised order."""
+        from fairarm.logs import queries as ask
+
+        frame = self._frame([name])
+        with self._speaking():
+            used = frame.collect_schema().names()
+            for part in self._held.stream(
+                used, lambda each: ask.selected(ask.kept(each, self.drop), [name], None), rows
+            ):
+                yield plain.flat(name, part[name])
 
     def common(self, column: str, most: int, *, numbers: bool = True) -> tuple[tuple[Any, int], ...]:
         """The values of a column and their rows, most rows first, at most so many; missing ones aside. Without
@@ -392,8 +444,9 @@ class LogTable:
         return speaking(f"{self.name}: {self.engine} could not read it", DataError)
 
 
-def _lines(found: pa.Table, named: Sequence[str], real: bool, marks: Sequence[str]) -> Counts:
+def _lines(found: pa.Table, keys: Sequence[str], real: bool, marks: Sequence[str]) -> Counts:
     """The engine's result in the order of its values, equal lines together."""
+    named = list(dict.fromkeys(keys))
     coded = [plain.encoded(name, found[name]) for name in named]
     extra = [plain.to_numpy(name, found[name]) for name in (*([STATUS] if real else []), *marks)]
     amounts = np.stack([plain.to_numpy(name, found[name]) for name in (ROWS, *((*HIGH, *LOW) if real else ()))], axis=1)
@@ -403,8 +456,8 @@ def _lines(found: pa.Table, named: Sequence[str], real: bool, marks: Sequence[st
         raise DataError(
             f"A combination of values has more than {MAX_ROWS} rows: its sums would not fit. Split the log."
         )
-    keys = {name: values[code[kept]] for name, (values, _), code in zip(named, coded, codes, strict=False)}
+    held = {name: values[code[kept]] for name, (values, _), code in zip(named, coded, codes, strict=False)}
     sums = (amounts[kept, 1:3] + amounts[kept, 3:5] / PART) / PART if real else None
     statuses = plain.object_array(OUTCOMES)[codes[len(named)][kept]] if real else None
     marked = dict(zip(marks, (code[kept] for code in codes[len(codes) - len(marks) :]), strict=True))
-    return Counts(keys, amounts[kept, 0], sums, statuses, marked)
+    return Counts(held, amounts[kept, 0], sums, statuses, marked)

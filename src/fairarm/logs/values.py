@@ -106,7 +106,7 @@ def to_numpy(name: str, column: pa.ChunkedArray) -> Any:
     column = flat(name, column)
     given = column.type
     if kind.is_integer(given) and not column.null_count and (given != pa.uint64() or _within(column, 1 << 63)):
-        return column.to_numpy().astype(np.int64)
+        return column.to_numpy().astype(np.int64, copy=False)
     if kind.is_floating(given) or (kind.is_integer(given) and _within(column, EXACT)):
         return column.cast(pa.float64(), safe=False).to_numpy().astype(np.float64)
     if kind.is_boolean(given) and not column.null_count:

@@ -8,6 +8,7 @@ all rows hold, strictly. What is below this module sees rows alone, never which 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +24,7 @@ from fairarm.problem.outcome import Outcome
 from fairarm.problem.questions import MAX_GROUPS as MAX_GROUPS
 from fairarm.problem.questions import MEAN as MEAN
 from fairarm.problem.questions import Comparison, Question, Scene, questions_of
-from fairarm.problem.worlds import AS_IT_IS, Reading, World, reading_of
+from fairarm.problem.worlds import AS_IT_IS, Profile, Reading, World, profile_name, reading_of
 
 if TYPE_CHECKING:
     from fairarm.problem.problem import Problem
@@ -223,6 +224,32 @@ def compared_pairs(rows: Iterable[Row], groups: tuple[str, ...]) -> tuple[tuple[
 def pair_names(problem: Problem) -> tuple[str, ...]:
     """The compared pairs (t, u) as they are keyed in results: "t|u"."""
     return tuple(f"{problem.groups[t]}|{problem.groups[u]}" for t, u in problem.compared)
+
+
+def reads_first(problem: Problem, row: Row) -> float:
+    """1 where people as if they were of ``as_group`` are the first of two means, −1 where they are what these are compared with."""
+    read = zip(problem.worlds, row.weights, strict=True)
+    return next((math.copysign(1.0, x) for world, x in read if x and _name(row, world.read) == row.as_group), 1.0)
+
+
+def _name(row: Row, profile: Profile) -> str | None:
+    """As rows name groups: by the state of the one attribute, or by those of several."""
+    if not profile:
+        return None
+    return profile[0][1] if len(row.attributes) == 1 else profile_name(profile)
+
+
+def named_group(problem: Problem, row: Row, group: str | None) -> str | None:
+    """A group of a row, with its attribute where there are several and that is not said already: "race=b"."""
+    if group is None or len(problem.attributes) == 1 or len(row.attributes) != 1:
+        return group
+    return f"{row.attributes[0]}={group}"
+
+
+def tells_either_way(problem: Problem, row: Row) -> bool:
+    """What is compared is the same for the people of every group: none of their own is looked at, and nothing is kept."""
+    used = [world for world, weight in zip(problem.worlds, row.weights, strict=True) if weight]
+    return not any(world.keep or (world.read and world.people) for world in used)
 
 
 def row_labels(problem: Problem) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """What is known of the rows of fairness of an arm, whatever result it is from, as people read it.
 
-A row that asks for a ratio, μ(t) − ρ μ(u) > 0, is read as the quotient μ(t) / μ(u) = ρ + value / μ(u), which must be above ρ. Its limits
-are those of the value over the same mean, so that they reach ρ exactly where the value's reach 0.
+A row that asks for a ratio, a − ρ b > 0 of two means, is read as the quotient a / b = ρ + value / b, which must be above ρ. Its limits are
+those of the value over the same mean, so that they reach ρ exactly where the value's reach 0.
 """
 
 from __future__ import annotations
@@ -11,8 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from fairarm.core.types import FloatArray
 from fairarm.errors import ProblemError
-from fairarm.problem.fairness import Row, pair_names
+from fairarm.problem.fairness import Row, named_group, reads_first
 
 if TYPE_CHECKING:
     from fairarm.algorithms.verdict import ArmReport, RowReport
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     from fairarm.worlds.base import Truth
 
 Ends = tuple[float, float]
+_SAME = 1e-12
+"""Rows of the same two means whose weights differ by less are multiples of each other."""
 
 
 @dataclass(frozen=True)
@@ -97,12 +102,12 @@ def read_ends(row: Row) -> tuple[float | None, float | None]:
 
 def true_arm(problem: Problem, truth: Truth, arm: int) -> KnownArm:
     """An arm as it is."""
-    means, values = truth.group_outcomes[arm], truth.rows[arm]
-    gaps = dict(zip(pair_names(problem), (float(means[t] - means[u]) for t, u in problem.compared), strict=True))
+    means, outcome, values = truth.group_outcomes[arm], float(truth.outcomes[arm]), truth.rows[arm]
     known = [
-        KnownRow(row, float(x), holds=float(_beyond(row, x) < 0)) for row, x in zip(problem.rows, values, strict=True)
+        KnownRow(row, float(x), holds=float(_beyond(row, x) < 0), base=_true_base(row, means, outcome))
+        for row, x in zip(problem.rows, values, strict=True)
     ]
-    return KnownArm(problem.arm_names[arm], _with_bases(known, gaps, float(truth.outcomes[arm])))
+    return KnownArm(problem.arm_names[arm], known)
 
 
 def reported_arm(problem: Problem, report: ArmReport) -> KnownArm:
@@ -111,7 +116,7 @@ def reported_arm(problem: Problem, report: ArmReport) -> KnownArm:
         KnownRow(row, _reported(row, each, report.gaps), each.interval, holds=each.holds_probability)
         for row, each in zip(problem.rows, report.fairness, strict=True)
     ]
-    return KnownArm(report.name, _with_bases(known, report.gaps, report.outcome), report.closest)
+    return KnownArm(report.name, _with_bases(problem, known, report.gaps, report.outcome), report.closest)
 
 
 def logged_arm(problem: Problem, arm: ArmEvaluation) -> KnownArm:
@@ -127,7 +132,7 @@ def logged_arm(problem: Problem, arm: ArmEvaluation) -> KnownArm:
         for row, each in zip(problem.rows, arm.fairness, strict=True)
     ]
     gaps = {pair: each.gap for pair, each in arm.pairs.items()}
-    return KnownArm(arm.name, _with_bases(known, gaps, arm.outcome.value), arm.closest)
+    return KnownArm(arm.name, _with_bases(problem, known, gaps, arm.outcome.value), arm.closest)
 
 
 def one_gap(arm: ArmEvaluation) -> Estimate:
@@ -154,21 +159,62 @@ def _reported(row: Row, own: RowReport, gaps: Mapping[str, float | None]) -> flo
 # ---- ratios ----
 
 
-def _with_bases(known: Sequence[KnownRow], gaps: Mapping[str, float | None], outcome: float | None) -> list[KnownRow]:
-    """The same rows with the means that ratios are compared with, which follow from gaps "t|u" and the outcome."""
-    return [each if each.row.ratio is None else replace(each, base=_base(each, gaps, outcome)) for each in known]
+def _true_base(row: Row, means: FloatArray, outcome: float) -> float | None:
+    """The mean that the first one is compared with."""
+    if row.ratio is None:
+        return None
+    return outcome if row.everyone < 0 else float(means[int(np.argmin(row.weights))])
 
 
-def _base(known: KnownRow, gaps: Mapping[str, float | None], outcome: float | None) -> float | None:
+def _with_bases(
+    problem: Problem, known: Sequence[KnownRow], gaps: Mapping[str, float | None], outcome: float | None
+) -> list[KnownRow]:
+    """The same rows with the means that ratios are compared with, which follow from other rows, gaps "t|u" and the outcome."""
+    return [
+        each if each.row.ratio is None else replace(each, base=_base(problem, each, known, gaps, outcome))
+        for each in known
+    ]
+
+
+def _base(
+    problem: Problem,
+    known: KnownRow,
+    others: Sequence[KnownRow],
+    gaps: Mapping[str, float | None],
+    outcome: float | None,
+) -> float | None:
     row, value, ratio = known.row, known.value, known.row.ratio
     if value is None or ratio is None:
         return None
-    if row.people is None:  # μ(t) − ρ μ
+    if row.everyone < 0:  # a − ρ μ
         return outcome
-    if row.as_group is None:  # μ − ρ μ(u)
+    if row.everyone > 0:  # μ − ρ b
         return None if outcome is None else (outcome - value) / ratio
-    gap = gaps.get(f"{row.as_group}|{row.people}")
-    return None if gap is None else (value - gap) / (1.0 - ratio)  # μ(t) − ρ μ(u) less μ(t) − μ(u)
+    gap = _gap(problem, row, gaps)
+    if gap is not None:
+        return (value - gap) / (1.0 - ratio)  # a − ρ b less a − b
+    return next((base for other in others if (base := _from_other(known, other)) is not None), None)
+
+
+def _gap(problem: Problem, row: Row, gaps: Mapping[str, float | None]) -> float | None:
+    """a − b of a row of two means, where gaps tell it: they are of the first question about two groups, with what that keeps."""
+    first = next(r for r in problem.rows if {r.as_group, r.people} == {row.as_group, row.people} and r.attributes == row.attributes)
+    t, u = (named_group(problem, row, group) for group in (row.as_group, row.people))
+    if first.keep != row.keep:
+        return None
+    gap = gaps.get(f"{t}|{u}")
+    return None if gap is None else reads_first(problem, row) * gap
+
+
+def _from_other(known: KnownRow, other: KnownRow) -> float | None:
+    """b of a − ρ b from another row of the same two means."""
+    row, second = known.row, other.row
+    used = [w for w, weight in enumerate(row.weights) if weight]
+    if known.value is None or other.value is None or second.everyone or {w for w, x in enumerate(second.weights) if x} != {*used}:
+        return None
+    a, b = sorted(used, key=lambda w: -row.weights[w])
+    turned = second.weights[b] - second.weights[a] * row.weights[b]  # of b, once a is taken from both
+    return (other.value - second.weights[a] * known.value) / turned if abs(turned) > _SAME else None
 
 
 # ---- ends ----

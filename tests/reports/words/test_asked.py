@@ -265,8 +265,8 @@ SEVERAL: list[tuple[dict[str, Any], str, dict[str, tuple[float, str]]]] = [
     ),
     (
         {"attributes": ("region", "race"), "compare": "mean", "tolerance": 0.1},
-        "what each group of region and race (region=north,race=a, region=north,race=b, region=south,race=a, region=south,race=b) gets differs "
-        "from the mean over everybody by less than 0.1",
+        "what everyone would get as any group of region and race (region=north,race=a, region=north,race=b, region=south,race=a, "
+        "region=south,race=b) differs from the mean over everybody by less than 0.1",
         {
             "everyone as region=north,race=b - mean": (
                 -0.2, "everyone as region=north,race=b would get 0.2000 less than the mean over everybody (allowed: less than 0.1)",
@@ -275,17 +275,22 @@ SEVERAL: list[tuple[dict[str, Any], str, dict[str, tuple[float, str]]]] = [
     ),
     (
         {"attribute": "race", "ratio": 0.8},
-        "people of each group of race (a, b) get more than 0.8 of what they would as any other",
+        "people of each group of race (a, b) get more than 0.8 of what they would as any other, and would get, as any other, more than 0.8 "
+        "of what they get",
         {},
     ),
     (
         {"attribute": "race", "tolerance": 0.05, "effect": "spurious"},
-        "changing race from one group to another (a, b) changes it by less than 0.05, by its spurious effect",
-        {"race: a as b - b": (0.03, "race: a as b - b is +0.0300 (allowed: less than 0.05)")},
+        "the spurious part of the gap between any two groups of race (a, b) is less than 0.05",
+        {
+            "race: a as b - b": (
+                0.03, "people of group race=a, as race=b, would get 0.0300 more than people of group race=b get (allowed: less than 0.05)",
+            )
+        },
     ),
     (
         {"attribute": "race", "tolerance": 0.05, "keep": "mediators"},
-        "changing race from one group to another (a, b) changes it by less than 0.05, with everything else below it unchanged",
+        "changing race from one group to another (a, b) changes it by less than 0.05, with everything else before the decision unchanged",
         {},
     ),
 ]  # fmt: skip

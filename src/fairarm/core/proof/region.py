@@ -120,18 +120,13 @@ def share_interval(first: FloatArray, second: FloatArray, delta: float) -> Float
         - math.log(1 / delta)
     )
     centre = np.where(first + second > 0, first / np.maximum(first + second, 1.0), 0.5)
-    ends = []
-    for edge in (np.zeros_like(centre), np.ones_like(centre)):
-        outer, inner = (
-            edge,
-            centre,
-        )  # the outer one of the two is reported: rounding makes the interval wider, never narrower
-        for _ in range(HALVINGS):
-            middle = (outer + inner) / 2
-            inside = special.xlogy(first, middle) + special.xlogy(second, 1 - middle) > level
-            inner, outer = np.where(inside, middle, inner), np.where(inside, outer, middle)
-        ends.append(outer)
-    return np.stack(ends, axis=-1)
+    # the outer one of the two is reported: rounding makes the interval wider, never narrower
+    outer, inner = np.stack([np.zeros_like(centre), np.ones_like(centre)]), np.stack([centre, centre])
+    for _ in range(HALVINGS):
+        middle = (outer + inner) / 2
+        inside = special.xlogy(first, middle) + special.xlogy(second, 1 - middle) > level
+        inner, outer = np.where(inside, middle, inner), np.where(inside, outer, middle)
+    return np.stack([outer[0], outer[1]], axis=-1)
 
 
 SHARE_OF_DELTA = 0.1

@@ -3,8 +3,9 @@ of every condition of every arm, and the numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from fairarm.problem.fairness import MEAN
 from fairarm.problem.fairness import Row as Condition
@@ -17,6 +18,7 @@ from fairarm.reports.page.parts import Block, Figure, Items, PageTable, Section,
 from fairarm.reports.page.rows import MOST_ROWS, Row, Words
 from fairarm.reports.svg import fitted, text_width
 from fairarm.reports.words import (
+    PARTS,
     asked_of_arms,
     count,
     digits_of,
@@ -24,6 +26,9 @@ from fairarm.reports.words import (
     limits,
     norm,
     not_fair_means,
+    parts_digits,
+    parts_of,
+    parts_text,
     plain_number,
     row_limits,
     row_text,
@@ -32,6 +37,9 @@ from fairarm.reports.words import (
     value,
     whole,
 )
+
+if TYPE_CHECKING:
+    from fairarm.experiments.pairs import PairGap
 
 MOST_FIGURES, MOST_COLUMNS, MOST_LINES = 8, 36, 4000
 """Questions with a figure of their own, columns of the matrix, and lines of the table; --json has all."""
@@ -286,6 +294,23 @@ def row_table(problem: Problem, arms: Sequence[ArmRows], interval: str, certifie
         for j, (head, row) in enumerate(zip(heads, arm.rows, strict=True))
     ]  # fmt: skip
     return PageTable(_row_title(problem, len(shown), len(arms)), columns, lines, ("condition", "asked"), folded=True)
+
+
+def parts_table(problem: Problem, arms: Mapping[str, Mapping[str, PairGap]]) -> list[Block]:
+    """The causal gap of every pair of groups, the plain one and its parts, a line each; nothing where they are the same."""
+    digits = parts_digits(problem)
+    lines = [
+        (arm, pair.replace("|", " | "), *(value(x, digits) for x in found))
+        for arm, pairs in arms.items()
+        for pair, found in parts_of(pairs).items()
+    ]
+    if not lines:
+        return []
+    cut = "" if len(lines) <= MOST_LINES else f" The first {MOST_LINES} of {len(lines)}; --json has all."
+    title = f"Gaps, and what they are made of, in {unit_of(problem.outcome)}.{cut}"
+    folded = len(lines) > MOST_ROWS
+    made = PageTable(title, ("arm", "t | u", *PARTS), lines[:MOST_LINES], ("t | u",), folded=folded)
+    return [made, *(Text(text) for text in parts_text(problem))]
 
 
 def _row_title(problem: Problem, shown: int, arms: int) -> str:

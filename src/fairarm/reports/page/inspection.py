@@ -18,15 +18,18 @@ from fairarm.reports.page.conditions import (
     closest_cells,
     cut_note,
     fairness,
+    parts_table,
     pictures,
     row_table,
 )
 from fairarm.reports.page.forest import Line, Marks, forest
+from fairarm.reports.page.graph import graph_figures
 from fairarm.reports.page.maps import NAMED, map_figure
 from fairarm.reports.page.parts import Block, Box, Facts, Items, Maps, Page, PageTable, Section, Text
 from fairarm.reports.page.rows import MOST_ROWS, Row, Words
 from fairarm.reports.svg import shown
 from fairarm.reports.words import (
+    attributes_text,
     digits_of,
     distance_columns,
     distances_text,
@@ -35,10 +38,12 @@ from fairarm.reports.words import (
     names,
     paper_lines,
     question,
+    regimes_text,
     unit_of,
     unmarked,
     value,
     whole,
+    why_observed,
 )
 
 CLOSEST = "closest to unfair"
@@ -81,39 +86,17 @@ def _truth(found: Inspection) -> list[Box]:
 
 def _roles(problem: Problem) -> Section:
     nodes = len(problem.graph.nodes)
-    rows = [(node, "; ".join(reasons(problem, node))) for node in problem.observed]
+    rows = [(node, "; ".join(why_observed(problem, node))) for node in problem.observed]
     blocks: list[Block] = [
         Text(f"Must be observed: {names(problem.observed, 20)}."),
         Text(f"May stay hidden: {nodes - len(problem.observed)} of {nodes} nodes."),
         Text(f"Children of {' or '.join(problem.attributes)} that matter: {names(problem.relevant_children)}."),
         PageTable("What every row must hold, and why", ("node", "why"), rows, ("why",)),
     ]
-    return Section("What must be observed", blocks)
-
-
-def reasons(problem: Problem, node: str) -> list[str]:
-    """Why a node must be observed."""
-    named = {
-        **dict.fromkeys(
-            problem.attributes, "the sensitive attribute" if len(problem.attributes) == 1 else "a sensitive attribute"
-        ),
-        problem.decision: "the decision",
-        problem.outcome.node: "the outcome",
-    }
-    found = [named[node]] if node in named else []
-    users = [arm.name for arm in problem.arms if node in arm.parents]
-    if users:
-        found.append(f"an input of {names(users, 4)}")
-    if node in problem.relevant_children:
-        known = "" if node in problem.mechanisms else ", whose mechanism is not declared"
-        found.append(f"a child of {' or '.join(problem.attributes)} on the way to {problem.outcome.node}{known}")
-    children = [x for x in problem.relevant_children if node in problem.roles.graph.parents(x)]
-    if children and node not in problem.attributes:
-        found.append(f"a parent of {names(children, 4)}")
-    caused = [name for block in problem.roles.blocks if node in block.causes for name in block.members]
-    if caused:
-        found.append(f"a cause of {names(caused, 4)}")
-    return found
+    if problem.plain:
+        return Section("What must be observed", blocks)
+    causes = [Text(text) for text in (*attributes_text(problem), regimes_text(problem))]
+    return Section("What must be observed", [*causes, *graph_figures(problem), *blocks])
 
 
 # ---- arms ----
@@ -139,8 +122,9 @@ def _arms(found: Inspection) -> list[Block]:
         "arm", *(["number"] if many else []), f"mean {unit_of(problem.outcome)}", *fairness_heads, "fair", *distance_heads,
     )  # fmt: skip
     best = None if truth is None or truth.best_fair_arm is None else rows[truth.best_fair_arm][0]
-    made = PageTable(distances_text(found), columns, rows, ("fair", CLOSEST), best)
-    return [*_truth_figures(found), made, *_every_row(found)]
+    made = PageTable(distances_text(found) or "Every arm", columns, rows, ("fair", CLOSEST), best)
+    gaps = {name: found.pairs(k) for k, name in enumerate(problem.arm_names)}
+    return [*_truth_figures(found), made, *_every_row(found), *parts_table(problem, gaps)]
 
 
 def _fairness_columns(found: Inspection) -> tuple[list[str], list[list[str]]]:

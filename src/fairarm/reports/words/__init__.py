@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 from fairarm.late import late_names
-from fairarm.reports.words.asked import norm, row_limits, row_text, shown_digits
 from fairarm.reports.words.numbers import (
     Marked,
     between,
@@ -23,6 +22,7 @@ from fairarm.reports.words.numbers import (
     weight,
     whole,
 )
+from fairarm.reports.words.parts import PARTS, attributes_text, parts_digits, parts_of, parts_text, regimes_text
 from fairarm.reports.words.problems import (
     asked_of_arms,
     distance_columns,
@@ -32,8 +32,10 @@ from fairarm.reports.words.problems import (
     not_fair_means,
     paper_lines,
     question,
+    why_observed,
     wide_tolerance,
 )
+from fairarm.reports.words.rows import norm, row_limits, row_text, shown_digits
 from fairarm.reports.words.runs import (
     after_phase,
     answer_of,
@@ -89,11 +91,13 @@ __getattr__ = late_names(
 
 __all__ = [
     "METHODS",
+    "PARTS",
     "Marked",
     "after_phase",
     "answer_of",
     "arm_reason",
     "asked_of_arms",
+    "attributes_text",
     "between",
     "bounds_text",
     "certified_labels",
@@ -122,6 +126,9 @@ __all__ = [
     "not_most_probable",
     "not_named",
     "paper_lines",
+    "parts_digits",
+    "parts_of",
+    "parts_text",
     "percent",
     "plain_gap_text",
     "plain_number",
@@ -129,6 +136,7 @@ __all__ = [
     "posterior",
     "pulls_text",
     "question",
+    "regimes_text",
     "row_limits",
     "row_text",
     "run_note",
@@ -143,5 +151,6 @@ __all__ = [
     "weight",
     "whole",
     "why_gaps_differ",
+    "why_observed",
     "wide_tolerance",
 ]

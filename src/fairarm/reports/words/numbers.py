@@ -72,6 +72,13 @@ def between(low: float | None, high: float | None, digits: str = ".4f") -> str:
     return f"{value(low, digits)} to {value(high, digits)}"
 
 
+def between_ends(low: float | None, high: float | None) -> str:
+    """More than 0.2, less than 0.3, a number between both: ends that were declared."""
+    if low is None or high is None:
+        return f"more than {plain_number(low)}" if low is not None else f"less than {plain_number(high)}"
+    return f"a number between {plain_number(low)} and {plain_number(high)}"
+
+
 def limits(ends: tuple[float, float] | None, digits: str = ".4f") -> str:
     """The same of a pair, unknown at both ends where there is none."""
     low, high = ends or (None, None)

@@ -87,6 +87,31 @@ def _always_holds(row: Row, outcome: Outcome) -> bool:
     return low < sum(min(part, 0.0) for part in parts) and high > sum(max(part, 0.0) for part in parts)
 
 
+def why_observed(problem: Problem, node: str) -> list[str]:
+    """Why a node must be observed."""
+    named = {
+        **dict.fromkeys(
+            problem.attributes, "the sensitive attribute" if len(problem.attributes) == 1 else "a sensitive attribute"
+        ),
+        problem.decision: "the decision",
+        problem.outcome.node: "the outcome",
+    }
+    found = [named[node]] if node in named else []
+    users = [arm.name for arm in problem.arms if node in arm.parents]
+    if users:
+        found.append(f"an input of {names(users, 4)}")
+    if node in problem.relevant_children:
+        known = "" if node in problem.mechanisms else ", whose mechanism is not declared"
+        found.append(f"a child of {' or '.join(problem.attributes)} on the way to {problem.outcome.node}{known}")
+    children = [x for x in problem.relevant_children if node in problem.roles.graph.parents(x)]
+    if children and node not in problem.attributes:
+        found.append(f"a parent of {names(children, 4)}")
+    caused = [name for block in problem.roles.blocks if node in block.causes for name in block.members]
+    if caused:
+        found.append(f"a cause of {names(caused, 4)}")
+    return found
+
+
 def limit_text(problem: Problem, limit: Limit, what: str) -> str:
     """The limit in a sentence: T*, the pulls that it means at 0.05, and what is hardest to exclude."""
     if limit.pulls == 0 or not limit.alternatives:
@@ -102,7 +127,9 @@ def limit_text(problem: Problem, limit: Limit, what: str) -> str:
 
 
 def distances_text(found: Inspection) -> str:
-    """What M and D are, which a table of arms shows against the deployed arm, or the first."""
+    """What M and D are, which a table of arms shows against the deployed arm, or the first; "" where the paper has none."""
+    if not found.problem.plain:
+        return ""
     problem, pairs = found.problem, len(found.problem.compared) // 2
     what = (
         f"M and D (the largest over {pairs} pairs of groups, both ways)" if pairs > 1 else "M and D" if pairs else "M"
@@ -113,6 +140,8 @@ def distances_text(found: Inspection) -> str:
 def distance_columns(found: Inspection) -> tuple[list[str], list[list[str]]]:
     """Their headings and the cells of each arm: of one pair of groups D both ways, of more the largest."""
     problem, D = found.problem, found.D
+    if not problem.plain:
+        return [], [[] for _ in problem.arms]
     j = problem.arm_index(problem.deployed) if problem.deployed else 0
     heads = [f"D {pair}" for pair in pair_names(problem)]
     if len(heads) > 2:

@@ -10,8 +10,8 @@ from fairarm.algorithms import ArmReason, ArmReport, BestMixture, Verdict
 from fairarm.algorithms.notes import Note, RunNote
 from fairarm.problem.outcome import Outcome
 from fairarm.reports.known import reported_arm
-from fairarm.reports.words.asked import row_text
 from fairarm.reports.words.numbers import Marked, between, count, interval_digits, names, value
+from fairarm.reports.words.rows import row_text
 
 if TYPE_CHECKING:
     from fairarm.beliefs.beliefs import Smoothness

@@ -1,0 +1,1 @@
+"""The right question beside the plain difference between groups: attributes with causes, kept nodes, and what they cost."""

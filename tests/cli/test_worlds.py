@@ -1,0 +1,176 @@
+"""Attributes with causes, kept nodes and several attributes, by problem files, through the commands: numbers worked out by hand."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import worked_examples
+from fairarm import Constraint
+from fairarm.cli import main
+from fairarm.readers.problem_writer import write_problem
+from worlds_fairarm import as_fairarm
+from worlds_truth import Model
+
+ROOT = Path(__file__).parents[2]
+SIX = 5e-7
+
+
+def written(path: Path, model: Model, *asked: dict[str, Any], **options: Any) -> Path:
+    """A problem file with its world."""
+    problem, network = as_fairarm(model, tolerance=None, constraints=[Constraint(**each) for each in asked], **options)
+    write_problem(problem, path, network)
+    return path
+
+
+def run(*arguments: str | Path, capsys: Any) -> tuple[int, str, str]:
+    """Exit code, output and errors of a command."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["fairarm", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+    out, err = capsys.readouterr()
+    return int(ended.value.code or 0), out, err
+
+
+def document(*arguments: str | Path, capsys: Any) -> Any:
+    code, out, err = run(*arguments, "--json", capsys=capsys)
+    assert code == 0, err
+    return json.loads(out, parse_constant=lambda constant: pytest.fail(constant))
+
+
+def rows(arm: Any) -> dict[str, float]:
+    return {row["name"]: row["value"] for row in arm["fairness"]}
+
+
+def parts(gap: float, plain: float, direct: float, indirect: float, spurious: float) -> Any:
+    found = {"gap": gap, "plain": plain, "direct": direct, "indirect": indirect, "spurious": spurious}
+    return {name: pytest.approx(value, abs=SIX) for name, value in found.items()}
+
+
+def test_w2_an_attribute_with_a_cause(tmp_path: Path, capsys: Any) -> None:
+    found = document("inspect", written(tmp_path / "w2.toml", worked_examples.w2(), {"tolerance": 0.1}), capsys=capsys)
+    (arm,) = found["arms"]
+    assert rows(arm) == pytest.approx({"s0 as s1 - s0": 0.084, "s1 as s0 - s1": -0.156}, abs=SIX)
+    assert [row["holds"] for row in arm["fairness"]] == [True, False] and arm["fair"] is False
+    assert arm["closest"] == "s1 as s0 - s1" and arm["mu"] == pytest.approx(0.398, abs=SIX)
+    assert arm["pairs"] == {
+        "s1|s0": parts(0.084, 0.348, 0.084, 0.0, -0.264),
+        "s0|s1": parts(-0.156, -0.348, -0.156, 0.0, 0.192),
+    }
+    assert found["blocks"] == [{"attributes": ["S"], "causes": ["Z"]}]
+    assert (found["regimes"], found["regime_kind"]) == (["natural", "s0", "s1"], "recruited")
+    assert {"node": "Z", "why": ["a cause of S"]} in found["why_observed"]
+    assert found["M"] is None and found["D"] is None and found["phases"] is None and len(found["notes"]) == 1
+    assert "without causes" in found["notes"][0] and arm["zeta"] is None and found["tolerance"] is None
+
+
+def test_w3_what_is_kept_and_the_indirect_effect(tmp_path: Path, capsys: Any) -> None:
+    asked = {"tolerance": 0.2, "keep": ("R",)}, {"tolerance": 0.2}, {"tolerance": 0.2, "effect": "indirect"}
+    found = document("inspect", written(tmp_path / "w3.toml", worked_examples.w3(), *asked), capsys=capsys)
+    (arm,) = found["arms"]
+    expected = {
+        "s0 as s1 - s0": 0.10, "s1 as s0 - s1": -0.10, "s0 - s1": -0.26,
+        "s0 as s1 directly - s0 as s1": -0.16, "s1 as s0 directly - s1 as s0": 0.16,
+    }  # fmt: skip
+    assert rows(arm) == pytest.approx(expected, abs=SIX)
+    assert arm["pairs"]["s1|s0"] == parts(0.10, 0.26, 0.10, -0.16, 0.0)
+    assert [row["keep"] for row in found["fairness"]] == [["R"], ["R"], [], ["R"], ["R"]]
+
+
+def test_w4_one_attribute_causes_another(tmp_path: Path, capsys: Any) -> None:
+    asked = (
+        {"tolerance": 0.3},
+        {"attribute": "region", "tolerance": 0.3, "others": "held"},
+        {"attributes": ("region", "race"), "compare": "mean", "tolerance": 0.2},
+    )
+    found = document("inspect", written(tmp_path / "w4.toml", worked_examples.w4(), *asked), capsys=capsys)
+    (arm,) = found["arms"]
+    assert arm["mu"] == pytest.approx(0.46, abs=SIX)
+    assert rows(arm) == pytest.approx(
+        {
+            "region: region0 - region1": -0.36,
+            "race: race0 as race1 - race0": 0.40, "race: race1 as race0 - race1": -0.40,
+            "region: region0 as region1 - region0": 0.20, "region: region1 as region0 - region1": -0.20,
+            "everyone as region=region0,race=race0 - mean": -0.26, "everyone as region=region0,race=race1 - mean": 0.14,
+            "everyone as region=region1,race=race0 - mean": -0.06, "everyone as region=region1,race=race1 - mean": 0.34,
+        },
+        abs=SIX,
+    )  # fmt: skip
+    assert arm["pairs"]["race=race1|race=race0"] == parts(0.40, 0.483333333, 0.40, 0.0, -0.083333333)
+    assert arm["pairs"]["region=region1|region=region0"] == parts(0.36, 0.36, 0.20, -0.16, 0.0)
+    assert found["sensitive"] == ["region", "race"] and found["groups"] == []
+    assert found["blocks"][1] == {"attributes": ["race"], "causes": ["region"]}
+
+
+def test_w5_is_refused_in_one_line(tmp_path: Path, capsys: Any) -> None:
+    path = written(tmp_path / "w5.toml", worked_examples.w5(True), {"tolerance": 0.1})
+    path.write_text(path.read_text().replace("tolerance = 0.1,", 'tolerance = 0.1, keep = ["R"],'))
+    code, out, err = run("inspect", path, capsys=capsys)
+    assert code and not out
+    said = " ".join(err.split())
+    assert "keep = ['R']: 'X' reaches the outcome through 'R' and past it. Keep 'X' too, or not 'R'." in said
+
+
+def test_w6_ratios_both_ways(tmp_path: Path, capsys: Any) -> None:
+    found = document("inspect", written(tmp_path / "w6.toml", worked_examples.w6(), {"ratio": 0.8}), capsys=capsys)
+    (arm,) = found["arms"]
+    expected = {
+        "s0 as s1 / s0": 0.495 - 0.8 * 0.36, "s0 / s0 as s1": 0.36 - 0.8 * 0.495,
+        "s1 as s0 / s1": 0.84 - 0.8 * 0.855, "s1 / s1 as s0": 0.855 - 0.8 * 0.84,
+    }  # fmt: skip
+    assert rows(arm) == pytest.approx(expected, abs=SIX) and arm["closest"] == "s0 / s0 as s1"
+    assert arm["pairs"]["s1|s0"] == parts(0.135, 0.495, 0.135, 0.0, -0.36)
+
+
+def test_a_part_that_no_rows_could_tell_is_null(tmp_path: Path, capsys: Any) -> None:
+    """region acts on race, and both have a hidden cause: what race would be with another region cannot be told, only what is held."""
+    chance = worked_examples.chance
+    nodes = {
+        "H": chance((), lambda: 0.5),
+        "region": chance(("H",), lambda h: (0.3, 0.6)[h]),
+        "race": chance(("H", "region"), lambda h, g: 0.2 + 0.3 * h + 0.2 * g),
+        "Y": worked_examples.SAME_AS_DECISION,
+    }
+    arm = chance(("region", "race"), lambda g, r: 0.2 + 0.2 * g + 0.4 * r)
+    model = worked_examples.model("block", "H region race V Y", nodes, [arm], "region race", hidden=frozenset({"H"}))
+    path = written(tmp_path / "block.toml", model, {"attribute": "region", "tolerance": 0.3, "others": "held"})
+    found = document("inspect", path, capsys=capsys)
+    gaps = found["arms"][0]["pairs"]["region=region1|region=region0"]
+    assert gaps["gap"] == gaps["direct"] == pytest.approx(0.2, abs=SIX)
+    assert gaps["indirect"] is None and gaps["spurious"] is None and gaps["plain"] > 0.2
+    assert found["blocks"] == [{"attributes": ["region", "race"], "causes": []}]
+    code, out, _ = run("inspect", path, capsys=capsys)
+    assert code == 0 and "region and race share a hidden cause" in out and "?" in out
+
+
+def test_every_command_answers_or_refuses_in_a_line(tmp_path: Path, capsys: Any) -> None:
+    two = {"attributes": ("region", "race"), "tolerance": 0.2}
+    files = [
+        written(tmp_path / "w2.toml", worked_examples.w2(), {"tolerance": 0.1}),
+        written(tmp_path / "w3.toml", worked_examples.w3(), {"tolerance": 0.2, "keep": ("R",)}),
+        written(tmp_path / "w4.toml", worked_examples.w4(), {"tolerance": 0.3}, two),
+        written(tmp_path / "w6.toml", worked_examples.w6(), {"ratio": 0.8}),
+    ]
+    commands = [
+        ["identify", "--pulls", "200"], ["identify", "--pulls", "200", "--confidence", "0.9"],
+        ["identify", "--pulls", "200", "--algorithm", "top-two"], ["identify", "--pulls", "2000", "--algorithm", "csr-v2"],
+        ["identify", "--pulls", "200", "--algorithm", "mis"], ["identify", "--pulls", "200", "--algorithm", "uniform"],
+        ["identify", "--pulls", "200", "--algorithm", "tf-lucb"], ["identify", "--pulls", "2000", "--algorithm", "two-stage-v2"],
+        ["identify", "--pulls", "2000", "--algorithm", "sris-v2"], ["simulate", "--pulls", "100", "--runs", "2", "--algorithm", "pool"],
+        ["simulate", "--pulls", "1000", "--runs", "2"], ["plan", "--truths", "3", "--pulls", "200"], ["inspect", "--limit"],
+    ]  # fmt: skip
+    answered = set()
+    for path in files:
+        for command, *options in commands:
+            code, out, err = run(command, path, *options, capsys=capsys)
+            if code:
+                assert err.startswith("fairarm: ") and "Traceback" not in err, (path.name, command, options, err)
+            else:
+                answered.add((path.name, command, *options[:4]))
+    for path in files:
+        assert (path.name, "identify", "--pulls", "200") in answered and (path.name, "inspect", "--limit") in answered
