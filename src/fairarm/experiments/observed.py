@@ -55,9 +55,11 @@ def _observed(logged: LogEvidence, profile: Profile) -> ObservedGroup:
 
 def plain_gaps(logged: LogEvidence, confidence: float) -> dict[str, PlainGap]:
     """Of every ordered pair (t, u) of groups that is compared, keyed "t|u": the mean of t minus that of u."""
-    found = {}
-    for name, (t, u) in _compared(logged.problem).items():
-        first, second = _observed(logged, t).mean, _observed(logged, u).mean
+    found, compared = {}, _compared(logged.problem)
+    profiles = dict.fromkeys(profile for pair in compared.values() for profile in pair)
+    means = {profile: _observed(logged, profile).mean for profile in profiles}
+    for name, (t, u) in compared.items():
+        first, second = means[t], means[u]
         value = None if first is None or second is None else first - second
         found[name] = PlainGap(value, _interval(logged, t, u, confidence))
     return found

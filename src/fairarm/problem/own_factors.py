@@ -48,11 +48,13 @@ class OwnFactor:
 
     def drawn(self, natural: FloatArray, draws: int, rng: np.random.Generator) -> FloatArray:
         """The declared law, (P, X), or draws of it given natural rows (P, X): Dirichlet(n + ½) for each value of the causes,
-        (D, P, X)."""
+        (D, P, X), or (D, P, 1) where it is the same at all points of a label."""
         if self.declared is not None:
             return self.known()
         rows = self.counted(natural) + PRIOR_ROWS
-        return self.spread(_normalised(rng.standard_gamma(rows, (draws, *rows.shape))))
+        drawn = _normalised(rng.standard_gamma(rows, (draws, *rows.shape)))
+        alike = bool((self.causes == self.causes[:, :1]).all())
+        return np.asarray(drawn[..., self.causes[:, :1], self.state[:, None]]) if alike else self.spread(drawn)
 
     def known(self) -> FloatArray:
         """The declared law at labels and points, (P, X)."""
