@@ -96,7 +96,7 @@ pool-beside: $(TEST_VENV)/.installed
 gate: $(TEST_VENV)/.installed
 	$(TEST_BIN)/python -m benchmarks.gate
 
-# Live studies: are certificates true, what do they cost, what do monitors find? Half an hour.
+# Live studies: are certificates true, what do they cost, what do monitors find? 5 minutes.
 live-bench: $(TEST_VENV)/.installed
 	$(TEST_BIN)/python -m benchmarks.live --jobs $(JOBS)
 

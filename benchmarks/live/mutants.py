@@ -44,9 +44,9 @@ class LostIgnored(LiveStudies):
 class DealtByNoon(LiveStudies):
     """Everybody enters until the cards run out."""
 
-    def entry(self) -> FloatArray:
+    def entry(self, people: FloatArray) -> FloatArray:
         """All of them."""
-        return np.ones(self.n)
+        return np.ones_like(people)
 
 
 class DailyCohorts(LiveStudies):

@@ -52,6 +52,14 @@ def test_about_as_many_enter_as_were_asked_for_evenly_over_the_day() -> None:
     assert made.coverage.sum(axis=1) == pytest.approx(np.ones(20), abs=0.2)
 
 
+def test_the_last_cards_are_dealt_over_the_whole_day_too() -> None:
+    """60 pulls are left for a cohort of 100: 48 people are to enter, not 100 until 60 have."""
+    made = studies(n=20, world=steady_at(400), pulls=60)
+    made.open(0)
+    assert abs(made.ended.people.mean() - 48) < 5 * np.sqrt(48 / 20)
+    assert np.quantile(made.entered[0][2], 0.2) > 0.9
+
+
 def test_nobody_is_dealt_more_than_there_are_cards_and_arms_are_those_of_the_deck() -> None:
     made = studies(n=2, world=steady_at(400))
     cards = np.array([[30, 20], [0, 7]])
@@ -64,10 +72,12 @@ def test_nobody_is_dealt_more_than_there_are_cards_and_arms_are_those_of_the_dec
 def test_arrivals_are_learned() -> None:
     """Declared as 400 and truly 800: twice as many enter at first, and the share is halved by the second cohort."""
     made = studies(n=20, world=steady_at(800))
-    assert made.entry() == pytest.approx(np.full(20, 0.25))
+    hundred = np.full(20, 100.0)
+    assert made.entry(hundred) == pytest.approx(np.full(20, 0.25))
     made.open(0)
     assert np.all(made.ended.people == 125)
-    assert 0.1 < made.entry().mean() < 0.18
+    assert 0.1 < made.entry(hundred).mean() < 0.18
+    assert made.entry(hundred / 2) == pytest.approx(made.entry(hundred) / 2)
 
 
 def test_rows_after_the_window_are_lost() -> None:

@@ -20,6 +20,7 @@ from fairarm.core.entry import (
     PARTS,
     SPARE,
     Coverage,
+    dealt_deck,
     deck_size,
     entry_share,
     expected_arrivals,
@@ -170,18 +171,19 @@ class LiveStudies:
 
     def open(self, number: int) -> None:
         """Cards planned by what is settled now, dealt to those who enter."""
-        share, size = self.entry(), deck_size(self.timing.people)
+        size = deck_size(self.timing.people)
         under_way = np.zeros_like(self.state.given)
         for made in self.waiting:
             under_way += made.dealt
         cards = self.pool.open(
             self.state, self.so_far, under_way, size, self.seed, number, paused=self.paused(), dealt=1 / SPARE
         )
+        share = self.entry(np.minimum(self.timing.people, cards.sum(axis=(1, 2)) / SPARE))
         entering = self.world.people(self.n, number * self.timing.cohort, self.timing.cohort, share, self.rng)
         dealt = self._dealt(cards[:, 0], entering)
         made = self._made(number, dealt)
         left = cards.sum(axis=(1, 2)) > dealt.sum(axis=(1, 2))
-        covered = np.where(left, 1.0, _covered(dealt))
+        covered = np.where(left, 1.0, _covered(dealt)) * np.where(made.cut, 0.5, 1.0)
         self._cover(made, covered)
         self.entered.append((made.dealt.sum(axis=(1, 2)), share, covered))
         self.served.append((made.by_group, self.fair.copy()))
@@ -204,8 +206,9 @@ class LiveStudies:
         for i in np.flatnonzero(self.state.running & ~made.cut & (made.dealt.sum(axis=(1, 2)) > 0)):
             self.coverage[i] += time_with_cards(start, start + days * float(covered[i]), self.timing.cycle)
 
-    def entry(self) -> FloatArray:
-        """The share of arrivals that enters, (n,), fixed at opening."""
+    def entry(self, people: FloatArray) -> FloatArray:
+        """The share of arrivals that enters, (n,), fixed at opening, where so many ``people`` (n,) are to: fewer at the end, when few
+        cards are left."""
         timing, known = self.timing, self.entered[-3:]
         expected = np.array(
             [
@@ -215,15 +218,14 @@ class LiveStudies:
                 for i in range(self.n)
             ]
         )
-        return np.array([entry_share(timing.people, each) for each in expected])
+        return np.array([entry_share(each, of) for each, of in zip(people, expected, strict=True)])
 
     def _dealt(self, cards: IntArray, entering: IntArray) -> IntArray:
         """People by hour and arm, (n, hours, K): each study's deck is shuffled, and dealt as they enter until it runs out."""
         dealt = np.zeros((*entering.shape, cards.shape[1]), dtype=np.int64)
         until = np.cumsum(entering, axis=1)
         for i, counts in enumerate(cards):
-            deck = np.repeat(np.arange(len(counts)), counts)
-            self.rng.shuffle(deck)
+            deck = dealt_deck(counts, self.rng)
             hour = np.searchsorted(until[i], np.arange(len(deck)), side="right")
             on_time = hour < entering.shape[1]
             np.add.at(dealt[i], (hour[on_time], deck[on_time]), 1)
