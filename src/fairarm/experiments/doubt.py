@@ -13,11 +13,13 @@ import numpy as np
 from fairarm.beliefs.beliefs import Beliefs, believe
 from fairarm.beliefs.cells import CellBeliefs
 from fairarm.beliefs.doubt import CellDraws, draw_cells
+from fairarm.beliefs.draws import Draws
 from fairarm.beliefs.evidence import CellEvidence
 from fairarm.beliefs.missing_rows import MissingRows
 from fairarm.core.answer import Code
 from fairarm.core.doubt.box import most_if_fair
 from fairarm.core.doubt.tipping import fair_margin, sure_until, tipping, unfair_margin
+from fairarm.core.fairness import Rows
 from fairarm.core.types import FloatArray
 from fairarm.experiments.evidence_from_log import LogEvidence
 from fairarm.experiments.usual import DRAWS, Usual
@@ -145,7 +147,10 @@ class MissingOutcomes:
 def missing_outcomes(
     found: LogEvidence, draws: CellDraws | None, code: int, min_fair_probability: float
 ) -> MissingOutcomes | None:
-    """Of an answer ``code``; None where no outcome is missing, or rows were not counted."""
+    """Of an answer ``code``; None where no outcome is missing."""
+    if found.completions is not None:
+        rows = found.completions.total
+        return MissingOutcomes(rows, rows / (rows + found.source.used), "worst", None, None)
     if found.missing is None or found.counted is None:
         return None
     rows = found.missing.total
@@ -163,6 +168,9 @@ def bounded_by_missing(
     found: LogEvidence, usual: Usual, confidence: float, estimated: bool, seed: int
 ) -> tuple[Usual, CellDraws | None]:
     """Usual intervals that hold whatever the missing outcomes were, and the draws that they are made of."""
+    if found.completions is not None:
+        both = (found.completions.low, found.completions.high)
+        return widened(usual, _completed_ends(both, found.problem.compiled.rows, seed), confidence), None
     if found.missing is None or found.at_random or found.counted is None:
         return usual, None
     if isinstance(found.beliefs, CellBeliefs):
@@ -175,15 +183,18 @@ def bounded_by_missing(
 
 def _filled_ends(evidence: CellEvidence, missing: MissingRows, estimated: bool, seed: int) -> Ends:
     """Where cells have no means of their own: all missing outcomes at their lowest, and at their highest."""
-    asked = evidence.problem.compiled.rows
-    made: list[Beliefs] = [believe(missing.filled(evidence, highest), estimated, seed) for highest in (False, True)]
-    low, high = (beliefs.draw(np.random.default_rng(seed), DRAWS) for beliefs in made)
+    low, high = (believe(missing.filled(evidence, highest), estimated, seed) for highest in (False, True))
+    return _completed_ends((low, high), evidence.problem.compiled.rows, seed)
+
+
+def _completed_ends(both: tuple[Beliefs, Beliefs], asked: Rows, seed: int) -> Ends:
+    """From beliefs with missing outcomes at their lowest and at their highest, drawn alike; rows group by group."""
+    low, high = (beliefs.draw(np.random.default_rng(seed), DRAWS) for beliefs in both)
     plus, minus = np.maximum(asked.by_group, 0.0), np.minimum(asked.by_group, 0.0)
     up, down = np.maximum(asked.everyone, 0.0), np.minimum(asked.everyone, 0.0)
 
-    def rows(above: int) -> FloatArray:
-        first, second = (high, low) if above else (low, high)
+    def rows(first: Draws, second: Draws) -> FloatArray:
         by_group = first.means[0] @ plus.T + second.means[0] @ minus.T
         return np.asarray(by_group + first.outcomes[0][..., None] * up + second.outcomes[0][..., None] * down)
 
-    return Ends(low.outcomes[0], high.outcomes[0], rows(0), rows(1))
+    return Ends(low.outcomes[0], high.outcomes[0], rows(low, high), rows(high, low))
