@@ -184,7 +184,9 @@ def test_both_completions_of_rows_hold_what_all_outcomes_give() -> None:
     )
     for arm, wide in zip(full.arms, found.arms, strict=True):
         # what got lost was 1: upper ends stay, lower ones fall
-        assert wide.outcome.high == pytest.approx(arm.outcome.high, abs=0.01) and wide.outcome.low < arm.outcome.low - 0.05
+        assert (
+            wide.outcome.high == pytest.approx(arm.outcome.high, abs=0.01) and wide.outcome.low < arm.outcome.low - 0.05
+        )
         assert wide.outcome.certified_high == pytest.approx(arm.outcome.certified_high, abs=0.02)
 
 

@@ -17,7 +17,7 @@ from fairarm.beliefs.draws import Draws
 from fairarm.beliefs.evidence import CellEvidence
 from fairarm.beliefs.missing_rows import MissingRows
 from fairarm.core.answer import Code
-from fairarm.core.doubt.box import most_if_fair
+from fairarm.core.doubt.box import Box, exact_most_if_fair, most_if_fair
 from fairarm.core.doubt.tipping import fair_margin, sure_until, tipping, unfair_margin
 from fairarm.core.fairness import Rows
 from fairarm.core.types import FloatArray
@@ -95,7 +95,7 @@ def better_margin(draws: CellDraws, gamma: FloatArray | float, arm: int, other: 
 
 def answer_margin(draws: CellDraws, gamma: FloatArray | float, code: int) -> FloatArray:
     """How surely this is the answer over the box of each draw, (D,): the arm is fair, and no arm that is fair at the same point is
-    better; or no arm is fair at any point."""
+    better; or no arm is fair at any point. Of one draw alone several rows are met at once, else each alone."""
     arms = range(draws.outcomes.shape[1])
     if code == Code.NONE:
         return np.asarray(np.min([fairness_margin(draws, gamma, k, fair=False) for k in arms], axis=0))
@@ -103,9 +103,17 @@ def answer_margin(draws: CellDraws, gamma: FloatArray | float, code: int) -> Flo
     found = [fairness_margin(draws, gamma, code, fair=True)]
     for k in arms:
         if k != code:
-            gain = draws.outcomes[:, k] - draws.outcomes[:, code]
-            found.append(-most_if_fair(gain, draws.rows[:, k], draws.asked, box))
+            found.append(-_most(draws, box, k, code))
     return np.asarray(np.min(found, axis=0))
+
+
+def _most(draws: CellDraws, box: Box, rival: int, code: int) -> FloatArray:
+    """By how much a rival that is fair can be better, (D,)."""
+    gain, rows = draws.outcomes[:, rival] - draws.outcomes[:, code], draws.rows[:, rival]
+    relaxed = most_if_fair(gain, rows, draws.asked, box)
+    if len(draws) > 1 or len(draws.asked) == 1 or relaxed[0] <= 0:
+        return relaxed
+    return np.array([exact_most_if_fair(gain[0], rows[0], draws.asked, Box(box.low[0], box.high[0]))])
 
 
 @dataclass(frozen=True)
@@ -121,9 +129,10 @@ class Tip:
 def tip_of(draws: CellDraws, margin: Callable[[CellDraws, FloatArray], FloatArray], confidence: float) -> Tip:
     """Of a claim about a hidden cause, by halving, for the estimate and for some of the draws."""
     which = np.arange(len(draws)) >= len(draws) - 1 - TIP_DRAWS
-    some = draws.at(which)
+    some, estimate = draws.at(which).draws, draws.estimate
+    alone = tipping(lambda gamma: margin(estimate, gamma), 1.0, STRONGEST, (1,))
     found = tipping(lambda gamma: margin(some, gamma), 1.0, STRONGEST, (len(some),))
-    return Tip(float(found[-1]), sure_until(found[:-1], confidence))
+    return Tip(float(alone[0]), sure_until(found, confidence))
 
 
 # ---- missing outcomes ----
