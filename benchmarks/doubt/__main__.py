@@ -175,18 +175,23 @@ on average over arms, outcomes only. *Formula*: the mean weight of the missing r
 
 
 def main() -> None:
-    """Measure, and write the page."""
+    """Measure, and write the page. 0 logs of a kind: its table is left out, and nothing is written."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--logs", type=int, default=500)
     parser.add_argument("--certified", type=int, default=2000)
     parser.add_argument("--out", type=Path, default=Path(__file__).with_name("results.md"))
     given = parser.parse_args()
-    usual = [hidden(push, given.logs) for push in PUSHES] + [lost(share, given.logs) for share in SHARES]
-    proved = [certified(share, given.certified) for share in SHARES]
-    lines = ("\n".join(part.line() for part in parts) for parts in (usual, proved))
-    page = PAGE.format(rows=ROWS, arms=ARMS, all=4 * ARMS // 2, usual=next(lines), proved=next(lines))
-    given.out.write_text(page, encoding="utf-8")
-    print(page)
+    usual = [_told(hidden(push, given.logs).line()) for push in PUSHES if given.logs]
+    usual += [_told(lost(share, given.logs).line()) for share in SHARES if given.logs]
+    proved = [_told(certified(share, given.certified).line()) for share in SHARES if given.certified]
+    if usual and proved:
+        page = PAGE.format(rows=ROWS, arms=ARMS, all=2 * ARMS, usual="\n".join(usual), proved="\n".join(proved))
+        given.out.write_text(page, encoding="utf-8")
+
+
+def _told(line: str) -> str:
+    print(line, flush=True)
+    return line
 
 
 if __name__ == "__main__":

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fairarm.beliefs.evidence import CellEvidence, CountedEvidence, Summary
+from fairarm.beliefs.logged_rows import LoggedBeliefs
 from fairarm.core.grouping import sum_by_group
+from fairarm.core.proof.log_bets import joined_bets
 from fairarm.core.proof.log_intervals import GroupCells
 from fairarm.core.types import BoolArray, IntArray
 from fairarm.problem.problem import Problem
@@ -88,6 +90,24 @@ class MissingRows:
         counts = evidence.counts.copy().reshape(1, R, K, G, X, len(values))
         counts[0, ..., state] += self.counts
         return CellEvidence(evidence.problem, counts.reshape(evidence.counts.shape))
+
+
+@dataclass(frozen=True, eq=False)
+class Completions:
+    """Beliefs from rows read one by one, with every missing outcome at its lowest, and at its highest."""
+
+    low: LoggedBeliefs
+    high: LoggedBeliefs
+    total: int
+    """Missing outcomes."""
+
+    def together(self) -> LoggedBeliefs:
+        """What is certified of both: the scores X of the one, X¹ of the other. Each holds whatever the missing outcomes were."""
+        cut = replace(self.low.cut, highest=self.high.cut.sums)
+        first, second = self.low.bets, self.high.bets
+        if first is None or second is None:
+            return replace(self.low, cut=cut, bets=None)
+        return replace(self.low, cut=cut, bets=joined_bets(first, second))
 
 
 def all_made(evidence: CountedEvidence, missing: MissingRows | None) -> IntArray:

@@ -13,11 +13,13 @@ import numpy as np
 from fairarm.beliefs.beliefs import Beliefs, believe
 from fairarm.beliefs.cells import CellBeliefs
 from fairarm.beliefs.doubt import CellDraws, draw_cells
+from fairarm.beliefs.draws import Draws
 from fairarm.beliefs.evidence import CellEvidence
 from fairarm.beliefs.missing_rows import MissingRows
 from fairarm.core.answer import Code
-from fairarm.core.doubt.box import most_if_fair
+from fairarm.core.doubt.box import Box, exact_most_if_fair, most_if_fair
 from fairarm.core.doubt.tipping import fair_margin, sure_until, tipping, unfair_margin
+from fairarm.core.fairness import Rows
 from fairarm.core.types import FloatArray
 from fairarm.experiments.evidence_from_log import LogEvidence
 from fairarm.experiments.usual import DRAWS, Usual
@@ -93,7 +95,7 @@ def better_margin(draws: CellDraws, gamma: FloatArray | float, arm: int, other: 
 
 def answer_margin(draws: CellDraws, gamma: FloatArray | float, code: int) -> FloatArray:
     """How surely this is the answer over the box of each draw, (D,): the arm is fair, and no arm that is fair at the same point is
-    better; or no arm is fair at any point."""
+    better; or no arm is fair at any point. Of one draw alone several rows are met at once, else each alone."""
     arms = range(draws.outcomes.shape[1])
     if code == Code.NONE:
         return np.asarray(np.min([fairness_margin(draws, gamma, k, fair=False) for k in arms], axis=0))
@@ -101,9 +103,17 @@ def answer_margin(draws: CellDraws, gamma: FloatArray | float, code: int) -> Flo
     found = [fairness_margin(draws, gamma, code, fair=True)]
     for k in arms:
         if k != code:
-            gain = draws.outcomes[:, k] - draws.outcomes[:, code]
-            found.append(-most_if_fair(gain, draws.rows[:, k], draws.asked, box))
+            found.append(-_most(draws, box, k, code))
     return np.asarray(np.min(found, axis=0))
+
+
+def _most(draws: CellDraws, box: Box, rival: int, code: int) -> FloatArray:
+    """By how much a rival that is fair can be better, (D,)."""
+    gain, rows = draws.outcomes[:, rival] - draws.outcomes[:, code], draws.rows[:, rival]
+    relaxed = most_if_fair(gain, rows, draws.asked, box)
+    if len(draws) > 1 or len(draws.asked) == 1 or relaxed[0] <= 0:
+        return relaxed
+    return np.array([exact_most_if_fair(gain[0], rows[0], draws.asked, Box(box.low[0], box.high[0]))])
 
 
 @dataclass(frozen=True)
@@ -119,9 +129,10 @@ class Tip:
 def tip_of(draws: CellDraws, margin: Callable[[CellDraws, FloatArray], FloatArray], confidence: float) -> Tip:
     """Of a claim about a hidden cause, by halving, for the estimate and for some of the draws."""
     which = np.arange(len(draws)) >= len(draws) - 1 - TIP_DRAWS
-    some = draws.at(which)
+    some, estimate = draws.at(which).draws, draws.estimate
+    alone = tipping(lambda gamma: margin(estimate, gamma), 1.0, STRONGEST, (1,))
     found = tipping(lambda gamma: margin(some, gamma), 1.0, STRONGEST, (len(some),))
-    return Tip(float(found[-1]), sure_until(found[:-1], confidence))
+    return Tip(float(alone[0]), sure_until(found, confidence))
 
 
 # ---- missing outcomes ----
@@ -145,7 +156,10 @@ class MissingOutcomes:
 def missing_outcomes(
     found: LogEvidence, draws: CellDraws | None, code: int, min_fair_probability: float
 ) -> MissingOutcomes | None:
-    """Of an answer ``code``; None where no outcome is missing, or rows were not counted."""
+    """Of an answer ``code``; None where no outcome is missing."""
+    if found.completions is not None:
+        rows = found.completions.total
+        return MissingOutcomes(rows, rows / (rows + found.source.used), "worst", None, None)
     if found.missing is None or found.counted is None:
         return None
     rows = found.missing.total
@@ -163,6 +177,9 @@ def bounded_by_missing(
     found: LogEvidence, usual: Usual, confidence: float, estimated: bool, seed: int
 ) -> tuple[Usual, CellDraws | None]:
     """Usual intervals that hold whatever the missing outcomes were, and the draws that they are made of."""
+    if found.completions is not None:
+        both = (found.completions.low, found.completions.high)
+        return widened(usual, _completed_ends(both, found.problem.compiled.rows, seed), confidence), None
     if found.missing is None or found.at_random or found.counted is None:
         return usual, None
     if isinstance(found.beliefs, CellBeliefs):
@@ -175,15 +192,18 @@ def bounded_by_missing(
 
 def _filled_ends(evidence: CellEvidence, missing: MissingRows, estimated: bool, seed: int) -> Ends:
     """Where cells have no means of their own: all missing outcomes at their lowest, and at their highest."""
-    asked = evidence.problem.compiled.rows
-    made: list[Beliefs] = [believe(missing.filled(evidence, highest), estimated, seed) for highest in (False, True)]
-    low, high = (beliefs.draw(np.random.default_rng(seed), DRAWS) for beliefs in made)
+    low, high = (believe(missing.filled(evidence, highest), estimated, seed) for highest in (False, True))
+    return _completed_ends((low, high), evidence.problem.compiled.rows, seed)
+
+
+def _completed_ends(both: tuple[Beliefs, Beliefs], asked: Rows, seed: int) -> Ends:
+    """From beliefs with missing outcomes at their lowest and at their highest, drawn alike; rows group by group."""
+    low, high = (beliefs.draw(np.random.default_rng(seed), DRAWS) for beliefs in both)
     plus, minus = np.maximum(asked.by_group, 0.0), np.minimum(asked.by_group, 0.0)
     up, down = np.maximum(asked.everyone, 0.0), np.minimum(asked.everyone, 0.0)
 
-    def rows(above: int) -> FloatArray:
-        first, second = (high, low) if above else (low, high)
+    def rows(first: Draws, second: Draws) -> FloatArray:
         by_group = first.means[0] @ plus.T + second.means[0] @ minus.T
         return np.asarray(by_group + first.outcomes[0][..., None] * up + second.outcomes[0][..., None] * down)
 
-    return Ends(low.outcomes[0], high.outcomes[0], rows(0), rows(1))
+    return Ends(low.outcomes[0], high.outcomes[0], rows(low, high), rows(high, low))

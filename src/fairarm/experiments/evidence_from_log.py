@@ -12,7 +12,7 @@ from fairarm.beliefs.certified import Certificate, certify_counts, certify_rows
 from fairarm.beliefs.evidence import CountedEvidence
 from fairarm.beliefs.findings import Finding
 from fairarm.beliefs.logged_rows import NoRowsError, believe_rows
-from fairarm.beliefs.missing_rows import MissingRows, all_made
+from fairarm.beliefs.missing_rows import Completions, MissingRows, all_made
 from fairarm.core.answer import Code
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import DataError
@@ -73,6 +73,8 @@ class LogEvidence:
     """Rows that lack their outcome and nothing else, where rows were counted; they count for who they are."""
     at_random: bool = False
     """Missing outcomes are stated to be missing at random given the cell."""
+    completions: Completions | None = None
+    """Where rows were read one by one and outcomes are missing: beliefs with all of them lowest, and highest."""
 
     @property
     def voided_by(self) -> tuple[str, ...]:
@@ -184,7 +186,9 @@ def _believed(evidence: CountedEvidence, estimated: bool, seed: int, missing: Mi
     return replace(beliefs, seen=missing.whole(beliefs.seen, beliefs.cells))
 
 
-def _bounded(findings: Iterable[Finding], missing: MissingRows | None, at_random: bool) -> Iterator[Finding]:
+def _bounded(
+    findings: Iterable[Finding], missing: MissingRows | Completions | None, at_random: bool
+) -> Iterator[Finding]:
     """What was wrong with rows; missing outcomes void nothing where all rows that lack one could be placed."""
     for finding in findings:
         if finding.name != CHARGED or missing is None or missing.total != finding.rows:
@@ -211,7 +215,8 @@ def _from_rows(reader: LogReader, delta: float, estimated: bool) -> LogEvidence:
         raise no_usable_row(reader) from None
     if found.impossible:
         reader.leave_out("impossible-rows", found.impossible, [])
-    certificate = certify_rows(found, delta, reader.map.adaptive)
+    both = _completions(reader, known, delta)
+    certificate = certify_rows(found if both is None else both.together(), delta, reader.map.adaptive)
     mean, error, least = found.mean_weight
     weights = WeightCheck(mean, error, least, found.misfit)
     checks = [*check_weights(problem, weights), *check_bounds(certificate.bounds)]
@@ -224,7 +229,17 @@ def _from_rows(reader: LogReader, delta: float, estimated: bool) -> LogEvidence:
         natural_sums=found.natural_sums,
         natural_squares=found.natural_squares,
         certificate=certificate,
-        findings=(*reader.findings(), *checks),
+        findings=(*_bounded(reader.findings(), both, False), *checks),
         fitted=(),
         assumptions=assumptions(problem, reader, found.made, (), estimated),
+        completions=both,
     )
+
+
+def _completions(reader: LogReader, problem: Problem, delta: float) -> Completions | None:
+    """The rows once more with missing outcomes at their lowest, and at their highest; None where none is missing."""
+    if CHARGED not in reader.tallies:
+        return None
+    twins = [reader.filling(outcome) for outcome in (0.0, 1.0)]
+    low, high = (believe_rows(problem, twin.chunks, delta) for twin in twins)
+    return Completions(low, high, twins[0].used - low.impossible - reader.used)

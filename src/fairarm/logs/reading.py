@@ -4,6 +4,7 @@ counted under the name of what is wrong with it."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -85,6 +86,8 @@ class LogReader:
     """Batches by time in which rows are counted when they are counted by cell."""
     by_batch: Counts | None = None
     """The rows of these batches, once they were counted."""
+    filled: float | None = None
+    """What a missing outcome is taken for, on the scale of Y'; None: its row is left out."""
 
     @property
     def met(self) -> tuple[Dropped, ...]:
@@ -316,6 +319,8 @@ class LogReader:
         lacking = "" if outcome else node  # which column it is says the finding's name already
         if node in self.coders:
             codes = self.coders[node].codes(raw)
+            if outcome and self.filled is not None:
+                codes = np.where(codes == ABSENT, self._filling_state, codes)
             self._leave(absent, codes == ABSENT, usable, count, lambda i: lacking)
             self._leave("undeclared-states", codes == UNDECLARED, usable, count, lambda i: f"{node} = {_shown(raw[i])}")
             return codes
@@ -329,12 +334,26 @@ class LogReader:
         )
         declared = self.problem.outcome if outcome else self.problem.variables[node]
         low, high = declared.low or 0.0, declared.high or 0.0
+        if outcome and self.filled is not None:
+            values = np.where(np.isnan(values), low + self.filled * (high - low), values)
         outside = "outcomes-out-of-range" if outcome else "values-out-of-range"
         self._leave(absent, np.isnan(values), usable, count, lambda i: lacking)
         with np.errstate(invalid="ignore"):
             beyond = (values < low) | (values > high)
         self._leave(outside, beyond, usable, count, lambda i: f"{node} = {_shown(raw[i])}")
         return values
+
+    @property
+    def _filling_state(self) -> int:
+        """The state of the lowest value, or of the highest, in the place of a missing outcome."""
+        values = self.problem.outcome.scaled_values
+        return int(np.argmax(values) if self.filled else np.argmin(values))
+
+    def filling(self, outcome: float) -> LogReader:
+        """The same log with every missing outcome 0, or 1, on the scale of Y'."""
+        twin = copy(self)
+        twin.tallies, twin.rows, twin.used, twin.filled = {}, 0, 0, outcome
+        return twin
 
     def _named(
         self,

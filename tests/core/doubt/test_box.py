@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from fairarm.core.doubt.box import Box, most_if_fair, most_within
+from fairarm.core.doubt.box import Box, exact_most_if_fair, most_if_fair, most_within
 from fairarm.core.fairness import Rows
 
 
@@ -61,6 +61,7 @@ def test_a_rival_that_must_be_fair_against_a_linear_programme(rows: int) -> None
         asked = Rows(np.zeros((rows, 2)), np.zeros(rows), middle - rng.uniform(size=rows), middle)
         asked.high[rng.uniform(size=rows) < 0.3] = np.inf
         exact, found = programme(gain, alpha, asked, box), float(most_if_fair(gain, alpha, asked, box))
+        assert exact_most_if_fair(gain, alpha, asked, box) == pytest.approx(exact, abs=1e-9)
         if rows == 1:
             assert found == pytest.approx(exact, abs=1e-9)
         else:

@@ -73,9 +73,25 @@ def _price(gain: FloatArray, row: FloatArray, top: FloatArray, box: Box, needed:
 def most_if_fair(gain: FloatArray, rows: FloatArray, asked: Rows, box: Box) -> FloatArray:
     """max Σ g θ over the box with all rows met, (...,), of rows (..., J, C): exact for one row, else no lower than exact.
 
-    With several rows it is the least over the rows, each met alone: a rival is thought stronger than it is, never weaker.
+    With several rows it is the least over the rows, each met alone: a rival is thought stronger than it is, never weaker
+    (`exact_most_if_fair` solves it for one box).
     """
     found = [
         most_within(gain, rows[..., j, :], (float(asked.low[j]), float(asked.high[j])), box) for j in range(len(asked))
     ]
     return np.asarray(np.min(found, axis=0))
+
+
+def exact_most_if_fair(gain: FloatArray, rows: FloatArray, asked: Rows, box: Box) -> float:
+    """The same of one box exactly, by a linear programme: gain (C,), rows (J, C), the box (C,); −inf where no point meets all rows."""
+    from scipy.optimize import linprog
+
+    ends = np.concatenate([asked.high, -asked.low])
+    kept = np.isfinite(ends)
+    limits = np.concatenate([rows, -rows])[kept]
+    found = linprog(-gain, limits, ends[kept], bounds=np.stack([box.low, box.high], axis=1))
+    if found.status == 2:  # no point of the box meets the rows
+        return -np.inf
+    if found.status:  # a solver that fails says nothing: the rows each met alone say no less
+        return float(most_if_fair(gain, rows, asked, box))
+    return float(-found.fun)

@@ -279,6 +279,26 @@ class SumBets:
         return lower_by_sums(self.rows, total * factor, square * factor**2, side, self.log_odds)
 
 
+def joined_bets(first: SumBets, second: SumBets) -> SumBets:
+    """Bets with the scores X of the first and X¹ of the second, on the same rows: a bound needs one score of each group only."""
+    seen = ScoreSums(
+        first.seen.rows,
+        _first_second(first.seen.total, second.seen.total),
+        _first_second(first.seen.square, second.seen.square),
+    )
+    one, other = first.pilot, second.pilot
+    pilot = PilotScores(
+        _first_second(one.mean, other.mean),
+        _first_second(one.variance, other.variance),
+        _first_second(one.least, other.least),
+    )
+    return SumBets(seen, pilot, first.log_odds)
+
+
+def _first_second(first: FloatArray, second: FloatArray) -> FloatArray:
+    return np.stack([first[0], second[1]])
+
+
 def sums_of(scoring: Scoring, seen: GroupCells, highest: GroupCells | None = None) -> ScoreSums:
     """Of the scores of rows of which only Σ Y' and Σ Y'² by group and place are known.
 
