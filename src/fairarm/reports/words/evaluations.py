@@ -18,7 +18,6 @@ from fairarm.reports.words.statements import sentence
 
 if TYPE_CHECKING:
     from fairarm.experiments.evaluate import ArmEvaluation, Evaluation
-    from fairarm.problem.problem import Problem
 
 SETTLED = 0.999
 """With this probability of the answer nothing is left to learn about which arm it is."""
