@@ -207,3 +207,13 @@ def test_gaps_of_a_run_are_its_rows() -> None:
     (arm,) = identify(two, NetworkWorld(two, network), pulls=300).verdict.arms
     assert arm.gaps["region=region0|region=region1"] == -(arm.gaps["region=region1|region=region0"] or 0.0)
     assert {*arm.gaps} >= {"race=race0|race=race1", "race=race1|race=race0"}
+
+
+def test_what_other_rows_keep_is_not_mixed_up() -> None:
+    """W3 in a run: a ratio with R kept beside the whole gap."""
+    asked = [Constraint(ratio=0.5, keep=("R",)), Constraint(tolerance=0.3), Constraint(compare="floor", at_least=0.1)]
+    problem, network = as_fairarm(worked_examples.w3(), tolerance=None, constraints=asked)
+    run = identify(problem, NetworkWorld(problem, network), pulls=2000)
+    rows = {row.row.name: row for row in reported_arm(problem, run.verdict.arms[0]).rows}
+    assert rows["s0 as s1 / s0"].base == pytest.approx(rows["s0"].value, abs=1e-9)
+    assert rows["s1 as s0 / s1"].base == pytest.approx(rows["s1"].value, abs=1e-9)
