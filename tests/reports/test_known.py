@@ -11,7 +11,8 @@ import pytest
 
 import four_groups as lender
 import structural
-from fairarm import Constraint, Problem, Scenario, evaluate, identify, inspect, load_problem
+import worked_examples
+from fairarm import Constraint, NetworkWorld, Problem, Scenario, evaluate, identify, inspect, load_problem
 from fairarm.errors import ProblemError
 from fairarm.problem.fairness import Row
 from fairarm.reports.known import (
@@ -25,6 +26,7 @@ from fairarm.reports.known import (
     row_heads,
     true_arm,
 )
+from worlds_fairarm import as_fairarm
 
 RATIOS = [
     Constraint(compare="pairs", ratio=0.9),
@@ -169,3 +171,49 @@ def test_an_arm_without_a_single_gap_says_so(given: Scenario) -> None:
     arm = evaluate(given.problem, lender.log(500, 1)).arms[0]
     with pytest.raises(ProblemError, match="'old' has no single gap"):
         one_gap(arm)
+
+
+def test_ratios_of_ordered_pairs_follow_from_each_other() -> None:
+    """W6 in a run: people as they are, from floors asked beside the ratios, are what one of both rows is compared with."""
+    asked = [Constraint(ratio=0.8), Constraint(compare="floor", at_least=0.1)]
+    problem, network = as_fairarm(worked_examples.w6(), tolerance=None, constraints=asked)
+    run = identify(problem, NetworkWorld(problem, network), pulls=300)
+    for known in (
+        reported_arm(problem, run.verdict.arms[0]),
+        true_arm(problem, NetworkWorld(problem, network).truth(), 0),
+    ):
+        rows = {row.row.name: row for row in known.rows}
+        for name, own in (("s0 as s1 / s0", "s0"), ("s1 as s0 / s1", "s1")):
+            assert rows[name].base == pytest.approx(rows[own].value, abs=1e-9)
+        for t, u in (("s1", "s0"), ("s0", "s1")):
+            there, back = rows[f"{u} as {t} / {u}"].shown, rows[f"{u} / {u} as {t}"].shown
+            assert there is not None and back is not None and there * back == pytest.approx(1.0, abs=1e-9)
+
+
+def test_one_ratio_alone_of_a_run_is_not_known_as_a_share() -> None:
+    asked = [Constraint(compare="reference", reference="s0", ratio=0.8, direction="not_below")]
+    problem, network = as_fairarm(worked_examples.w6(), tolerance=None, constraints=asked)
+    run = identify(problem, NetworkWorld(problem, network), pulls=300)
+    assert [row.shown for row in reported_arm(problem, run.verdict.arms[0]).rows] == [None, None]
+    assert all(row.value is not None for row in reported_arm(problem, run.verdict.arms[0]).rows)
+
+
+def test_gaps_of_a_run_are_its_rows() -> None:
+    problem, network = as_fairarm(worked_examples.w2())
+    (arm,) = identify(problem, NetworkWorld(problem, network), pulls=300).verdict.arms
+    rows = {row.name: row.value for row in arm.fairness}
+    assert arm.gaps == {"s1|s0": rows["s0 as s1 - s0"], "s0|s1": rows["s1 as s0 - s1"]}
+    two, network = as_fairarm(worked_examples.w4())
+    (arm,) = identify(two, NetworkWorld(two, network), pulls=300).verdict.arms
+    assert arm.gaps["region=region0|region=region1"] == -(arm.gaps["region=region1|region=region0"] or 0.0)
+    assert {*arm.gaps} >= {"race=race0|race=race1", "race=race1|race=race0"}
+
+
+def test_what_other_rows_keep_is_not_mixed_up() -> None:
+    """W3 in a run: a ratio with R kept beside the whole gap."""
+    asked = [Constraint(ratio=0.5, keep=("R",)), Constraint(tolerance=0.3), Constraint(compare="floor", at_least=0.1)]
+    problem, network = as_fairarm(worked_examples.w3(), tolerance=None, constraints=asked)
+    run = identify(problem, NetworkWorld(problem, network), pulls=2000)
+    rows = {row.row.name: row for row in reported_arm(problem, run.verdict.arms[0]).rows}
+    assert rows["s0 as s1 / s0"].base == pytest.approx(rows["s0"].value, abs=1e-9)
+    assert rows["s1 as s0 / s1"].base == pytest.approx(rows["s1"].value, abs=1e-9)

@@ -116,7 +116,8 @@ def reported_arm(problem: Problem, report: ArmReport) -> KnownArm:
         KnownRow(row, _reported(row, each, report.gaps), each.interval, holds=each.holds_probability)
         for row, each in zip(problem.rows, report.fairness, strict=True)
     ]
-    return KnownArm(report.name, _with_bases(problem, known, report.gaps, report.outcome), report.closest)
+    gaps = report.gaps if problem.plain else {}  # else they are rows themselves, whatever other rows keep
+    return KnownArm(report.name, _with_bases(problem, known, gaps, report.outcome), report.closest)
 
 
 def logged_arm(problem: Problem, arm: ArmEvaluation) -> KnownArm:

@@ -252,7 +252,7 @@ def _from_top(
 
 def _arrow(drawing: Drawing, way: Sequence[Point], box: float, counted: bool) -> None:
     """Ends at the frame of the last node."""
-    colour, thick = ("mark", 2.4) if counted else ("line", 1.2)
+    colour, thick = ("mark", 2.4) if counted else ("faint", 1.0)
     tip = _edge_of_box(way[-2], way[-1], box)
     dx, dy = tip[0] - way[-2][0], tip[1] - way[-2][1]
     long = math.hypot(dx, dy) or 1.0
