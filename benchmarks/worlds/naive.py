@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from fairarm import Constraint
-from fairarm.core.types import FloatArray
+from fairarm.core.types import FloatArray, IntArray
 from fairarm.problem.mechanism import Arm, Table
 from fairarm.problem.network import Network
 from fairarm.problem.problem import Problem
@@ -22,12 +22,12 @@ def naive(world: NetworkWorld) -> NetworkWorld:
     """The same arms, rows and tolerances, and plain differences."""
     problem = world.problem
     if len(problem.attributes) == 1:
-        asked = [Constraint(tolerance=constraint.tolerance) for constraint in problem.constraints]
+        asked = tuple(Constraint(tolerance=constraint.tolerance) for constraint in problem.constraints)
         return NetworkWorld(replace(problem, constraints=asked), world.network)
     return _of_combinations(world)
 
 
-def plain_weights(shares: FloatArray, codes: FloatArray) -> FloatArray:
+def plain_weights(shares: FloatArray, codes: IntArray) -> FloatArray:
     """Of each combination of states, (P,): its part in the first group's mean minus that in the second's, where ``codes`` are the groups'."""
     first, second = (np.where(codes == group, shares, 0.0) for group in (0, 1))
     return np.asarray(first / first.sum() - second / second.sum())
