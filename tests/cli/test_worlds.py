@@ -174,3 +174,17 @@ def test_every_command_answers_or_refuses_in_a_line(tmp_path: Path, capsys: Any)
                 answered.add((path.name, command, *options[:4]))
     for path in files:
         assert (path.name, "identify", "--pulls", "200") in answered and (path.name, "inspect", "--limit") in answered
+
+
+def test_a_log_about_kept_nodes_says_what_groups_get_as_they_are(capsys: Any) -> None:
+    folder = ROOT / "examples" / "berkeley"
+    code, out, err = run("evaluate", folder / "same_department.toml", folder / "admissions.csv", capsys=capsys)
+    assert code == 0, err
+    assert "Largest plain gap: male - female 0.1416" in " ".join(out.split())
+
+
+def test_simulate_runs_pool_alone_where_the_algorithms_of_the_paper_do_not_apply(capsys: Any) -> None:
+    found = document("simulate", "synthetic-kept:K=4,m=3", "--pulls", "64", "--runs", "2", capsys=capsys)
+    assert [result["algorithm"] for result in found["results"]] == ["pool"]
+    plain = document("simulate", "coin", "--pulls", "64", "--runs", "2", capsys=capsys)
+    assert [result["algorithm"] for result in plain["results"]] == ["pool", "csr-v2", "two-stage-v2"]
