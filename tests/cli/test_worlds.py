@@ -232,3 +232,17 @@ def test_the_page_of_an_inspection_shows_graph_and_parts(tmp_path: Path, capsys:
     for part in ("+0.1000", "-0.1600", "+0.2600"):
         assert part in text and part in out
     assert max(map(len, out.splitlines())) <= 200 and "largest D" not in text
+
+
+def test_a_log_about_kept_nodes_says_what_groups_get_as_they_are(capsys: Any) -> None:
+    folder = ROOT / "examples" / "berkeley"
+    code, out, err = run("evaluate", folder / "same_department.toml", folder / "admissions.csv", capsys=capsys)
+    assert code == 0, err
+    assert "Largest plain gap: male - female 0.1416" in " ".join(out.split())
+
+
+def test_simulate_runs_pool_alone_where_the_algorithms_of_the_paper_do_not_apply(capsys: Any) -> None:
+    found = document("simulate", "synthetic-kept:K=4,m=3", "--pulls", "64", "--runs", "2", capsys=capsys)
+    assert [result["algorithm"] for result in found["results"]] == ["pool"]
+    plain = document("simulate", "coin", "--pulls", "64", "--runs", "2", capsys=capsys)
+    assert [result["algorithm"] for result in plain["results"]] == ["pool", "csr-v2", "two-stage-v2"]

@@ -78,7 +78,7 @@ class Constraint:
     others: Others = "follow"
     """What other attributes do that this one acts on: ``follow`` it, or are ``held`` as they are."""
     keep: tuple[str, ...] | Literal["mediators"] = ()
-    """Nodes that stay as they are; ``mediators``: all between the attribute and the outcome."""
+    """Nodes that stay as they are; ``mediators``: all below the attribute that are there before the decision."""
     effect: Effect = "total"
     """Of ``pairs`` and ``reference``: which part of the difference between two groups is bounded."""
 
