@@ -93,7 +93,7 @@ def test_the_table_and_the_figure(arguments: tuple[str, ...], capsys: Any, tmp_p
     [
         (("simulate", "coin", "--live", "--people", "50"), "needs --arrivals"),
         (("simulate", "coin", "--live", "--arrivals", "50", "--window", "2d"), "needs --people"),
-        (("simulate", "coin", "--people", "50"), "--people is about live studies"),
+        (("simulate", "coin", "--people", "50"), "--people is about live studies. Add --live"),
         (("simulate", "coin", "--loss-rate", "0.1"), "--loss-rate is about live studies"),
         ((*LIVE, "--limit"), "--limit does not go with live studies"),
         ((*LIVE, "--report", "x.html"), "--report does not go with live studies"),
@@ -103,7 +103,9 @@ def test_the_table_and_the_figure(arguments: tuple[str, ...], capsys: Any, tmp_p
         (("simulate", "coin", "--live", "--people", "50", "--arrivals", "nan", "--window", "2d"), "Arrivals are nan"),
         (("simulate", "coin", "--live", "--people", "50", "--arrivals", "1e300", "--window", "2d"), "are not simulated"),
         (("plan", "coin", "--window", "2d"), "needs --arrivals"),
-        (("plan", "coin", "--people", "50"), "--people is about live studies"),
+        (("plan", "coin", "--people", "50"), "--people is about live studies. Add --window and --arrivals"),
+        ((*PLAN, "--prior-mean", "2"), "The prior mean is 2.0"),
+        ((*PLAN, "--target-error", "0.9"), "The confidence is"),
         ((*PLAN, "--gap-margin", "0.1"), "--gap-margin does not go with live studies"),
     ],
 )  # fmt: skip

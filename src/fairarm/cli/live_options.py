@@ -9,8 +9,11 @@ import typer
 from fairarm.cli.algorithm_options import whole_number
 from fairarm.errors import OptionError
 
-PULLS, CONFIDENCE = 20_000, 0.95
+PULLS, CONFIDENCE, TRUTHS = 20_000, 0.95, 50
 """Of a live study, where not given."""
+
+LIVE, TIMED = "--live", "--window and --arrivals"
+"""What makes a simulation, and a plan, one of live studies."""
 
 People = Annotated[
     str | None, typer.Option(help="Live: people to enter a cohort; several, separated by commas, to compare.")
@@ -50,19 +53,19 @@ def needed(**options: Any) -> dict[str, Any]:
     return options
 
 
-def refuse_live(**options: Any) -> None:
-    """An error where options of live studies are given without what makes them one."""
+def refuse_live(way: str, **options: Any) -> None:
+    """An error where options of live studies are given without what makes them one, ``way``."""
     for name, value in options.items():
         if value is not None:
-            raise OptionError(f"--{name.replace('_', '-')} is about live studies. Add --live, or leave it out.")
+            raise OptionError(f"--{name.replace('_', '-')} is about live studies. Add {way}, or leave it out.")
 
 
-def refuse_run(**options: Any) -> None:
+def refuse_run(way: str, **options: Any) -> None:
     """An error where options are given that live studies do not have."""
     for name, value in options.items():
         if value is not None:
             raise OptionError(
-                f"--{name.replace('_', '-')} does not go with live studies. Leave it out, or leave out --live."
+                f"--{name.replace('_', '-')} does not go with live studies. Leave it out, or leave out {way}."
             )
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from fairarm.cli import live_options
 from fairarm.cli.live_options import (
     Arrivals,
     CohortLength,
@@ -36,6 +37,8 @@ from fairarm.cli.shared import (
     start_from,
 )
 
+TRUTHS = 200
+
 
 def plan(
     problem: ProblemName,
@@ -56,7 +59,10 @@ def plan(
         float | None,
         typer.Option(help="How alike the outcome is in all cells: near 0 all or nothing, 2 (if not given) anything, 20 and more alike."),
     ] = None,
-    truths: Annotated[int, typer.Option(min=1, max=1_000_000, help="Truths drawn per point of the curve.")] = 200,
+    truths: Annotated[
+        int | None,
+        typer.Option(min=1, max=1_000_000, help=f"Truths drawn per point of the curve; {TRUTHS} if not given, {live_options.TRUTHS} of live studies."),
+    ] = None,
     most_pulls: Annotated[int, typer.Option(min=32, max=10**9, help="Where to give up.")] = 50_000,
     log: Log = None,
     engine: Engine = None,
@@ -77,18 +83,18 @@ def plan(
     """
     timing = {"window": window, "arrivals": arrivals, "people": people_of(people), "cohort": cohort, "delay": delay, "loss_rate": loss_rate}  # fmt: skip
     if window is not None or arrivals is not None:
-        refuse_run(log=log, engine=engine, outcome_margin=outcome_margin, gap_margin=gap_margin)
+        refuse_run(live_options.TIMED, log=log, engine=engine, outcome_margin=outcome_margin, gap_margin=gap_margin)
         prior = {"prior_mean": prior_mean, "prior_strength": prior_strength}
         _live(
             problem,
             tolerance,
             timing,
-            {"truths": truths, "seed": seed, "jobs": jobs, "most": most_pulls, **prior},
+            {"truths": truths, "seed": seed, "jobs": jobs, "most": most_pulls, "error": target_error, **prior},
             plot,
             as_json,
         )
         return
-    refuse_live(**timing)
+    refuse_live(live_options.TIMED, **timing)
     from fairarm.cli import documents, show
     from fairarm.experiments.plan import plan as find
     from fairarm.reports.figures import plan_curves
@@ -103,7 +109,7 @@ def plan(
             gap_margin=gap_margin,
             prior_mean=prior_mean,
             prior_strength=prior_strength,
-            truths=truths,
+            truths=truths or TRUTHS,
             most_pulls=most_pulls,
             log=rows,
             seed=seed,
@@ -135,8 +141,9 @@ def _live(
             known,
             **given(**timing),
             **prior,
-            truths=asked["truths"],
+            truths=asked["truths"] or live_options.TRUTHS,
             pulls=asked["most"],
+            confidence=1 - asked["error"],
             seed=asked["seed"],
             jobs=asked["jobs"],
         )

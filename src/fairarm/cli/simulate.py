@@ -100,11 +100,11 @@ def simulate(
     """
     timing = {"people": people, "arrivals": arrivals, "window": window, "cohort": cohort, "delay": delay, "loss_rate": loss_rate, "lost": lost}  # fmt: skip
     if live:
-        refuse_run(stop=stop, log=log, engine=engine, report=report, min_fair_probability=min_fair_probability, limit=limit or None, option=option)  # fmt: skip
+        refuse_run(live_options.LIVE, stop=stop, log=log, engine=engine, report=report, min_fair_probability=min_fair_probability, limit=limit or None, option=option)  # fmt: skip
         shared = {"runs": runs, "seed": seed, "jobs": jobs, "confidence": confidence, "pulls": pulls}
         _live(problem, tolerance, timing, shared, plot, as_json)
         return
-    refuse_live(**timing)
+    refuse_live(live_options.LIVE, **timing)
     from fairarm.cli import documents, show
     from fairarm.experiments.simulate import simulate as repeat
     from fairarm.reports.figures import error_curves

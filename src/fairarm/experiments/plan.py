@@ -29,7 +29,7 @@ from fairarm.experiments.margins import NO_MARGINS, TOO_OFTEN, DrawnArms, Margin
 from fairarm.experiments.simulate import chunk_size, replicate
 from fairarm.experiments.start_from_log import LoggedPulls, started
 from fairarm.experiments.truths_from_log import LogTruths, evidence_for_truths
-from fairarm.experiments.truths_from_prior import PriorTruths, Truths
+from fairarm.experiments.truths_from_prior import PriorTruths, Truths, require_prior
 from fairarm.experiments.workers import watched_workers
 from fairarm.frames import Column, columns_of
 from fairarm.problem.log_map import LogMap, WithColumns
@@ -44,8 +44,6 @@ FEWEST = 32
 """Pulls of the first point of the curve; each next one has twice as many, then the crossing is narrowed down."""
 
 NARROWINGS = 3
-LEAST_STRENGTH, MOST_STRENGTH = 1e-6, 1e9
-"""Limits of the prior strength; beyond them every cell is all or nothing, or all cells are the same."""
 
 BUDGET_STEPS = (0.03, 0.1, 0.3, 1.0)
 """Average costs that are tried, from the cheapest unit's (0) to the mean of all units' (1)."""
@@ -252,13 +250,9 @@ def _check_numbers(
     target: float, outcome_margin: float | None, gap_margin: float | None, mean: float, strength: float
 ) -> None:
     """Each by itself: not a number and infinity are refused too."""
-    for what, share in (("target error", target), ("prior mean", mean)):
-        if not 0 < share < 1:
-            raise OptionError(f"The {what} is {share}. It lies between 0 and 1.")
-    if not LEAST_STRENGTH <= strength <= MOST_STRENGTH:
-        raise OptionError(
-            f"The prior strength is {strength}. It is a number from {LEAST_STRENGTH:g} to {MOST_STRENGTH:g}."
-        )
+    if not 0 < target < 1:
+        raise OptionError(f"The target error is {target}. It lies between 0 and 1.")
+    require_prior(mean, strength)
     for what, margin in (("outcome margin", outcome_margin), ("gap margin", gap_margin)):
         if margin is not None and not 0 <= margin < math.inf:
             raise OptionError(f"The {what} is {margin}. It is a finite number, 0 or more, in the outcome's units.")

@@ -10,11 +10,24 @@ import numpy as np
 from fairarm.beliefs.cells import CellBeliefs
 from fairarm.beliefs.evidence import CellEvidence, RunEvidence
 from fairarm.core.types import FloatArray
-from fairarm.errors import ProblemError
+from fairarm.errors import OptionError, ProblemError
 from fairarm.experiments.truths_from_log import law_by_columns
 from fairarm.problem.context import ContextSample
 from fairarm.problem.problem import Problem
 from fairarm.worlds.cells import CellWorlds
+
+LEAST_STRENGTH, MOST_STRENGTH = 1e-6, 1e9
+"""Limits of the prior strength; beyond them every cell is all or nothing, or all cells are the same."""
+
+
+def require_prior(mean: float, strength: float) -> None:
+    """An error where these are none of a prior; not a number and infinity are refused too."""
+    if not 0 < mean < 1:
+        raise OptionError(f"The prior mean is {mean}. It lies between 0 and 1.")
+    if not LEAST_STRENGTH <= strength <= MOST_STRENGTH:
+        raise OptionError(
+            f"The prior strength is {strength}. It is a number from {LEAST_STRENGTH:g} to {MOST_STRENGTH:g}."
+        )
 
 
 class Truths(Protocol):

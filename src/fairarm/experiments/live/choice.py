@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from fairarm.experiments.live.results import LivePoint, LiveSimulation
-from fairarm.experiments.live.simulate import simulate_live, timings_of
+from fairarm.experiments.live.simulate import require_studies, simulate_live, timings_of
 from fairarm.experiments.live.world import LiveWorld
-from fairarm.experiments.truths_from_prior import PriorTruths
+from fairarm.experiments.truths_from_prior import PriorTruths, require_prior
 from fairarm.frames import Column
 from fairarm.problem.problem import Problem
 from fairarm.shown import Fact, Shown
@@ -72,6 +72,8 @@ def plan_live(
     first = timings_of(1, arrivals, window, cohort, cycle)[0]
     counts = list(people) if people else grid(first.arrivals * first.cohort)
     mean, strength = 0.5 if prior_mean is None else prior_mean, 2.0 if prior_strength is None else prior_strength
+    require_prior(mean, strength)
+    require_studies(truths, 1)
     drawn = PriorTruths.of(problem, mean, strength).draw(truths, np.random.default_rng([seed, 0]))
     world = LiveWorld.of_truths(drawn, first.arrivals)
     told = first.window / 3 if delay is None else timings_of(1, arrivals, delay, cohort, cycle)[0].window

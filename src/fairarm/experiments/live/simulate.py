@@ -31,8 +31,8 @@ from fairarm.worlds.network import as_network
 RESERVE = 0.95
 """ρ of live studies: a cohort may be stopped by hand at any moment."""
 
-MOST_PEOPLE, MOST_OUT = 1_000_000, 1000
-"""In a cohort, and cohorts that are out at once."""
+MOST_PEOPLE, MOST_OUT, MOST_PULLS = 1_000_000, 1000, 10_000_000
+"""In a cohort; cohorts that are out at once; people of a study."""
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,9 @@ def simulate_live(
     """
     timings = timings_of(people, arrivals, window, cohort, cycle)
     live = live_world(world, timings[0], delay, loss_rate)
-    if studies < 1 or jobs < 1:
-        raise OptionError(f"Studies and jobs must be 1 or more; got {studies} studies and {jobs} jobs.")
+    require_studies(studies, jobs)
+    if not 1 <= pulls <= MOST_PULLS:
+        raise OptionError(f"The most people of a study are {pulls}. They are a whole number from 1 to {MOST_PULLS}.")
     if group not in ("at arrival", "with outcome"):
         raise OptionError(f"The group is known 'at arrival' or 'with outcome'; got {group!r:.40}.")
     asked = _Asked(
@@ -119,6 +120,12 @@ def simulate_live(
     answer = int(Truths.of(live, 1).answer[0]) if live.laws.ndim == 4 else int(Code.NONE)
     named = None if answer < 0 else problem.arm_names[answer]
     return LiveSimulation(problem, seed, timings[0].arrivals, pulls, confidence, named, points)
+
+
+def require_studies(studies: int, jobs: int) -> None:
+    """An error where there would be none."""
+    if studies < 1 or jobs < 1:
+        raise OptionError(f"Studies and jobs must be 1 or more; got {studies} studies and {jobs} jobs.")
 
 
 def timings_of(
