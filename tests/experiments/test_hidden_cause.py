@@ -88,6 +88,25 @@ def test_bounds_grow_with_the_strength_and_are_the_usual_ones_at_1() -> None:
         assert bounds[2].low < bounds[1].low < bounds[0].low and bounds[0].high < bounds[1].high < bounds[2].high
 
 
+def test_the_box_of_the_estimate_by_hand() -> None:
+    """P(v | x) over all rows at x, θ the mean of the cell: at Γ = 2 and with a fifth of the outcomes of one cell missing."""
+    rows = world(20_000, 4)
+    at = (rows["X"] == 0) & (rows["V"] == 1)
+    gone = at & (np.arange(20_000) % 5 == 0)
+    log = evidence_from_log(
+        log_reader(problem(), {**rows, "Y": np.where(gone, np.nan, rows["Y"])}), 0.05, False, False, 0
+    )
+    box = draw_cells(log.beliefs, log.missing, 0).estimate.box(2.0)
+    for cell, (x, v) in enumerate([(0, 0), (0, 1), (1, 0), (1, 1)]):
+        here = (rows["X"] == x) & (rows["V"] == v)
+        chance, share = here.sum() / (rows["X"] == x).sum(), (here & gone).sum() / here.sum()
+        theta = rows["Y"][here & ~gone].mean()
+        low, high = (1 - share) * theta, (1 - share) * theta + share
+        low = chance * low + (1 - chance) * max(low / 2, 1 - 2 * (1 - low))
+        high = chance * high + (1 - chance) * min(2 * high, 1 - (1 - high) / 2)
+        assert (box.low[0, cell], box.high[0, cell]) == (pytest.approx(low, abs=0.01), pytest.approx(high, abs=0.01))
+
+
 def test_tipping_strengths_are_those_of_a_grid() -> None:
     """The answer's and each arm's, at the estimates, to a step of the grid; and margins fall all the way."""
     asked = problem()
