@@ -105,6 +105,9 @@ def test_the_box_of_the_estimate_by_hand() -> None:
         low = chance * low + (1 - chance) * max(low / 2, 1 - 2 * (1 - low))
         high = chance * high + (1 - chance) * min(2 * high, 1 - (1 - high) / 2)
         assert (box.low[0, cell], box.high[0, cell]) == (pytest.approx(low, abs=0.01), pytest.approx(high, abs=0.01))
+        # stated to be missing at random they count for P(v | x), and bound nothing
+        stated = draw_cells(log.beliefs, log.missing, 0, at_random=True)
+        assert stated.estimate.chance[0, cell] == pytest.approx(chance, abs=0.005) and not stated.missing.any()
 
 
 def test_tipping_strengths_are_those_of_a_grid() -> None:

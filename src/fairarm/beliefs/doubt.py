@@ -96,8 +96,9 @@ class CellDraws:
         return np.where(self.missing > 0, most, np.minimum(self.spread, most))
 
 
-def draw_cells(beliefs: CellBeliefs, missing: MissingRows | None, seed: int) -> CellDraws:
-    """Draws of a log's cells. ``missing`` rows bound the means; None where no outcome is missing, or missing at random is stated."""
+def draw_cells(beliefs: CellBeliefs, missing: MissingRows | None, seed: int, at_random: bool = False) -> CellDraws:
+    """Draws of a log's cells. ``missing`` rows bound the means, unless it is stated that they are missing at random; who they are and
+    what was decided of them counts in any case."""
     asked, cells = beliefs.problem.compiled.rows, beliefs.cells
     size = len(beliefs.problem.arms) * (1 + len(asked)) * cells.cells
     fixed = beliefs.known_law is not None and beliefs.known_shares is not None and not cells.fitted
@@ -106,7 +107,7 @@ def draw_cells(beliefs: CellBeliefs, missing: MissingRows | None, seed: int) -> 
     theta, law = _drawn_means(beliefs, rng, draws)
     outcomes, rows = _coefficients(beliefs, rng, draws, asked)
     lacking = np.zeros(cells.cells, dtype=np.int64) if missing is None else missing.by_cell(cells)
-    share = draw_missing(lacking, beliefs.seen.rows[0] + lacking, draws, rng)
+    share = draw_missing(0 * lacking if at_random else lacking, beliefs.seen.rows[0] + lacking, draws, rng)
     chance = None if below_decision(beliefs.problem) else _chances(beliefs, rng, draws, lacking)
     noise = np.sqrt(np.maximum(beliefs.posterior.noise[0], 0.0))
     return CellDraws(

@@ -14,7 +14,6 @@ from fairarm.beliefs.certified import NOTHING_CERTIFIED, Bound, Certificate
 from fairarm.beliefs.findings import MODEL_DISAGREES, Finding, model_findings
 from fairarm.beliefs.standing import Standing, standing_of
 from fairarm.core.answer import Code
-from fairarm.core.proof.region import Intervals
 from fairarm.errors import OptionError
 from fairarm.experiments.arm_evaluations import (
     ArmEvaluation,
@@ -85,7 +84,7 @@ class Evaluation(ShownWithRows):
     look: Look | None = None
     """Which look at a growing log this is, where a file remembers them."""
     missing: MissingOutcomes | None = None
-    """What missing outcomes do to the answer; None where none is missing, or rows could not be counted."""
+    """What missing outcomes do to the answer; None where none is missing."""
     hidden_cause: HiddenCause | None = None
     """Bounds with a cause that nobody recorded, where that was asked for."""
     wrong_tables: WrongTables | None = None
@@ -314,17 +313,16 @@ def evaluate(
         look=None if looks is None else look_again(looks, found.by_time),
         missing=missing_outcomes(found, boxes, code, min_fair_probability),
         side_by_side=beside,
-        wrong_tables=wrong_tables(
-            found.beliefs, code, shown_errors(problem, found.counted, estimated), _proved(problem, certificate)
-        ),
+        wrong_tables=_wrong_tables(found, code, certificate, estimated),
         hidden_cause=None if hidden_cause is None else find_hidden_cause(found, hidden_cause, code, confidence, seed),
     )
 
 
-def _proved(problem: Problem, certificate: Certificate) -> tuple[int, Intervals] | None:
-    """What the certified intervals prove, and the intervals."""
-    bounds = certificate.intervals
-    return None if bounds is None else (code_of(problem, certificate.answer(problem)), bounds)
+def _wrong_tables(found: LogEvidence, code: int, certificate: Certificate, estimated: bool) -> WrongTables | None:
+    """How far off declared tables may be before the answer ``code``, and what certified intervals prove, tip."""
+    bounds, problem = certificate.intervals, found.problem
+    proved = None if bounds is None else (code_of(problem, certificate.answer(problem)), bounds)
+    return wrong_tables(found.beliefs, code, shown_errors(problem, found.counted, estimated), proved)
 
 
 def posterior_answer(problem: Problem, standing: Standing, min_fair_probability: float) -> dict[str, Any]:

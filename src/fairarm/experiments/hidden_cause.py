@@ -108,7 +108,7 @@ def hidden_cause(found: LogEvidence, strength: float, code: int, confidence: flo
             f"{WHAT} is not known where an observed column follows from the decision: here '{below[0]}'. Leave it out of the problem, "
             f"or go without hidden_cause."
         )
-    draws = draw_cells(beliefs, None if found.at_random else found.missing, seed)
+    draws = draw_cells(beliefs, found.missing, seed, found.at_random)
     answer = None
     if code != Code.UNDECIDED:
         answer = tip_of(draws, lambda some, gamma: answer_margin(some, gamma, code), confidence)
