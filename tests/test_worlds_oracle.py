@@ -71,9 +71,9 @@ def test_worlds_by_hand() -> None:
     assert mean(m, 0, world({"S": 1}, {"S": 0}, ["X", "V"])) == 0.25
     assert mean(m, 0, world({"S": 0})) == 0.25
     assert mean(m, 0, world()) == 1.125
-    effects = worlds_truth.effects(m, 0, "S", 1, 0)
-    assert (effects.plain, effects.total, effects.direct) == (1.75, 1.75, 0.0)
-    assert (effects.indirect, effects.spurious) == (-1.75, 0.0)
+    effects = worlds_truth.effects(m, 0, "S", 1, 0)  # X is the only mediator: it comes before the decision
+    assert (effects.plain, effects.total, effects.direct) == (1.75, 1.75, 1.0)
+    assert (effects.indirect, effects.spurious) == (-0.75, 0.0)
 
 
 def test_laws_by_hand() -> None:

@@ -117,7 +117,7 @@ def test_lost_rows_of_a_regime_with_several_labels_count_by_their_shares():
     pulls, missing = np.zeros((1, 5, 3), dtype=np.int64), np.zeros((5, 3), dtype=np.int64)
     pulls[0, regime, 1], missing[regime, 1] = 30, 10
     rows = CellEvidence(world.problem, world.draw(pulls, np.random.default_rng(0)))
-    cohort = Cohort(rows, missing, Loss.of(world.problem, "worst"))
+    cohort = Cohort(rows, missing[None], Loss.of(world.problem, "worst"))
     assert proof._brought(cohort).rows[0, 1] == pytest.approx([0, 0, 15, 25])
     books = proof.after(cohort, proof.start(1), 0, np.arange(1))
     tests = proof.declared.tests.about

@@ -7,7 +7,7 @@ enough. w = P_k(v | x, t)/q is the weight of a row, m a prediction, d(x) = Σ_v 
     self-normalised w Y' over the mean of w
     plug-in         d(x), with the mean outcome of each cell
     doubly robust   d(x) + w (Y' − m), with the mean outcome of each decision, so that it differs from the plug-in
-    switch          w Y' where w ≤ τ, d(x) of the other decisions
+    switch          w Y' where w ≤ τ, d(x) of the other decisions (Wang, Agarwal and Dudík 2017)
 
 Axes: K arms, G groups, X cells.
 """

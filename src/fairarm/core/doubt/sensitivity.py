@@ -1,4 +1,4 @@
-"""A cause of decision and outcome that nobody recorded, of bounded strength (the marginal sensitivity model).
+"""A cause of decision and outcome that nobody recorded, of bounded strength (the marginal sensitivity model of Tan 2006).
 
 The odds of the logged decision v at inputs x, given the hidden cause, are off by at most a factor Γ from those over all rows at x:
 
