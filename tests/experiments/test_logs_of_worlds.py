@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 
 import worked_examples as examples
@@ -253,7 +255,6 @@ def test_rows_with_propensities_are_refused(where: LogMap, way_out: str) -> None
 
 
 def test_the_same_on_every_engine(tmp_path: Path) -> None:
-    pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
     m = examples.w4()
     problem, log = problem_of(m), log_of(m, 10_000)
     pd.DataFrame(log).to_csv(tmp_path / "log.csv", index=False)
