@@ -15,7 +15,7 @@ import pytest
 
 import worked_examples as examples
 import worlds_truth
-from fairarm import Arm, Constraint, Evaluation, LogMap, evaluate
+from fairarm import Arm, Constraint, Evaluation, FairarmError, LogMap, evaluate, load_problem, simulate_live
 from fairarm.cli import documents
 from fairarm.errors import DataError
 from fairarm.problem.mechanism import Unknown
@@ -271,3 +271,20 @@ def test_the_order_of_lines_plays_no_part() -> None:
     turned = {name: [column[i] for i in order] for name, column in log.items()}
     first, second = (evaluate(problem_of(m), each, columns=WHERE) for each in (log, turned))
     assert first.arms == second.arms
+
+
+def test_doubts_and_live_studies_are_for_groups_alone() -> None:
+    """What goes by the groups' own means is refused, not answered for another question; missing outcomes void."""
+    m = examples.w2()
+    problem, log = problem_of(m), log_of(m, 10_000)
+    for doubt in ({"hidden_cause": 1.5}, {"compare": True}):
+        with pytest.raises(FairarmError, match="one attribute without causes"):
+            evaluate(problem, log, columns=WHERE, **doubt)
+    assert evaluate(problem, log, columns=WHERE).wrong_tables is None
+    holes = {name: list(column) for name, column in log.items()}
+    holes["Y"][0] = None
+    found = evaluate(problem, holes, columns=WHERE)
+    assert found.missing is None and "missing-outcomes" in found.evidence.voided_by
+    given = load_problem("synthetic-causes")
+    with pytest.raises(FairarmError, match="A live study compares the groups of one attribute"):
+        simulate_live(given.problem, given.world, people=50, arrivals=200, window="7d", studies=1)
