@@ -1,0 +1,1 @@
+"""Live studies over HTTP, and pages to watch them."""

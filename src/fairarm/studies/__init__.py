@@ -1,0 +1,1 @@
+"""Live studies that last: people one at a time, kept in a database, settled cohort by cohort."""
