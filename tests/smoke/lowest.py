@@ -20,7 +20,8 @@ def lowest(project: dict[str, Any]) -> list[str]:
     """name==minimum for each dependency of the package and of its extras; every one must declare a minimum."""
     extras: dict[str, list[str]] = project.get("optional-dependencies", {})
     wanted = [*project["dependencies"], *(each for name, given in extras.items() if name != TOOLS for each in given)]
-    return list(dict.fromkeys(_pin(requirement) for requirement in wanted))
+    own = f"{project['name']}["  # an extra that includes another
+    return list(dict.fromkeys(_pin(requirement) for requirement in wanted if not requirement.startswith(own)))
 
 
 def _pin(requirement: str) -> str:
