@@ -54,7 +54,7 @@ def problem() -> Problem:
         sensitive="sex",
         decision="V",
         outcome=Outcome("Y", values=(0, 1)),
-        constraints=[Constraint(tolerance=0.05, keep=["d"])],
+        constraints=[Constraint(tolerance=0.05, keep=("d",))],
         arms=[Arm("as it was", Unknown("V", ("sex", "d")))],
         deployed="as it was",
     )  # fmt: skip

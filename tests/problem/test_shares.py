@@ -202,7 +202,7 @@ NEVER = "Constraint 'both': group region=north,race=c has no rows and '{}' acts 
     [
         ("region race", {}, {}, NEVER.format("region")),
         ("region race", MEAN_OF_ALL, {}, NEVER.format("region")),
-        ("region race", {"attributes": ["race"]}, {}, NEVER.format("race")),
+        ("region race", {"attributes": (), "attribute": "race"}, {}, NEVER.format("race")),
         ("region race", {**MEAN_OF_ALL, "groups": ["region=north,race=a", "region=south,race=c"]}, {}, None),
         ("region race", {"min_share": 0.01}, {}, None),
         ("region race", {}, {"joint_shares": ()}, None),  # nothing is known of who there is: rows will tell
@@ -228,4 +228,4 @@ def test_nobody_by_a_cause() -> None:
     law = table("race", ["region"], [[0.5, 0.5, 0.0], [0.3, 0.3, 0.4]])
     edges = [("region", "race"), ("region", "V"), ("race", "V"), ("V", "Y"), ("region", "Y"), ("race", "Y")]
     with pytest.raises(ProblemError, match="group region=north,race=c has no rows and 'race' acts on 'Y' directly"):
-        nobody("", {"attributes": ["race"]}, graph=edges, hidden=(), joint_shares=(), mechanisms=[law])
+        nobody("", {"attributes": (), "attribute": "race"}, graph=edges, hidden=(), joint_shares=(), mechanisms=[law])
