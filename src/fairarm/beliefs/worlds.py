@@ -115,6 +115,10 @@ class WorldBeliefs(CellBeliefs):
 
     # ---- laws ----
 
+    def expected_laws(self) -> tuple[Factors, FloatArray]:
+        """The factors and h, (N or 1, Z), as they are on average."""
+        return self._factors, self.context_weights
+
     def _laws(self, sums: WorldSums) -> FloatArray:
         return sums.laws(self._factors, self.context_weights, self.cells)
 
@@ -175,9 +179,9 @@ class WorldBeliefs(CellBeliefs):
         widest = max(len(sums.slot), self.cells.arms[:, :, 0].size) * self.cells.arms.shape[2]
         size = max(1, BLOCK // widest)
         parts = [theta[start : start + size] for start in range(0, len(theta), size)]
-        return np.concatenate([sums.means(*self._drawn_laws(n, len(part), rng), part, self.cells) for part in parts])
+        return np.concatenate([sums.means(*self.drawn_laws(n, len(part), rng), part, self.cells) for part in parts])
 
-    def _drawn_laws(self, n: int, draws: int, rng: np.random.Generator) -> tuple[Factors, FloatArray]:
+    def drawn_laws(self, n: int, draws: int, rng: np.random.Generator) -> tuple[Factors, FloatArray]:
         """The factors and h of one replicate, as many times as draws."""
         factors = self.cells.drawn(self.natural_rows[n].astype(np.float64), draws, rng)
         if self.known_law is not None:
