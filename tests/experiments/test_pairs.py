@@ -9,7 +9,7 @@ import pytest
 
 import worked_examples as examples
 from fairarm import Constraint
-from fairarm.experiments.pairs import Pair, PairParts, compared_profiles, pair_readings, world_pairs
+from fairarm.experiments.pairs import Pair, PairGap, compared_profiles, pair_readings, world_pairs
 from fairarm.problem.problem import Problem
 from fairarm.problem.worlds import World
 from worlds_fairarm import as_fairarm
@@ -25,15 +25,15 @@ PAIR = Pair(*(World((("S", name),)) for name in ("asked", "total", "direct", "ow
 def test_parts_sum_to_the_plain_gap_by_hand() -> None:
     """μ(u|u) = 1, μ(t|t) = 5, μ(t|u) = 3, μ(t,u,M) = 2: gap 2, plain 4 = 1 − (−1) − (−2)."""
     by_world = dict(zip(PAIR.worlds, map(np.array, ([3.0], [3.0], [2.0], [1.0], [5.0])), strict=True))
-    assert PAIR.gaps(by_world) == [PairParts(gap=2.0, plain=4.0, direct=1.0, indirect=-1.0, spurious=-2.0)]
+    assert PAIR.gaps(by_world) == [PairGap(gap=2.0, plain=4.0, direct=1.0, indirect=-1.0, spurious=-2.0)]
 
 
 def test_what_is_not_known_is_null_and_estimates_count_from_people_as_they_are() -> None:
     """(u|u) is 1 by what is known and 0.5 by estimates, which have the direct world 0.75 above it."""
     known = {PAIR.asked: np.array([3.0]), PAIR.total: np.array([3.0]), PAIR.own: np.array([1.0])}
-    assert PAIR.gaps(known) == [PairParts(2.0, None, None, None, None)]
+    assert PAIR.gaps(known) == [PairGap(2.0, None, None, None, None)]
     estimates = {PAIR.own: np.array([0.5]), PAIR.direct: np.array([1.25])}
-    assert PAIR.gaps(known, estimates) == [PairParts(2.0, None, 0.75, -1.25, None)]
+    assert PAIR.gaps(known, estimates) == [PairGap(2.0, None, 0.75, -1.25, None)]
 
 
 def test_worlds_of_a_pair() -> None:

@@ -157,11 +157,13 @@ class WorldBeliefs(CellBeliefs):
         """The same of other worlds: what is shown and not asked about."""
         return self.draw_worlds(self.cells.with_worlds(self.problem, readings), rng, draws)
 
-    def means_of(self, readings: Sequence[Reading]) -> FloatArray:
-        """Means of other worlds at the expected laws and cell means, of the first replicate, (K, W): what is shown and not asked about."""
+    def means_of(self, readings: Sequence[Reading], theta: FloatArray | None = None) -> FloatArray:
+        """Means of other worlds at the expected laws and cell means, of the first replicate, (K, W): what is shown and not asked about.
+        ``theta``: other cell means, (C,)."""
         size = max(1, BLOCK // (self.cells.arms.size * len(self.cells.cell_of)))
         parts = [self.cells.with_worlds(self.problem, readings[i : i + size]) for i in range(0, len(readings), size)]
-        found = [self._laws(sums)[0, :, :-1] @ self.posterior.mean[0] for sums in parts]
+        theta = self.posterior.mean[0] if theta is None else theta
+        found = [self._laws(sums)[0, :, :-1] @ theta for sums in parts]
         return np.concatenate([np.zeros((len(self.cells.arms), 0)), *found], axis=1)
 
     def draw_worlds(self, sums: WorldSums, rng: np.random.Generator, draws: int) -> Draws:

@@ -18,7 +18,7 @@ from fairarm.reports.page.parts import Block, Figure, Items, PageTable, Section,
 from fairarm.reports.page.rows import MOST_ROWS, Row, Words
 from fairarm.reports.svg import fitted, text_width
 from fairarm.reports.words import (
-    PARTS,
+    all_indirect,
     asked_of_arms,
     count,
     digits_of,
@@ -28,6 +28,7 @@ from fairarm.reports.words import (
     not_fair_means,
     parts_digits,
     parts_of,
+    parts_shown,
     parts_text,
     plain_number,
     row_limits,
@@ -297,19 +298,19 @@ def row_table(problem: Problem, arms: Sequence[ArmRows], interval: str, certifie
 
 
 def parts_table(problem: Problem, arms: Mapping[str, Mapping[str, PairGap]]) -> list[Block]:
-    """The causal gap of every pair of groups, the plain one and its parts, a line each; nothing where they are the same."""
+    """The causal gap of every pair of groups, the plain one and its parts, a line each; nothing where they are all the same."""
     digits = parts_digits(problem)
     lines = [
         (arm, pair.replace("|", " | "), *(value(x, digits) for x in found))
-        for arm, pairs in arms.items()
-        for pair, found in parts_of(pairs).items()
+        for arm, pair, found in parts_of(problem, arms)
     ]
     if not lines:
-        return []
+        text = all_indirect(problem, arms)
+        return [Text(text)] if text else []
     cut = "" if len(lines) <= MOST_LINES else f" The first {MOST_LINES} of {len(lines)}; --json has all."
     title = f"Gaps, and what they are made of, in {unit_of(problem.outcome)}.{cut}"
     folded = len(lines) > MOST_ROWS
-    made = PageTable(title, ("arm", "t | u", *PARTS), lines[:MOST_LINES], ("t | u",), folded=folded)
+    made = PageTable(title, ("arm", "t | u", *parts_shown(problem)), lines[:MOST_LINES], ("t | u",), folded=folded)
     return [made, *(Text(text) for text in parts_text(problem))]
 
 
