@@ -3,7 +3,7 @@ of every condition of every arm, and the numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -160,11 +160,31 @@ def _line(problem: Problem, arm: ArmRows, told: Told, rows: Sequence[int]) -> Li
 
 
 def row_name(row: Condition, room: float) -> str:
-    """The name of a condition, shortened until there is room: of two groups each, so that both are known."""
+    """The name of a condition, shortened until there is room: first what the others have too, then of two groups each, so that both are
+    known."""
+    for name in _names(row):
+        if text_width(name) <= room:
+            return name
     first, sign, second = row.name.partition(" / " if row.ratio is not None else " - ")
-    if text_width(row.name) <= room or row.name != f"{row.as_group or MEAN}{sign}{row.people or MEAN}":
-        return fitted(row.name, room)
+    if row.name != f"{row.as_group or MEAN}{sign}{row.people or MEAN}":
+        return fitted([*_names(row)][-1], room)
     return f"{fitted(first, room / 2 - 8)}{sign}{fitted(second, room / 2 - 8)}"
+
+
+def _names(row: Condition) -> Iterator[str]:
+    """Ever shorter ones. People are compared with themselves, everybody with everybody: that need not be said."""
+    yield row.name
+    start = (
+        f"{row.attributes[0]}: " if len(row.attributes) == 1 and row.name.startswith(f"{row.attributes[0]}: ") else ""
+    )
+    own = row.name.removeprefix(start).removeprefix("everyone as ")
+    if row.ratio is None and row.people is not None and f"{row.people} as " in own:
+        own = own.removesuffix(f" - {row.people}").replace(f"{row.people} - {row.people} as ", f"{row.people} - as ")
+    yield start + own
+    if len(row.attributes) > 1:
+        for attribute in row.attributes:
+            own = own.replace(f"{attribute}=", "")
+    yield own
 
 
 def _scale_name(problem: Problem, row: Condition) -> str:
