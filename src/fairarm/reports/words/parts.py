@@ -49,9 +49,10 @@ def parts_shown(problem: Problem) -> tuple[str, ...]:
 
 
 def parts_of(problem: Problem, arms: Arms) -> list[tuple[str, str, list[float | None]]]:
-    """The arm, the pair "t|u" and its numbers; none of a plain problem whose gaps are direct altogether, or not at all."""
-    if problem.plain and (not _between(problem) or not any(pair.direct for _, _, pair in _each(arms))):
-        return []
+    """The arm, the pair "t|u" and its numbers; of a plain problem those of arms whose gaps are direct in part."""
+    if problem.plain:
+        partly = _between(problem) and {arm for arm, _, pair in _each(arms) if pair.direct}
+        arms = {arm: pairs for arm, pairs in arms.items() if partly and arm in partly}
     shown = parts_shown(problem)
     return [(arm, name, [getattr(pair, part) for part in shown]) for arm, name, pair in _each(arms)]
 
@@ -83,7 +84,8 @@ def parts_text(problem: Problem) -> list[str]:
     )
     if problem.plain:
         return [
-            f"Gap of t|u: what people of group u would get as t, less what they get = direct - indirect. {direct} One path can hide another."
+            f"Gap of t|u: what people of group u would get as t, less what they get = direct - indirect. {direct} Of arms that are not "
+            f"listed all of it is indirect."
         ]
     return [
         "Gap of t|u: what people of group u would get as t, with what the question keeps unchanged, less what they get. Plain: what people "
