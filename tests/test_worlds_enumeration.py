@@ -8,17 +8,20 @@ sometimes wider (`worlds_graphs`): a refusal is safe, an answer is compared whet
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import pytest
 
+import worked_examples
 import worlds_graphs
 import worlds_models
 import worlds_rows
 import worlds_truth
 from fairarm import Constraint
 from fairarm.errors import ProblemError
+from fairarm.problem.graph import Graph
 from fairarm.problem.problem import Problem
 from fairarm.problem.worlds import World, normal_form, reading_of
 from fairarm.worlds.exact_worlds import ExactWorlds
@@ -31,6 +34,7 @@ EXACT = 1e-12
 
 PARTS, EACH = 10, 100
 """Networks in all: their product."""
+HONEST_WALK = Graph.above
 
 
 def floor(model: worlds_truth.Model) -> Constraint:
@@ -94,6 +98,31 @@ def test_any_world_of_any_network(part: int) -> None:
         found["networks"] += 1
     assert worst <= EXACT
     assert found["networks"] >= 0.7 * EACH and found["values"] >= 4 * EACH and found["world refused"] >= 5
+
+
+def walk_stops_at_attributes(graph: Graph, nodes: Iterable[str]) -> frozenset[str]:
+    """A mistake: what made an attribute that is needed as it is, is not looked for above it."""
+    return HONEST_WALK(graph.without(edge for edge in graph.edges if edge[1] in "AB"), nodes)
+
+
+def test_a_factual_walk_that_stops_at_the_attribute_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A → M → B → X → Y ← M, X kept, A and B read otherwise: X as it is needs M as it is, by way of B, and Y needs M as it would be."""
+    follows = {x: worked_examples.chance((above,), lambda code: (0.1, 0.9)[code]) for above, x in ("AM", "MB", "BX")}
+    nodes = {
+        "A": worked_examples.chance((), lambda: 0.5),
+        **follows,
+        "Y": worked_examples.chance(("M", "X", "V"), lambda m, x, v: float(m == x)),
+    }
+    model = worked_examples.model("walk", "A M B X V Y", nodes, [worked_examples.chance((), lambda: 0.5)], "A B")
+    asked = worlds_truth.world({"A": 1, "B": 1}, {}, ["X"])
+    problem = problem_of(model)
+    assert problem is not None
+    with pytest.raises(ProblemError, match="'M' reaches the outcome through 'X' and past it"):
+        reading(asked, problem)
+    monkeypatch.setattr(Graph, "above", walk_stops_at_attributes)
+    told = exact_worlds(model, problem).means([reading(asked, problem)])[1][0, 0]
+    off = abs(told - worlds_truth.mean(model, 0, asked))
+    assert off > 0.05  # an answer, and a wrong one: the enumeration above would not let it pass
 
 
 @pytest.mark.parametrize("part", range(3))

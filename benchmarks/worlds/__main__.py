@@ -34,7 +34,7 @@ SETTINGS = {
     "synthetic-kept": "sex, with the department kept",
 }
 PULLS = (64, 256, 1024, 4096, 16384)
-INSTANCES, RUNS, CHUNK, FIRST_SEED = 10, 100, 50, 1000
+INSTANCES, RUNS, CHUNK, FIRST_SEED = 10, 200, 50, 1000
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,9 @@ def test_the_rows_of_a_document(problem: Path, capsys: Any) -> None:
             lender.fair(row["name"], row["value"]) for row in arm["fairness"]
         ]
         assert arm["mu"] == pytest.approx(truth["outcome"]) and arm["zeta"] is None and arm["closest"] == "a - d"
-        assert arm["pairs"]["b|d"] == pytest.approx({"gap": truth["b - d"], "plain": truth["b - d"]})
+        pair = arm["pairs"]["b|d"]
+        assert (pair["gap"], pair["plain"], pair["spurious"]) == pytest.approx((truth["b - d"], truth["b - d"], 0.0))
+        assert pair["direct"] - pair["indirect"] == pytest.approx(pair["gap"])
     assert found["best_fair_arm"] == "by race" and list(found["D"]) == PAIRS
 
 

@@ -105,7 +105,7 @@ def refused(*arguments: str | Path, capsys: Any) -> str:
 def test_evaluate_shows_every_arm_and_what_it_rests_on(
     width: int, tables: int, log: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In one table, or in several where the terminal is narrow: no name and no number is cut."""
+    """In one table, or in several where the terminal is narrow, and one of what gaps are made of: no name and no number is cut."""
     monkeypatch.setattr(console, "_width", width)
     code, out, err = run("evaluate", "ad-marketplace", log, capsys=capsys)
     assert (code, err) == (0, "")
@@ -114,7 +114,7 @@ def test_evaluate_shows_every_arm_and_what_it_rests_on(
         and "Best fair arm so far: by-query" in " ".join(out.split())
         and "It rests on:" in out
     )
-    assert len(re.findall(r"^arm  ", out, re.MULTILINE)) == tables
+    assert len(re.findall(r"^arm  ", out, re.MULTILINE)) == tables + 1
     assert max(map(len, out.splitlines())) <= width
     for arm in done("evaluate", "ad-marketplace", log, capsys=capsys)["arms"]:
         numbers = [f"{number:.3f}" for number in arm["outcome"].values()] + [

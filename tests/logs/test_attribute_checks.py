@@ -145,6 +145,18 @@ def test_groups_without_rows_are_those_that_are_asked_about() -> None:
     assert "'race=race1'" in found["group-without-rows"].message
 
 
+def test_a_group_without_rows_that_acts_on_the_outcome_directly() -> None:
+    """Nobody else's rows tell what Y is with S = 1; where S acts by the decision alone, theirs do."""
+    model = examples.w6()
+    log = log_of(model, 10_000)
+    here = [i for i, group in enumerate(log["S"]) if group == "s0"]
+    some = {name: [column[i] for i in here] for name, column in log.items()}
+    found = findings(as_fairarm(model)[0], some, law="estimated")["group-without-rows"]
+    assert found.voids and found.message.startswith(
+        "Group 's1' has no rows and 'S' acts on 'Y' directly: recruit it, set min_share, or leave it out."
+    )
+
+
 def test_without_natural_rows_what_is_learned_from_them_is_said_to_be_unknown() -> None:
     model = examples.w2()
     log = log_of(model, 10_000, regimes={"s0": {"S": 0}, "s1": {"S": 1}})

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairarm import Arm, JointShares, Outcome, Problem, Variable, table
+from fairarm import Arm, Constraint, JointShares, Outcome, Problem, Variable, table
 from fairarm.errors import ProblemError
 
 VARIABLES = [
@@ -167,3 +167,65 @@ def test_hidden_causes_of_one_attribute_alone_are_no_parents_of_its_mechanism() 
         mechanisms=[table("race", ["region"], BY_REGION)],
     )
     assert made.own_factor(made.roles.blocks[1]) == made.mechanisms["race"]
+
+
+# ---- groups that nobody is of ----
+
+
+def nobody(direct: str, asked: dict[str, Any], **changes: Any) -> Problem:
+    """region and race share something hidden; nobody in the north is of race c. ``direct``: what acts on Y besides the decision."""
+    edges = [
+        ("H", "region"),
+        ("H", "race"),
+        ("region", "V"),
+        ("race", "V"),
+        ("V", "Y"),
+        *((x, "Y") for x in direct.split()),
+    ]
+    known: dict[str, Any] = {
+        "graph": edges,
+        "sensitive": ["region", "race"],
+        "joint_shares": [JointShares(("region", "race"), [[0.3, 0.2, 0.0], [0.2, 0.2, 0.1]])],
+        "tolerance": None,
+        "constraints": [Constraint(**{"name": "both", "tolerance": 0.1, "attributes": ["region", "race"], **asked})],
+        "arms": [Arm("one", table("V", ["region", "race"], np.full((2, 3, 2), 0.5)))],
+    }
+    return problem(**{**known, **changes, "variables": [x for x in VARIABLES if x.name != "sex"]})  # fmt: skip
+
+
+MEAN_OF_ALL = {"compare": "mean"}
+NEVER = "Constraint 'both': group region=north,race=c has no rows and '{}' acts on 'Y' directly: recruit it, set min_share, or leave it out (groups)."
+
+
+@pytest.mark.parametrize(
+    ("direct", "asked", "changes", "message"),
+    [
+        ("region race", {}, {}, NEVER.format("region")),
+        ("region race", MEAN_OF_ALL, {}, NEVER.format("region")),
+        ("region race", {"attributes": (), "attribute": "race"}, {}, NEVER.format("race")),
+        ("region race", {**MEAN_OF_ALL, "groups": ["region=north,race=a", "region=south,race=c"]}, {}, None),
+        ("region race", {"min_share": 0.01}, {}, None),
+        ("region race", {}, {"joint_shares": ()}, None),  # nothing is known of who there is: rows will tell
+        ("region race", MEAN_OF_ALL, {"regime_kind": "set", "forced": ["region=north,race=c"]}, None),
+        ("race", MEAN_OF_ALL, {}, None),  # people of race c in the south tell
+        ("", MEAN_OF_ALL, {}, None),
+        ("", {}, {}, "Constraint 'both': by the declared laws nobody is of the group region=north,race=c. Set min_share, or leave it out (groups)."),
+    ],
+)  # fmt: skip
+def test_groups_that_nobody_is_of(
+    direct: str, asked: dict[str, Any], changes: dict[str, Any], message: str | None
+) -> None:
+    if message is None:
+        assert nobody(direct, asked, **changes).rows
+        return
+    with pytest.raises(ProblemError) as caught:
+        nobody(direct, asked, **changes)
+    assert str(caught.value) == message
+
+
+def test_nobody_by_a_cause() -> None:
+    """region acts on race, and nobody in the north is of c: P(race | region) says so."""
+    law = table("race", ["region"], [[0.5, 0.5, 0.0], [0.3, 0.3, 0.4]])
+    edges = [("region", "race"), ("region", "V"), ("race", "V"), ("V", "Y"), ("region", "Y"), ("race", "Y")]
+    with pytest.raises(ProblemError, match="group region=north,race=c has no rows and 'race' acts on 'Y' directly"):
+        nobody("", {"attributes": (), "attribute": "race"}, graph=edges, hidden=(), joint_shares=(), mechanisms=[law])

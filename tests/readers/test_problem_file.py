@@ -612,3 +612,11 @@ def test_what_is_wrong_with_several_attributes_is_one_line(case: str, tmp_path: 
     with pytest.raises(ReadError) as caught:
         parse_problem(SEVERAL.replace(old, new, 1), "several", tmp_path)
     assert expected in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_wrong_key_is_answered_by_those_of_its_place(tmp_path: Path) -> None:
+    """Not by a key of another table that looks alike."""
+    wrong = BASE.replace("values = {", "low = -5, values = {", 1)
+    assert wrong != BASE
+    with pytest.raises(ReadError, match=r"problem.outcome.low: there is no such key. Keys here: node, range, values\.$"):
+        parse_problem(wrong, "base", tmp_path, None)

@@ -115,6 +115,10 @@ class WorldBeliefs(CellBeliefs):
 
     # ---- laws ----
 
+    def expected_laws(self) -> tuple[Factors, FloatArray]:
+        """The factors and h, (N or 1, Z), as they are on average."""
+        return self._factors, self.context_weights
+
     def _laws(self, sums: WorldSums) -> FloatArray:
         return sums.laws(self._factors, self.context_weights, self.cells)
 
@@ -153,11 +157,13 @@ class WorldBeliefs(CellBeliefs):
         """The same of other worlds: what is shown and not asked about."""
         return self.draw_worlds(self.cells.with_worlds(self.problem, readings), rng, draws)
 
-    def means_of(self, readings: Sequence[Reading]) -> FloatArray:
-        """Means of other worlds at the expected laws and cell means, of the first replicate, (K, W): what is shown and not asked about."""
+    def means_of(self, readings: Sequence[Reading], theta: FloatArray | None = None) -> FloatArray:
+        """Means of other worlds at the expected laws and cell means, of the first replicate, (K, W): what is shown and not asked about.
+        ``theta``: other cell means, (C,)."""
         size = max(1, BLOCK // (self.cells.arms.size * len(self.cells.cell_of)))
         parts = [self.cells.with_worlds(self.problem, readings[i : i + size]) for i in range(0, len(readings), size)]
-        found = [self._laws(sums)[0, :, :-1] @ self.posterior.mean[0] for sums in parts]
+        theta = self.posterior.mean[0] if theta is None else theta
+        found = [self._laws(sums)[0, :, :-1] @ theta for sums in parts]
         return np.concatenate([np.zeros((len(self.cells.arms), 0)), *found], axis=1)
 
     def draw_worlds(self, sums: WorldSums, rng: np.random.Generator, draws: int) -> Draws:
@@ -175,9 +181,9 @@ class WorldBeliefs(CellBeliefs):
         widest = max(len(sums.slot), self.cells.arms[:, :, 0].size) * self.cells.arms.shape[2]
         size = max(1, BLOCK // widest)
         parts = [theta[start : start + size] for start in range(0, len(theta), size)]
-        return np.concatenate([sums.means(*self._drawn_laws(n, len(part), rng), part, self.cells) for part in parts])
+        return np.concatenate([sums.means(*self.drawn_laws(n, len(part), rng), part, self.cells) for part in parts])
 
-    def _drawn_laws(self, n: int, draws: int, rng: np.random.Generator) -> tuple[Factors, FloatArray]:
+    def drawn_laws(self, n: int, draws: int, rng: np.random.Generator) -> tuple[Factors, FloatArray]:
         """The factors and h of one replicate, as many times as draws."""
         factors = self.cells.drawn(self.natural_rows[n].astype(np.float64), draws, rng)
         if self.known_law is not None:

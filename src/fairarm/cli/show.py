@@ -129,7 +129,7 @@ def _arm_table(found: Inspection) -> None:
         more_arms(len(problem.arms))
         if text := words.distances_text(found):
             say((text, "dim"))
-        show_rows.parts(problem, {name: found.pairs(k) for k, name in enumerate(problem.arm_names[:MOST_ARMS])})
+        _parts(found)
         return
     s, other = pair_of(problem)
     heads, distances = words.distance_columns(found)
@@ -152,6 +152,12 @@ def _arm_table(found: Inspection) -> None:
     table(columns, rows)
     more_arms(len(problem.arms))
     say((words.distances_text(found), "dim"))
+    _parts(found)
+
+
+def _parts(found: Inspection) -> None:
+    arms = found.problem.arm_names[:MOST_ARMS]
+    show_rows.parts(found.problem, {name: found.pairs(k) for k, name in enumerate(arms)})
 
 
 def more_arms(arms: int) -> None:

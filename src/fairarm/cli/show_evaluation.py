@@ -78,6 +78,7 @@ def _arms(found: Evaluation) -> None:
     else:
         _row_table(found, shown)
     more_arms(len(shown))
+    show_rows.parts(found.problem, {arm.name: arm.pairs for arm in shown[:MOST_ARMS]})
 
 
 def _gap_table(found: Evaluation, shown: Sequence[ArmEvaluation]) -> None:
@@ -111,7 +112,6 @@ def _row_table(found: Evaluation, shown: Sequence[ArmEvaluation]) -> None:
     lines = zip(shown, known, strict=False)
     table(columns, [_line(found, arm, digits, _closest(problem, each)) for arm, each in lines])
     show_rows.by_row(problem, known)
-    show_rows.parts(problem, {arm.name: arm.pairs for arm in shown[:MOST_ARMS]})
 
 
 def _closest(problem: Problem, known: KnownArm) -> list[str]:

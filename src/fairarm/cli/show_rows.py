@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from fairarm.cli.terminal import Styled, TableColumn, numbers, say, table
 from fairarm.reports.known import KnownArm, KnownRow, reported_arm, row_heads, true_arm
 from fairarm.reports.words import (
-    PARTS,
+    all_indirect,
     arm_reason,
     digits_of,
     distance_columns,
@@ -17,6 +17,7 @@ from fairarm.reports.words import (
     limits,
     parts_digits,
     parts_of,
+    parts_shown,
     parts_text,
     row_limits,
     row_text,
@@ -153,16 +154,18 @@ def by_row(problem: Problem, known: Sequence[KnownArm]) -> None:
 
 
 def parts(problem: Problem, arms: Mapping[str, Mapping[str, PairGap]]) -> None:
-    """The causal gap, the plain gap and its parts, per arm and pair of groups, where these are not the same."""
-    lines = [(arm, pair, found) for arm, pairs in arms.items() for pair, found in parts_of(pairs).items()]
+    """The causal gap, the plain gap and its parts, per arm and pair of groups, where these are not all the same."""
+    lines = parts_of(problem, arms)
     if not lines:
+        if text := all_indirect(problem, arms):
+            say((text, "dim"))
         return
     say("Gaps, and what they are made of:")
     if len(lines) > MOST_PARTS:
         lines = sorted(lines, key=lambda line: -abs(line[2][0] or 0.0))[:MOST_PARTS]
         say((f"The {MOST_PARTS} largest; --json has each of every arm.", "dim"))
     digits = parts_digits(problem)
-    columns = [TableColumn("arm", "name"), TableColumn("t|u", "text"), *numbers(*PARTS)]
+    columns = [TableColumn("arm", "name"), TableColumn("t|u", "text"), *numbers(*parts_shown(problem))]
     table(columns, [[arm, pair.replace("|", " | "), *(value(x, digits) for x in found)] for arm, pair, found in lines])
     for text in parts_text(problem):
         say((text, "dim"))

@@ -295,7 +295,7 @@ def evaluate(
     beside = side_by_side(found, usual, confidence) if compare else ()
     found = found.with_findings(disagreements(beside, tuple(row_labels(problem))))
     plain = plain_gaps(found, confidence)
-    pairs = gaps_of_arms(problem, found.beliefs, draws.shown)
+    pairs = gaps_of_arms(found, draws.shown)
     answered = posterior_answer(problem, standing, min_fair_probability)
     code = code_of(problem, answered["answer"])
     return Evaluation(

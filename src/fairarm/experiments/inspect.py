@@ -10,13 +10,12 @@ import numpy as np
 
 from fairarm.algorithms import make_procedure
 from fairarm.algorithms.csr import SuccessiveRejection
-from fairarm.beliefs.draws import Draws
 from fairarm.core.limit.fewest_pulls import Limit
 from fairarm.core.paper.rejection import first_phase_below
 from fairarm.core.types import BoolArray, FloatArray
 from fairarm.errors import FairarmError
 from fairarm.experiments.limit import find_limit
-from fairarm.experiments.pairs import PairGap, pair_gaps, pair_readings, world_pairs
+from fairarm.experiments.pairs import PairGap, pair_readings, world_pairs
 from fairarm.experiments.theorems import ONE_GAP, theorems
 from fairarm.frames import Column
 from fairarm.problem.fairness import row_columns, unscaled_rows
@@ -59,8 +58,8 @@ class Inspection(ShownWithRows):
     """The same at the average cost that a run of ``pulls`` may have."""
     notes: tuple[str, ...]
     means: Mapping[Counterfactual, FloatArray] = field(default_factory=dict, compare=False)
-    """Of a problem that is not plain: the true mean of every arm, (K,), in the worlds that are asked about, and in those that the gap of
-    two groups is made of; empty where the truth is not known."""
+    """The true mean of every arm, (K,), in the worlds that are asked about, and in those that the gap of two groups is made of; empty
+    where the truth is not known."""
 
     def gaps(self) -> list[float | None]:
         """The true gap of every arm, where the gap between two groups is all that is asked about, else None for each."""
@@ -87,10 +86,7 @@ class Inspection(ShownWithRows):
         """The true difference of every pair of groups that is compared, keyed "t|u"; {} where the truth is not known."""
         if self.truth is None:
             return {}
-        if not self.problem.plain:
-            return {name: pair.gaps(self.means)[arm] for name, pair in world_pairs(self.problem).items()}
-        means = Draws(self.truth.outcomes, self.truth.group_outcomes)
-        return pair_gaps(self.problem, means.gaps(self.problem.compared)[:, arm])
+        return {name: pair.gaps(self.means)[arm] for name, pair in world_pairs(self.problem).items()}
 
     def unreached(self) -> tuple[str, ...]:
         """Arms about which the deployed arm's pulls say nothing: they need pulls of their own."""
@@ -198,13 +194,13 @@ def _left_out(constraint: str, group: str, share: float) -> str:
 
 def _means(problem: Problem, world: World | None, truth: Truth | None) -> dict[Counterfactual, FloatArray]:
     """By world: those that are asked about, and where a network tells them, those that gaps are made of."""
-    if problem.plain or truth is None:
+    if truth is None:
         return {}
     known = dict(zip(problem.worlds, truth.group_outcomes.T, strict=True))
-    network = as_network(world)
-    if network is None:
+    network, pairs = as_network(world), world_pairs(problem).values()
+    if network is None or all(each in known for pair in pairs for each in pair.worlds):
         return known
-    readings = pair_readings(network.exact.problem, world_pairs(problem).values())
+    readings = pair_readings(network.exact.problem, pairs)
     if more := tuple(reading for each, reading in readings.items() if each not in known):
         known |= dict(zip((reading.world for reading in more), network.exact.means(more)[1].T, strict=True))
     return known

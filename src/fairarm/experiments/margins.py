@@ -18,6 +18,7 @@ from fairarm.core.fairness import Rows, as_rows
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.problem.problem import Problem
 from fairarm.worlds.cells import CellWorlds
+from fairarm.worlds.labels import LabelWorlds
 
 RANGE_SHARE = 0.02
 """The outcome's margin is at most this share of its range,"""
@@ -66,7 +67,7 @@ class DrawnArms:
         return as_rows(self.values, self.tolerance)
 
     @classmethod
-    def of(cls, worlds: Iterable[CellWorlds], problem: Problem) -> DrawnArms:
+    def of(cls, worlds: Iterable[CellWorlds | LabelWorlds], problem: Problem) -> DrawnArms:
         """Of all worlds together, as they were drawn."""
         rows, drawn = problem.compiled.rows, [each.outcomes() for each in worlds]
         return cls(np.concatenate([d.outcomes for d in drawn]), np.concatenate([d.rows(rows) for d in drawn]), rows)
@@ -123,7 +124,7 @@ class DrawnArms:
         return float(np.mean(with_margins & ~without))
 
 
-def good_enough(worlds: CellWorlds, answer: IntArray, margins: Margins) -> BoolArray:
+def good_enough(worlds: CellWorlds | LabelWorlds, answer: IntArray, margins: Margins) -> BoolArray:
     """Which answers are right within the margins, (N,)."""
     named, none = DrawnArms.of([worlds], worlds.problem).right(margins)
     chosen = np.take_along_axis(named, np.maximum(answer, 0)[:, None], axis=1)[:, 0]

@@ -28,8 +28,9 @@ from fairarm.experiments.assumptions import Statement
 from fairarm.experiments.margins import NO_MARGINS, TOO_OFTEN, DrawnArms, Margins, good_enough
 from fairarm.experiments.simulate import chunk_size, replicate
 from fairarm.experiments.start_from_log import LoggedPulls, started
-from fairarm.experiments.truths_from_log import LogTruths, evidence_for_truths
-from fairarm.experiments.truths_from_prior import PriorTruths, Truths, require_prior
+from fairarm.experiments.truths import Truths, truths_of
+from fairarm.experiments.truths_from_log import evidence_for_truths
+from fairarm.experiments.truths_from_prior import require_prior
 from fairarm.experiments.workers import watched_workers
 from fairarm.frames import Column, columns_of
 from fairarm.problem.log_map import LogMap, WithColumns
@@ -39,6 +40,7 @@ from fairarm.problem.pulls import Batch, check_batch
 from fairarm.problem.variables import Variable
 from fairarm.shown import Fact, Shown
 from fairarm.worlds.cells import CellWorlds
+from fairarm.worlds.labels import LabelWorlds
 
 FEWEST = 32
 """Pulls of the first point of the curve; each next one has twice as many, then the crossing is narrowed down."""
@@ -214,7 +216,7 @@ def plan(
     rows = None if read is None else read.batch
     simple, notes = _countable(problem, rows)
     before = evidence_for_truths(problem, simple, rows)
-    source = PriorTruths.of(simple, mean, strength) if before is None else LogTruths(simple, before)
+    source = truths_of(simple, before, mean, strength)
     drawn = DrawnArms.of((worlds for _, worlds in _chunks(simple, source, truths, seed)), simple)
     width, default = problem.outcome.width, drawn.margins()
     outcome_margin = _two_digits(default.outcome * width) if outcome_margin is None else outcome_margin
@@ -395,7 +397,7 @@ def _option(
     return PlanOption(budget, curve, needed, point.mean_cost, tuple(units))
 
 
-def _chunks(problem: Problem, source: Truths, truths: int, seed: int) -> Iterator[tuple[int, CellWorlds]]:
+def _chunks(problem: Problem, source: Truths, truths: int, seed: int) -> Iterator[tuple[int, CellWorlds | LabelWorlds]]:
     """All truths, the same ones at every call, in parts that fit into memory."""
     size = chunk_size(problem)
     for chunk in range(-(-truths // size)):

@@ -77,7 +77,7 @@ def _all_or_nothing(problem: Problem, log: Batch, low: float, high: float) -> Ba
     the one before left, cell by cell, so that the sum of a cell is off by at most 1 row.
     """
     node = problem.outcome.node
-    others = {name: np.asarray(log.columns[name]) for name in (problem.sensitive, *problem.cell_columns)}
+    others = {name: np.asarray(log.columns[name]) for name in (*problem.attributes, *problem.cell_columns)}
     first, at = distinct([log.arm, log.regime, *others.values()])
     rows = np.bincount(at, weights=log.count, minlength=len(first))
     share = (np.asarray(log.columns[node], dtype=np.float64) - low) / (high - low)

@@ -15,20 +15,27 @@ import numpy as np
 from fairarm.beliefs.findings import Finding
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.logs.findings import MISMATCH, independence, mismatch
-from fairarm.problem.attributes import Block
+from fairarm.problem.attributes import Block, d_separated
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, groups_of
 from fairarm.problem.space import CellSpace
 from fairarm.problem.worlds import group_name
 
+MUCH = 0.05
+"""A difference between shares of a group with which nothing is certified."""
+
+FEWEST, SMALL = 30, 0.01
+"""Rows, and the share of all rows, from which on a value of a column is looked at."""
+
 
 def check_attributes(problem: Problem, batch: Batch, estimated: bool) -> list[Finding]:
     """Natural rows against the declared laws of the attributes (not where they are ``estimated``), and against their independence."""
-    if problem.plain:
-        return []
     natural = batch.take(np.flatnonzero(batch.regime == 0))
+    columns = check_columns(problem, natural)
+    if problem.plain:
+        return columns
     found = [] if estimated else [*_check_laws(problem, natural)]
-    return [*found, *check_independence(problem, natural)]
+    return [*found, *check_independence(problem, natural), *columns]
 
 
 def _check_laws(problem: Problem, natural: Batch) -> Iterator[Finding]:
@@ -93,6 +100,48 @@ def check_independence(problem: Problem, natural: Batch) -> list[Finding]:
             )
             found.append(Finding("attributes-dependent", text, natural.total))
     return found
+
+
+def column_independences(problem: Problem) -> tuple[Independence, ...]:
+    """Each block and every column that the arms or the outcome go by and that, by the graph, does not follow from it nor share anything with
+    it but its causes."""
+    graph = problem.roles.graph
+    after = {problem.decision, *graph.descendants(problem.decision)}
+    found = []
+    for block in problem.roles.blocks:
+        below = after.union(*(graph.descendants(member) for member in block.members))
+        for column in problem.cell_columns:
+            apart = column not in {*block.causes, *below} and problem.variables[column].finite
+            if apart and all(d_separated(graph, member, column, block.causes) for member in block.members):
+                found.append(Independence(block.members, (column,), block.causes))
+    return tuple(found)
+
+
+def check_columns(problem: Problem, natural: Batch) -> list[Finding]:
+    """The finding `attribute-and-column-dependent`, for each of these that natural rows contradict, all tests together as above. It voids
+    where shares of a group differ by more than `MUCH`: in a large log nearly everything depends on everything a little."""
+    asked, found = column_independences(problem), []
+    for each in asked:
+        table = _table(problem, natural, each.given, each.first, each.second)
+        p = independence(table)
+        if p < MISMATCH / len(asked):
+            apart = _apart(table)
+            text = (
+                f"The graph has {each.text} independent, and in the natural rows they are not (p = {p:.1g}): the share of a group of "
+                f"{', '.join(each.first)} differs by up to {apart:.2f} with {each.second[0]}. Add the missing arrow: what is said of the groups is wrong "
+                f"without it."
+            )
+            found.append(Finding("attribute-and-column-dependent", text, natural.total, voids=apart > MUCH))
+    return found
+
+
+def _apart(table: IntArray) -> float:
+    """The largest difference between two shares of a value of the second axis' columns, among values with so many rows that it says something."""
+    rows = table.sum(axis=1)  # by what is given and by the column
+    shares = table / np.maximum(rows, 1)[:, None]
+    enough = (rows >= np.maximum(FEWEST, SMALL * table.sum()))[:, None]
+    high, low = np.where(enough, shares, 0.0).max(axis=2), np.where(enough, shares, 1.0).min(axis=2)
+    return float(np.maximum(high - low, 0.0).max(initial=0.0))
 
 
 def _table(

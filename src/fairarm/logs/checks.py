@@ -58,7 +58,7 @@ def check_counts(problem: Problem, planned: Mapping[str, float], made: IntArray,
         found.append(Finding("shares-unknown", unknown, int(by_arm.sum()), voids=False))
     for group, rows in _rows_of_groups(problem, made.sum(axis=0)).items():
         if by_arm.sum() and not rows:
-            found.append(Finding("group-without-rows", _without_rows(problem, group)))
+            found.append(Finding("group-without-rows", _without_rows(problem, group, made.sum(axis=0))))
         elif is_small(int(rows), int(by_arm.sum())):
             text = f"Only {rows} of {by_arm.sum()} rows are of the group '{group}': what is said of it is uncertain. Merge it, or get more."
             found.append(Finding("group-with-few-rows", text, int(rows), voids=False))
@@ -84,8 +84,13 @@ def _rows_of_groups(problem: Problem, rows: IntArray) -> dict[str, int]:
     return {name: int(rows[fits].sum()) for name, fits in compared_groups(problem).items()}
 
 
-def _without_rows(problem: Problem, group: str) -> str:
-    """What is said of a group without a row, and on what that rests."""
+def _without_rows(problem: Problem, group: str, rows: IntArray) -> str:
+    """What is said of a group without a row, and on what that rests; ``rows`` by label, (P,)."""
+    if direct := _directly(problem, group, rows):
+        return (
+            f"Group '{group}' has no rows and '{direct}' acts on '{problem.outcome.node}' directly: recruit it, set min_share, or leave it "
+            f"out. What is said of it rests on the prior alone."
+        )
     start = f"No row is of the group '{group}'"
     if missing := missing_children(problem):
         return f"{start}, and the mechanism of '{missing[0]}' is not declared: what is said of it rests on the prior alone."
@@ -94,6 +99,17 @@ def _without_rows(problem: Problem, group: str) -> str:
         return f"{start}, and the mechanism of arm '{name}' is not declared: what '{name}' does in it rests on the prior alone."
     others = "other group's" if len(problem.groups) == 2 else "other groups'"
     return f"{start}: what is said of it rests on the declared mechanisms and the {others} rows alone."
+
+
+def _directly(problem: Problem, group: str, rows: IntArray) -> str | None:
+    """An attribute that acts on Y, where nobody with rows, (P,), has what Y reads of the group's people."""
+    parents = problem.roles.graph.parents(problem.outcome.node)
+    read = [j for j, name in enumerate(problem.attributes) if name in parents]
+    codes = problem.compiled.profile_codes[:, read]
+    fits = compared_groups(problem)[group] if not problem.plain else np.array(problem.groups) == group
+    shown = {tuple(each) for each in codes[rows > 0].tolist()}
+    lacking = any(tuple(each) not in shown for each in codes[fits].tolist())
+    return problem.attributes[read[-1]] if read and lacking else None
 
 
 def check_cells(problem: Problem, batch: Batch, estimated: bool) -> list[Finding]:

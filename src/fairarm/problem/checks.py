@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairarm.core.types import FloatArray
+from fairarm.core.types import BoolArray, FloatArray
 from fairarm.errors import ProblemError
 from fairarm.problem.context import ContextLaw, ContextSample
 from fairarm.problem.graph import Graph, Roles
@@ -23,6 +23,7 @@ from fairarm.problem.parts import ROOT_BUDGET, Budget
 from fairarm.problem.space import CellSpace, check_points
 from fairarm.problem.tables import LAW_TOLERANCE
 from fairarm.problem.variables import Variable, first_repeated
+from fairarm.problem.worlds import Profile, group_name
 
 if TYPE_CHECKING:
     from fairarm.problem.problem import Problem
@@ -173,6 +174,62 @@ def _own_laws(problem: Problem, columns: Columns) -> FloatArray:
         value = np.ravel_multi_index([columns[name] for name in block.members], sizes)
         made = made * law.probabilities[(*(columns[name] for name in law.parents), value)]
     return made
+
+
+def check_groups(problem: Problem) -> None:
+    """Nothing is asked of people of whom by the declared laws there is nobody, nor of an outcome that nobody could have: no rows tell
+    either, and with the outcome's prior in their place an answer would look like one."""
+    if problem.plain:
+        return
+    exists = _exists(problem)
+    seen = exists | problem.compiled.regime_fits[1:].any(axis=0) if problem.regime_kind == "set" else exists
+    if exists.all() or not exists.any():
+        return
+    for row in problem.rows:
+        for weight, world in zip(row.weights, problem.worlds, strict=True):
+            of = exists & problem.compiled.fitting(world.people)
+            if weight and not of.any():
+                raise ProblemError(
+                    f"Constraint '{row.constraint}': by the declared laws nobody is of the group {group_name(problem.attributes, world.people)}. "
+                    f"Set min_share, or leave it out (groups)."
+                )
+            if weight and world.read and (direct := _never_had(problem, of, seen, world.read)):
+                raise ProblemError(
+                    f"Constraint '{row.constraint}': group {direct[0]} has no rows and '{direct[1]}' acts on '{problem.outcome.node}' directly: "
+                    f"recruit it, set min_share, or leave it out (groups)."
+                )
+
+
+def _exists(problem: Problem) -> BoolArray:
+    """Labels that somebody can have by each declared law of attributes, (P,)."""
+    codes, found = problem.compiled.profile_codes, np.ones(len(problem.groups), dtype=np.bool_)
+    for block in problem.roles.blocks:
+        sizes = tuple(problem.variables[name].size for name in block.members)
+        law = problem.own_factor(block)
+        if law is None:
+            continue
+        own = {name: codes[:, j] for j, name in enumerate(problem.attributes)}
+        value = np.ravel_multi_index([own[name] for name in block.members], sizes)
+        for label in range(len(codes)):
+            causes = tuple(own[name][label] if name in own else slice(None) for name in law.parents)
+            found[label] &= bool(np.any(law.probabilities[(*causes, value[label])] > 0))
+    return found
+
+
+def _never_had(problem: Problem, of: BoolArray, seen: BoolArray, read: Profile) -> tuple[str, str] | None:
+    """The group and the attribute that Y reads, where people, (P,), read as ``read`` would have an outcome that no label shows."""
+    parents = problem.roles.graph.parents(problem.outcome.node)
+    direct = [j for j, name in enumerate(problem.attributes) if name in parents]
+    codes = problem.compiled.profile_codes
+    shown = {tuple(each) for each in codes[seen][:, direct].tolist()}
+    for label in codes[of]:
+        moved = dict(zip(problem.attributes, label.tolist(), strict=True))
+        moved |= {name: problem.variables[name].code(state) for name, state in read}
+        if tuple(moved[problem.attributes[j]] for j in direct) not in shown:
+            named = tuple((name, (problem.variables[name].states or ())[code]) for name, code in moved.items())
+            by = next((name for name, _ in read if name in parents), problem.attributes[direct[0]])
+            return group_name(problem.attributes, named), by
+    return None
 
 
 def _check_sample(problem: Problem, sample: ContextSample) -> None:

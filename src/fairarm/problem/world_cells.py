@@ -91,6 +91,17 @@ class WorldCells(Places):
         found = sum_by_group(flat, at.ravel(), sums.worlds * self.contexts)
         return np.asarray(found.reshape(*found.shape[:-1], sums.worlds, self.contexts))
 
+    def rows_law(self, regime: int, factors: Factors, h: FloatArray) -> FloatArray:
+        """P_k(label, x) of the rows of a regime, (..., K, P, X); ``h`` (..., Z). Where no arm and label can give a row: 0."""
+        kind = next(kind for kind in self.made if regime in kind.regimes)
+        weight = kind.labels.weights(factors) * h[..., self.context_of[kind.labels.context]]
+        by_label = sum_by_group(weight.swapaxes(-1, -2), kind.labels.slot_world, len(self.cell_of)).swapaxes(-1, -2)
+        if self.apart:  # laws of contexts are each label's own: how many people have it is a factor besides
+            by_label = by_label * factors.own[-1]
+        joint = factors.arms * (by_label * self.fits[regime][:, None])[..., None, :, :]
+        total = joint.sum(axis=(-1, -2), keepdims=True)
+        return np.asarray(np.divide(joint, total, out=np.zeros_like(joint), where=total > 0))
+
     @cached_property
     def certain(self) -> bool:
         """No own factor and no mechanism is learned from rows."""
@@ -115,25 +126,6 @@ class WorldCells(Places):
     def known_laws(self, sums: WorldSums) -> FloatArray:
         """p_{k,ω}(c), (K, W, C), by what is declared."""
         return sums.laws(self._known, self._known_law, self)
-
-    @cached_property
-    def _known_joint(self) -> FloatArray:
-        """P_k(label, x) of natural rows, (K, P, X)."""
-        weight = self.labels.weights(self._known) * self._known_law[self.context_of[self.labels.context]]
-        by_label = np.zeros((self.labels.worlds, weight.shape[-1]))
-        np.add.at(by_label, self.labels.slot_world, weight)
-        return np.asarray(self.arms * by_label)
-
-    def known_points(self) -> FloatArray:
-        """P(x | arm, label) of natural and recruited rows, (K, P, X), by what is declared; 0 of labels that nobody has."""
-        joint = self._known_joint
-        total = joint.sum(axis=2, keepdims=True)
-        return np.asarray(np.divide(joint, total, out=np.zeros_like(joint), where=total > 0))
-
-    def known_labels(self) -> FloatArray:
-        """P(label) of natural and recruited rows in each regime, (R, P), by what is declared."""
-        shares = self.fits * self._known_joint[0].sum(axis=1)
-        return np.asarray(shares / np.maximum(shares.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny))
 
     def estimated(self) -> WorldCells:
         """The same with every law of attributes and contexts to be learned from rows, even where it is declared."""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from fairarm.core.types import FloatArray
 from fairarm.errors import FairarmError, ProblemError, ReadError
@@ -112,7 +112,7 @@ def _first_error(error: ValidationError) -> str:
         keys = ", ".join(_key(e["loc"]) for e in errors if e["type"] == "missing")
         return f"{keys}: not given, but needed."
     if first["type"] == "extra_forbidden":
-        return f"{key}: there is no such key.{_nearest(str(first['loc'][-1]))}"
+        return f"{key}: there is no such key.{_nearest(first['loc'])}"
     rules = dict.fromkeys(e["msg"].removeprefix("Input should be ") for e in errors if _key(e["loc"]) == key)
     others = len({_key(e["loc"]) for e in errors}) - 1
     extra = f" ({others} more keys are wrong)" if others else ""
@@ -125,22 +125,28 @@ def _key(location: tuple[int | str, ...]) -> str:
     return "".join(parts).lstrip(".")
 
 
-def _nearest(word: str) -> str:
-    models = (
-        ProblemFile,
-        ProblemEntry,
-        WorldEntry,
-        ArmEntry,
-        MechanismEntry,
-        OutcomeEntry,
-        ConstraintEntry,
-        ContextEntry,
-        JointSharesEntry,
-        LogEntry,
-    )
-    known = sorted({name for model in models for name in model.model_fields})
-    near = get_close_matches(word, known, n=1)
-    return f" Did you mean '{near[0]}'?" if near else " `fairarm schema` lists the keys."
+def _nearest(location: tuple[int | str, ...]) -> str:
+    """The key that was meant, or those that there are in its place."""
+    *places, word = (str(part) for part in location if isinstance(part, str) and not _is_branch(part))
+    model = next((_PLACES[place] for place in reversed(places) if place in _PLACES), ProblemFile)
+    known = sorted(model.model_fields)
+    if near := get_close_matches(word, known, n=1):
+        return f" Did you mean '{near[0]}'?"
+    return f" Keys here: {', '.join(known)}." if len(known) <= _FEW_KEYS else " `fairarm schema` lists the keys."
+
+
+_FEW_KEYS = 8
+_PLACES: dict[str, type[BaseModel]] = {
+    "problem": ProblemEntry,
+    "world": WorldEntry,
+    "arms": ArmEntry,
+    "mechanisms": MechanismEntry,
+    "outcome": OutcomeEntry,
+    "constraints": ConstraintEntry,
+    "context": ContextEntry,
+    "joint_shares": JointSharesEntry,
+    "log": LogEntry,
+}
 
 
 def _is_branch(part: int | str) -> bool:

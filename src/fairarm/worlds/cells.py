@@ -13,11 +13,10 @@ from fairarm.problem.problem import Problem
 
 @dataclass(frozen=True, eq=False)
 class CellWorlds:
-    """N worlds of one finite problem, pulled together: replicate i is pulled in world i.
+    """N worlds of one finite plain problem, pulled together: replicate i is pulled in world i.
 
     ``law`` P(x | arm, group) (K, G, X) over the observed columns without S and Y, ``outcome_law`` P(y | x, group)
-    (N, G, X, states of Y), ``shares`` P(S) (G,). Law and shares may have a leading axis of N too. Where the problem is not plain, groups are labels,
-    and all laws are known.
+    (N, G, X, states of Y), ``shares`` P(S) (G,). Law and shares may have a leading axis of N too.
     """
 
     problem: Problem
@@ -28,37 +27,19 @@ class CellWorlds:
     def outcomes(self) -> Draws:
         """Each arm's mean scaled outcome in every world, (N, K), and by group, (N, K, G)."""
         theta = self.outcome_law @ self.problem.outcome.scaled_values
-        if not self.problem.plain:
-            return self._worlds(theta)
         means = np.einsum("ktx,ntx->nkt" if self.law.ndim == 3 else "nktx,ntx->nkt", self.law, theta)
         outcomes = means @ self.shares if self.shares.ndim == 1 else (means * self.shares[:, None]).sum(axis=2)
         return Draws(np.asarray(outcomes), np.asarray(means))
-
-    def _worlds(self, theta: FloatArray) -> Draws:
-        """The same with means by world, (N, K, W), from E[Y' | x, label] (N, P, X)."""
-        cells = self.problem.compiled.world_cells
-        by_cell = np.zeros((len(theta), cells.cells))
-        by_cell[:, cells.cell_of.ravel()] = theta.reshape(len(theta), -1)  # labels that share a cell have the same
-        means = np.einsum("kwc,nc->nkw", cells.known_laws(cells.worlds), by_cell)
-        return Draws(np.ascontiguousarray(means[..., -1]), np.ascontiguousarray(means[..., :-1]))
-
-    def _labels(self, counts: IntArray, rng: np.random.Generator) -> IntArray:
-        """Labels of the rows of pulls (N, R, K) of a problem that is not plain, (N, R, K, P)."""
-        laws = self.problem.compiled.world_cells.known_labels()
-        return np.stack([rng.multinomial(counts[:, r], law) for r, law in enumerate(laws)], axis=1)
 
     def draw(self, counts: IntArray, rng: np.random.Generator) -> IntArray:
         """Counts of (S, x, y) for pulls (N, R, K): (N, R, K, G, X · states of Y)."""
         N, R, K = counts.shape
         G, X, states = self.outcome_law.shape[1:]
-        if self.problem.plain:
-            by_group = np.zeros((N, R, K, G), dtype=np.int64)
-            shares = self.shares if self.shares.ndim == 1 else self.shares[:, None]
-            by_group[:, 0] = rng.multinomial(counts[:, 0], shares)
-            for t in range(G):
-                by_group[:, 1 + t, :, t] = counts[:, 1 + t]
-        else:
-            by_group = self._labels(counts, rng)
+        by_group = np.zeros((N, R, K, G), dtype=np.int64)
+        shares = self.shares if self.shares.ndim == 1 else self.shares[:, None]
+        by_group[:, 0] = rng.multinomial(counts[:, 0], shares)
+        for t in range(G):
+            by_group[:, 1 + t, :, t] = counts[:, 1 + t]
         regime, arm, group = np.nonzero(by_group.any(axis=0))
         cells = rng.multinomial(by_group[:, regime, arm, group], self.law[..., arm, group, :])
         out = np.zeros((N, R, K, G, X * states), dtype=np.int64)

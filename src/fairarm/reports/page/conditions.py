@@ -3,7 +3,7 @@ of every condition of every arm, and the numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ from fairarm.reports.page.parts import Block, Figure, Items, PageTable, Section,
 from fairarm.reports.page.rows import MOST_ROWS, Row, Words
 from fairarm.reports.svg import fitted, text_width
 from fairarm.reports.words import (
-    PARTS,
+    all_indirect,
     asked_of_arms,
     count,
     digits_of,
@@ -28,6 +28,7 @@ from fairarm.reports.words import (
     not_fair_means,
     parts_digits,
     parts_of,
+    parts_shown,
     parts_text,
     plain_number,
     row_limits,
@@ -159,11 +160,31 @@ def _line(problem: Problem, arm: ArmRows, told: Told, rows: Sequence[int]) -> Li
 
 
 def row_name(row: Condition, room: float) -> str:
-    """The name of a condition, shortened until there is room: of two groups each, so that both are known."""
+    """The name of a condition, shortened until there is room: first what the others have too, then of two groups each, so that both are
+    known."""
+    for name in _names(row):
+        if text_width(name) <= room:
+            return name
     first, sign, second = row.name.partition(" / " if row.ratio is not None else " - ")
-    if text_width(row.name) <= room or row.name != f"{row.as_group or MEAN}{sign}{row.people or MEAN}":
-        return fitted(row.name, room)
+    if row.name != f"{row.as_group or MEAN}{sign}{row.people or MEAN}":
+        return fitted([*_names(row)][-1], room)
     return f"{fitted(first, room / 2 - 8)}{sign}{fitted(second, room / 2 - 8)}"
+
+
+def _names(row: Condition) -> Iterator[str]:
+    """Ever shorter ones. People are compared with themselves, everybody with everybody: that need not be said."""
+    yield row.name
+    start = (
+        f"{row.attributes[0]}: " if len(row.attributes) == 1 and row.name.startswith(f"{row.attributes[0]}: ") else ""
+    )
+    own = row.name.removeprefix(start).removeprefix("everyone as ")
+    if row.ratio is None and row.people is not None and f"{row.people} as " in own:
+        own = own.removesuffix(f" - {row.people}").replace(f"{row.people} - {row.people} as ", f"{row.people} - as ")
+    yield start + own
+    if len(row.attributes) > 1:
+        for attribute in row.attributes:
+            own = own.replace(f"{attribute}=", "")
+    yield own
 
 
 def _scale_name(problem: Problem, row: Condition) -> str:
@@ -297,19 +318,19 @@ def row_table(problem: Problem, arms: Sequence[ArmRows], interval: str, certifie
 
 
 def parts_table(problem: Problem, arms: Mapping[str, Mapping[str, PairGap]]) -> list[Block]:
-    """The causal gap of every pair of groups, the plain one and its parts, a line each; nothing where they are the same."""
+    """The causal gap of every pair of groups, the plain one and its parts, a line each; nothing where they are all the same."""
     digits = parts_digits(problem)
     lines = [
         (arm, pair.replace("|", " | "), *(value(x, digits) for x in found))
-        for arm, pairs in arms.items()
-        for pair, found in parts_of(pairs).items()
+        for arm, pair, found in parts_of(problem, arms)
     ]
     if not lines:
-        return []
+        text = all_indirect(problem, arms)
+        return [Text(text)] if text else []
     cut = "" if len(lines) <= MOST_LINES else f" The first {MOST_LINES} of {len(lines)}; --json has all."
     title = f"Gaps, and what they are made of, in {unit_of(problem.outcome)}.{cut}"
     folded = len(lines) > MOST_ROWS
-    made = PageTable(title, ("arm", "t | u", *PARTS), lines[:MOST_LINES], ("t | u",), folded=folded)
+    made = PageTable(title, ("arm", "t | u", *parts_shown(problem)), lines[:MOST_LINES], ("t | u",), folded=folded)
     return [made, *(Text(text) for text in parts_text(problem))]
 
 

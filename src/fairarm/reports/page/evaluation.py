@@ -332,11 +332,11 @@ def plain_text(found: Evaluation) -> str:
 
 
 def _tables(found: Evaluation, arms: Sequence[ArmEvaluation]) -> list[Block]:
+    gaps = parts_table(found.problem, {arm.name: arm.pairs for arm in arms})
     if found.problem.has_one_gap:
-        return [make(found, arms) for make in (_outcome_table, _gap_table, _support_table)]
+        return [*(make(found, arms) for make in (_outcome_table, _gap_table, _support_table)), *gaps]
     rows, certified = _arm_rows(found, arms), found.certified_by is not None
     every = row_table(found.problem, rows, f"{percent(found.confidence)} interval", certified)
-    gaps = parts_table(found.problem, {arm.name: arm.pairs for arm in arms})
     return [_outcome_table(found, arms), _fair_table(found, arms), _support_table(found, arms), every, *gaps]
 
 

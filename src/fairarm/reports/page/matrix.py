@@ -18,7 +18,7 @@ WIDE, NARROW = 920.0, 360.0
 EDGE, LINE = 4.0, 18.0
 CELL, WIDEST, SMALL = 22.0, 76.0, 9.0
 """Pixels: the height of a cell, its largest width, and the size of a number in it; narrower cells are crossed out, not numbered."""
-HEAD, SLANTED = 11.0, 130.0
+HEAD, SLANTED = 11.0, 150.0
 """Letters of a heading, and the room for one that reads from below."""
 
 SURE, PROBABLY = 0.95, 0.5

@@ -22,7 +22,15 @@ from fairarm.reports.words.numbers import (
     weight,
     whole,
 )
-from fairarm.reports.words.parts import PARTS, attributes_text, parts_digits, parts_of, parts_text, regimes_text
+from fairarm.reports.words.parts import (
+    all_indirect,
+    attributes_text,
+    parts_digits,
+    parts_of,
+    parts_shown,
+    parts_text,
+    regimes_text,
+)
 from fairarm.reports.words.problems import (
     asked_of_arms,
     distance_columns,
@@ -93,9 +101,9 @@ __getattr__ = late_names(
 
 __all__ = [
     "METHODS",
-    "PARTS",
     "Marked",
     "after_phase",
+    "all_indirect",
     "answer_of",
     "arm_reason",
     "asked_of_arms",
@@ -133,6 +141,7 @@ __all__ = [
     "paper_lines",
     "parts_digits",
     "parts_of",
+    "parts_shown",
     "parts_text",
     "percent",
     "plain_gap_text",

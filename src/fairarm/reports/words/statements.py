@@ -10,7 +10,7 @@ from fairarm.logs.reading import listed
 
 SENTENCES = {
     Assumption.GRAPH: "The causal graph is as declared. Nothing causes '{sensitive}', and '{sensitive}' acts on '{outcome}' only along the declared arrows.",
-    Assumption.CAUSES: "The causal graph is as declared. What is known of {attributes} beyond the logged causes ({causes}) has nothing to do with the other columns, and they act on '{outcome}' only along the declared arrows.",
+    Assumption.CAUSES: "The causal graph is as declared. {shared}, and '{outcome}' is reached from there only along the declared arrows.",
     Assumption.ROWS: "Rows are different people, independent of each other, and no row was dropped because of its outcome.",
     Assumption.PROPENSITIES: "The logged propensities are the probabilities with which each '{decision}' was really drawn.",
     Assumption.INPUTS: "The logged '{decision}' was decided from {inputs} and chance alone: nothing else that moved it moves '{outcome}' as well.",
@@ -61,6 +61,9 @@ def sentence(said: Statement) -> str:
         facts["whole"] = " | ".join(
             ", ".join(part) for part in (said.facts["attributes"], said.facts["causes"]) if part
         )
+    if said.code == Assumption.CAUSES:
+        beyond = f" but what is logged ({facts['causes']})" if said.facts["causes"] else ""
+        facts["shared"] = f"Nothing{beyond} acts on {facts['attributes']} and on another column as well"
     if "dropped" in facts:
         facts["dropped"] = listed(facts["dropped"])
     if said.code == Assumption.FITTED:
