@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -220,6 +220,22 @@ class CellBeliefs:
         else:
             h = np.broadcast_to(self.known_law, (len(self._natural), draws, self.cells.contexts))
         return h, self._drawn_shares(rng, draws)
+
+    def draw_coefficients(self, rng: np.random.Generator, draws: int) -> tuple[FloatArray, FloatArray]:
+        """p_{k,ω} of the worlds that rows are about and w_k under drawn laws, (D, K, W, C) and (D, K, C), of one replicate: everything
+        asked is linear in θ by them. D is 1 where all laws are known."""
+        h, shares = self.draw_laws(rng, draws)
+        if self.cells.fitted:
+            drawn = self.cells.drawn_likelihood(rng, draws)
+            law = np.concatenate(
+                [replace(self.cells, likelihood=L).law_of_cells(of[None]) for L, of in zip(drawn, h[0], strict=True)]
+            )
+        else:
+            law = self.law if self.known_law is not None else self.cells.law_of_cells(h[0])
+        mix = shares[0][:1] if self.known_shares is not None else shares[0]
+        size = max(len(law), len(mix))
+        law = np.broadcast_to(law, (size, *law.shape[1:]))
+        return law, np.einsum("dktc,dt->dkc", law, np.broadcast_to(mix, (size, mix.shape[1])))
 
     def _drawn_contexts(self, rng: np.random.Generator, draws: int) -> FloatArray:
         """h by the Bayesian bootstrap of the contexts' rows, (N, D, Z)."""

@@ -8,7 +8,7 @@ declared mechanisms. What is not declared of these is learned from natural rows,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from fairarm.beliefs.beliefs import DesignBasis, unseen_worlds
 from fairarm.beliefs.cells import CONTEXT_ROWS, CellBeliefs
 from fairarm.beliefs.draws import Draws
-from fairarm.beliefs.evidence import Evidence
+from fairarm.beliefs.evidence import Evidence, Summary
 from fairarm.core.design.events import Laws
 from fairarm.core.fairness import expected_shares
 from fairarm.core.posterior.disagreement import Disagreement, of_laws
@@ -185,6 +185,25 @@ class WorldBeliefs(CellBeliefs):
         # rows were met by the laws as drawn, so the exposure that they are held against is drawn with them
         exposure = np.broadcast_to(self._exposure_of(factors, n), (draws, self.cells.contexts))
         return factors, rng.standard_gamma(self._context_rows[n], exposure.shape) / exposure
+
+    def draw_coefficients(self, rng: np.random.Generator, draws: int) -> tuple[FloatArray, FloatArray]:
+        """p_{k,ω} and w_k under drawn laws, (D, K, W, C) and (D, K, C), of one replicate; D is 1 where all laws are known."""
+        sums, cells = self.cells.worlds, self.cells
+        if cells.certain and self.known_law is not None:
+            law = self._laws(sums)
+        else:
+            size = max(1, BLOCK // (len(sums.slot_world) * cells.arms.shape[0] * cells.arms.shape[2]))
+            parts = [min(size, draws - start) for start in range(0, draws, size)]
+            law = np.concatenate([sums.laws(*self._drawn_laws(0, part, rng), cells) for part in parts])
+        return law[..., :-1, :], law[..., -1, :]
+
+    def with_rows(self, counts: IntArray, seen: Summary) -> WorldBeliefs:
+        """With rows (R, K, P, X) that count for who they are alone; ``seen`` has them."""
+        made = tuple(
+            part + counts[list(kind.regimes)].sum(axis=(0, 3))
+            for part, kind in zip(self.made, self.cells.made, strict=True)
+        )
+        return replace(self, seen=seen, natural_rows=self.natural_rows + counts[0].sum(axis=0), made=made)
 
     def design(self) -> DesignBasis:
         """Cells as they are, with the prior's rows. What is not known of the attributes' laws is left to the draws."""

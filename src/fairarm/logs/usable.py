@@ -99,7 +99,7 @@ def counted_log(reader: LogReader) -> CountedLog:
     if not batch.total:
         raise no_usable_row(reader)
     problem, fitted = with_fitted_arms(reader.problem, batch if missing is None else joined(batch, missing))
-    possible = _possible(problem, batch)
+    possible = possible_lines(problem, batch)
     if not possible.all():
         _leave_out(reader, problem, batch, possible)
         kept = np.flatnonzero(possible)
@@ -107,7 +107,9 @@ def counted_log(reader: LogReader) -> CountedLog:
         pilot = None if pilot is None else pilot[kept]
     if missing is None:
         return CountedLog(problem, batch, sums, fitted, pilot)
-    kept = np.flatnonzero(_possible(problem, missing))  # the others void by their finding, as they are placed nowhere
+    kept = np.flatnonzero(
+        possible_lines(problem, missing)
+    )  # the others void by their finding, as they are placed nowhere
     in_pilot = chosen[kept] == 1 if known and chosen is not None else None
     return CountedLog(problem, batch, sums, fitted, pilot, missing.take(kept), in_pilot)
 
@@ -134,7 +136,7 @@ def with_fitted_arms(problem: Problem, batch: Batch) -> tuple[Problem, tuple[Fit
     return fit_mechanisms(problem, by_arm, children=children)
 
 
-def _possible(problem: Problem, batch: Batch) -> BoolArray:
+def possible_lines(problem: Problem, batch: Batch) -> BoolArray:
     """Lines that the declared mechanisms can produce, (I,)."""
     possible = np.ones(batch.size, dtype=bool)
     for k, arm in enumerate(problem.arms):
