@@ -75,8 +75,8 @@ class WorldBeliefs(CellBeliefs):
         return self.cells.law
 
     @cached_property
-    def _factors(self) -> Factors:
-        """Expected ones, with a leading axis of N where a law is learned."""
+    def expected_factors(self) -> Factors:
+        """With a leading axis of N where a law is learned."""
         natural = self.natural_rows[:1] if self.cells.certain else self.natural_rows
         return self.cells.expected(natural.astype(np.float64))
 
@@ -111,12 +111,12 @@ class WorldBeliefs(CellBeliefs):
         """h or its estimate, (N or 1, Z)."""
         if self.known_law is not None:
             return self.known_law[None]
-        return np.asarray(self._context_rows / self._exposure_of(self._factors))
+        return np.asarray(self._context_rows / self._exposure_of(self.expected_factors))
 
     # ---- laws ----
 
     def _laws(self, sums: WorldSums) -> FloatArray:
-        return sums.laws(self._factors, self.context_weights, self.cells)
+        return sums.laws(self.expected_factors, self.context_weights, self.cells)
 
     @cached_property
     def law(self) -> FloatArray:
@@ -127,6 +127,11 @@ class WorldBeliefs(CellBeliefs):
     def worlds(self) -> FloatArray:
         """p_{k,ω}(c), (N or 1, K, W, C)."""
         return self._laws(self.cells.worlds)[..., :-1, :]
+
+    @property
+    def everybody(self) -> FloatArray:
+        """w_k(c), (N or 1, K, C)."""
+        return self._units[:, 0]
 
     @cached_property
     def _units(self) -> FloatArray:
