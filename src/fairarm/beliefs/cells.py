@@ -249,6 +249,11 @@ class CellBeliefs:
             return np.broadcast_to(self.known_shares, (len(self._natural), draws, len(self.known_shares)))
         return draw_shares(self._natural, draws, rng)
 
+    @property
+    def everybody(self) -> FloatArray:
+        """w_k(c), (N or 1, K, C)."""
+        return self._units[:, 0]
+
     @cached_property
     def _units(self) -> FloatArray:
         """The law of the cells in each regime and arm, (N or 1, R, K, C)."""
@@ -273,7 +278,7 @@ class CellBeliefs:
         return Averaged.of_draws(Draws(outcomes, means))
 
     @cached_property
-    def _mixture(self) -> FloatArray:
+    def mixture(self) -> FloatArray:
         """q(c): the law of the cells under all pulls made, (N, C)."""
         made, law = self.seen.by_arm, self.law
         shares = made / np.maximum(made.sum(axis=(1, 2), keepdims=True), 1)
@@ -285,12 +290,12 @@ class CellBeliefs:
         shares = self.shares if self.known_shares is None else self.shares[:1]
         rows = (seen.rows, seen.sums, seen.squares)
         model = (posterior.mean, posterior.noise, posterior.strength)
-        return of_cells(self.law, self._mixture, shares, rows, *model, asked=self.problem.compiled.rows)
+        return of_cells(self.law, self.mixture, shares, rows, *model, asked=self.problem.compiled.rows)
 
     def diagnostics(self) -> Diagnostics:
         """From the balance heuristic's weights w_k(c) / q(c), q the law of the cells under all pulls made."""
         # weights are only for people to look at: nothing is estimated with them here
-        natural, mixture = self._units[:, 0], self._mixture
+        natural, mixture = self._units[:, 0], self.mixture
         shape = (len(mixture), *natural.shape[1:])
         weight = np.divide(natural, mixture[:, None], out=np.zeros(shape), where=mixture[:, None] > 0)
         rows = self.seen.rows[:, None]

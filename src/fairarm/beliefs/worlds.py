@@ -128,18 +128,13 @@ class WorldBeliefs(CellBeliefs):
         """p_{k,ω}(c), (N or 1, K, W, C)."""
         return self._laws(self.cells.worlds)[..., :-1, :]
 
-    @property
-    def everybody(self) -> FloatArray:
-        """w_k(c), (N or 1, K, C)."""
-        return self._units[:, 0]
-
     @cached_property
     def _units(self) -> FloatArray:
         """The law of the cells in each regime and arm, (N or 1, R, K, C)."""
         return np.ascontiguousarray(self._laws(self.cells.units).swapaxes(1, 2))
 
     @cached_property
-    def _mixture(self) -> FloatArray:
+    def mixture(self) -> FloatArray:
         """q(c): the law of the cells under all pulls made, (N, C)."""
         total = np.maximum(sum(part.sum(axis=(1, 2)) for part in self.made), 1.0)
         found: FloatArray = np.zeros((len(total), self.cells.cells))
@@ -220,7 +215,7 @@ class WorldBeliefs(CellBeliefs):
         seen, posterior = self.seen, self.posterior
         rows = (seen.rows, seen.sums, seen.squares)
         model = (posterior.mean, posterior.noise, posterior.strength)
-        return of_laws(self._units[:, 0], self._rows, self._mixture, rows, *model)
+        return of_laws(self._units[:, 0], self._rows, self.mixture, rows, *model)
 
     def _unseen(self) -> FloatArray:
         missing = self.seen.rows[:, None, None] == 0
