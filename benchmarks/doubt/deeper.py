@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.doubt.worlds import ARMS, favoured, gone, strength_of
-from fairarm import Arm, Constraint, Outcome, Problem, Variable, table
+from fairarm import Arm, Constraint, LogMap, Outcome, Problem, Variable, table
 from fairarm.core.types import FloatArray
 
 STATES = ("a", "b")
@@ -58,6 +58,8 @@ class DeepWorld:
             shares = self.joint.sum(axis=0)
             made[k] = shares @ np.diag(mean), mean[0, 1] - mean[0, 0], mean[1, 0] - mean[1, 1]
         return made
+
+    columns = LogMap()
 
     def problem(self) -> Problem:
         """As a user would declare it; the law of S given its cause is not declared."""

@@ -119,7 +119,7 @@ def hidden_cause(found: LogEvidence, strength: float, code: int, confidence: flo
             f"{WHAT} is not known where an observed column follows from the decision: here '{below[0]}'. Leave it out of the problem, "
             f"or go without hidden_cause."
         )
-    doubted = _doubted(found, beliefs, strength)
+    doubted = doubted_rows(found, beliefs, strength)
     moved = doubted.others or LoggedCells(beliefs, found.missing)
     draws = draw_cells(beliefs, found.missing, seed, found.at_random, doubted)
     answer = None
@@ -134,7 +134,7 @@ def hidden_cause(found: LogEvidence, strength: float, code: int, confidence: flo
     )
 
 
-def _doubted(found: LogEvidence, beliefs: CellBeliefs, strength: float) -> Doubted:
+def doubted_rows(found: LogEvidence, beliefs: CellBeliefs, strength: float) -> Doubted:
     """Rows of arms that drew at random apart from the others: a hidden cause moved none of them."""
     if not found.randomised or found.counted is None:
         return Doubted(found.sketch)
