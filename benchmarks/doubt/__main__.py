@@ -1,24 +1,27 @@
 """How often bounds hold on worlds with a hidden cause of known strength, and on logs whose outcomes are lost by what they are.
 
-    python -m benchmarks.doubt                     # 500 logs of each kind, certified bounds on 2 000
-    python -m benchmarks.doubt --logs 50 --certified 200
+    python -m benchmarks.doubt                       # 500 logs of each kind, certified bounds on 2 000
+    python -m benchmarks.doubt --only hidden --kinds "hidden, sharp" --logs 50
 
-Writes results.md beside this file. Seeds are fixed; every log is of a world of its own.
+Keeps each line in lines.json beside this file, and writes results.md from them. Seeds are fixed; every log is of a world of its own.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from benchmarks.doubt.deeper import DeepWorld
-from benchmarks.doubt.measures import ROWS, BySpread, Make, certified, compared, hidden, lost
+from benchmarks.doubt.measures import ROWS, BySpread, Compared, Held, Make, certified, compared, hidden, lost
 from benchmarks.doubt.worlds import ARMS, HiddenWorld, MixedWorld, RealWorld, SharpWorld
 
 PUSHES = (0.2, 0.5, 1.0)
 SHARES = (0.01, 0.03, 0.1)
+LOGS = {"hidden": 500, "missing": 500, "compared": 100, "certified": 2000}
 
 PAGE = """# How often bounds hold where something is not known
 
@@ -32,7 +35,8 @@ ones get lost about twenty times as often as zeros; bounds whatever they were, b
 
 | world | logs | outcome | rows | worst | plain: outcome | plain: rows |
 |---|---|---|---|---|---|---|
-{usual}
+{hidden}
+{missing}
 
 *Sharp*: the truth is on the end of the box. *Cause*: the sensitive attribute has one, and its law is not declared. *Kept*: a node between attribute and
 decision is kept (`deeper.py`); rows are then two, of people read as the other group. *Amount*: a real outcome. *Half at random*: half of the rows are of an
@@ -53,14 +57,19 @@ on average over arms, outcomes only. *Formula*: the mean weight of the missing r
 
 | missing | logs | some interval wrong | wider | formula |
 |---|---|---|---|---|
-{proved}
+{certified}
 """
 
 
-def usual_lines(logs: int) -> Iterator[str]:
-    """Hidden causes, then missing outcomes."""
+Kind = tuple[str, Callable[[int], str]]
+"""What is measured, and a line of a table from so many logs."""
+
+
+def hidden_kinds() -> Iterator[Kind]:
+    """Worlds with a hidden cause."""
     for push in PUSHES:
-        yield hidden(partial(HiddenWorld.of, push=push), logs, "hidden cause", int(100 * push)).line()
+        make: Make = partial(HiddenWorld.of, push=push)
+        yield f"hidden {push:g}", _line(hidden, make, about="hidden cause", key=int(100 * push))
     more: dict[str, Make] = {
         "sharp": partial(SharpWorld.of, push=0.4),
         "cause": partial(DeepWorld.of, push=0.5, kept=False),
@@ -69,48 +78,75 @@ def usual_lines(logs: int) -> Iterator[str]:
         "half at random": partial(MixedWorld.of, push=0.5),
     }
     for i, (name, make) in enumerate(more.items()):
-        yield hidden(make, logs, f"hidden cause, {name}", 1000 + i).line()
+        yield f"hidden, {name}", _line(hidden, make, about=f"hidden cause, {name}", key=1000 + i)
+
+
+def missing_kinds() -> Iterator[Kind]:
+    """Logs with holes."""
     for share in SHARES:
-        yield lost(partial(HiddenWorld.of, push=0.0), share, logs, "missing by outcome", int(1000 * share)).line()
+        make: Make = partial(HiddenWorld.of, push=0.0)
+        about = "missing by outcome"
+        yield f"missing {share:g}", _line(lost, make, share=share, about=about, key=int(1000 * share))
     for i, kept in enumerate((False, True)):
-        about = f"missing by outcome, {'kept' if kept else 'cause'}"
+        what = "kept" if kept else "cause"
+        make = partial(DeepWorld.of, push=0.0, kept=kept)
         for share in SHARES[1:]:
             key = 2000 + 100 * i + int(1000 * share)
-            yield lost(partial(DeepWorld.of, push=0.0, kept=kept), share, logs, about, key).line()
+            about = f"missing by outcome, {what}"
+            yield f"missing {share:g}, {what}", _line(lost, make, share=share, about=about, key=key)
 
 
-def compared_lines(logs: int) -> Iterator[str]:
+def compared_kinds() -> Iterator[Kind]:
     """Ours beside another way."""
-    make: Make
     for push in PUSHES:
-        make = partial(MixedWorld.of, push=push)
-        yield compared(make, logs, f"half at random, push {push:g}", int(100 * push), lambda draws: draws).line()
+        make: Make = partial(MixedWorld.of, push=push)
+        about, key = f"half at random, push {push:g}", int(100 * push)
+        yield about, _line(compared, make, about=about, key=key, other=lambda draws: draws)
     for push in PUSHES:
         make = partial(RealWorld.of, push=push)
-        yield compared(make, logs, f"amount, push {push:g}", 1000 + int(100 * push), BySpread.of).line()
+        about, key = f"amount, push {push:g}", 1000 + int(100 * push)
+        yield about, _line(compared, make, about=about, key=key, other=BySpread.of)
+
+
+def certified_kinds() -> Iterator[Kind]:
+    """All certified intervals of a log at once."""
+    for share in SHARES:
+        yield f"certified {share:g}", lambda logs, share=share: certified(share, logs).line()  # type: ignore[misc]
+
+
+def _line(measure: Callable[..., Held | Compared], make: Make, **given: Any) -> Callable[[int], str]:
+    return lambda logs: measure(make, logs=logs, **given).line()
+
+
+TABLES = {
+    "hidden": hidden_kinds,
+    "missing": missing_kinds,
+    "compared": compared_kinds,
+    "certified": certified_kinds,
+}
 
 
 def main() -> None:
-    """Measure, and write the page. 0 logs of a kind: its table is left out, and nothing is written."""
+    """Measure one table or all, and write the page from what has been measured so far (lines.json)."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--logs", type=int, default=500)
-    parser.add_argument("--certified", type=int, default=2000)
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_name("results.md"))
+    parser.add_argument("--only", choices=TABLES, help="one table; the others stay as they were measured")
+    parser.add_argument("--kinds", nargs="*", help="some of its lines")
+    parser.add_argument(
+        "--logs", type=int, help="500 by default; 2000 of certified bounds, 100 of two ways side by side"
+    )
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent)
     given = parser.parse_args()
-    usual = [_told(line) for line in usual_lines(given.logs)] if given.logs else []
-    beside = [_told(line) for line in compared_lines(given.logs)] if given.logs else []
-    proved = [_told(certified(share, given.certified).line()) for share in SHARES if given.certified]
-    if usual and proved:
-        tables = {"usual": usual, "compared": beside, "proved": proved}
-        page = PAGE.format(
-            rows=ROWS, arms=ARMS, all=2 * ARMS, **{key: "\n".join(lines) for key, lines in tables.items()}
-        )
-        given.out.write_text(page, encoding="utf-8")
-
-
-def _told(line: str) -> str:
-    print(line, flush=True)
-    return line
+    kept = given.out / "lines.json"
+    lines: dict[str, str] = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+    for table in [given.only] if given.only else TABLES:
+        for name, line in TABLES[table]():
+            if not given.kinds or name in given.kinds:
+                lines[name] = line(given.logs or LOGS[table])
+                print(lines[name], flush=True)
+                kept.write_text(json.dumps(lines, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    parts = {name: "\n".join(lines.get(key, "") for key, _ in kinds()) for name, kinds in TABLES.items()}
+    page = PAGE.format(rows=ROWS, arms=ARMS, all=2 * ARMS, **parts)
+    (given.out / "results.md").write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

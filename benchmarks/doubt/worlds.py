@@ -82,6 +82,10 @@ class HiddenWorld:
         """P(U = 1 | x), (X,)."""
         return np.full(self.contexts.shape[1], 0.5)
 
+    def hidden(self, x: IntArray, coin: IntArray, rng: np.random.Generator) -> IntArray:
+        """U of each row."""
+        return coin
+
     def outcome(self) -> Outcome:
         """0 or 1."""
         return Outcome("Y", values=(0, 1))
@@ -108,9 +112,9 @@ class HiddenWorld:
 
     def rows(self, n: int, rng: np.random.Generator, lost: float = 0.0) -> dict[str, Any]:
         """A log of so many rows; of about this share the outcome is lost, by what it was and by the decision."""
-        s = rng.integers(0, 2, n)
+        s, u = rng.integers(0, 2, (2, n))
         x = (rng.random(n)[:, None] > np.cumsum(self.contexts[s], axis=1)[:, :-1]).sum(axis=1)
-        u = (rng.random(n) < self._chance[x]).astype(int)
+        u = self.hidden(x, u, rng)
         v = (rng.random(n)[:, None] > np.cumsum(self.logged[u, x], axis=1)[:, :-1]).sum(axis=1)
         y = self.drawn(self.means[u, x, v], rng)
         names = {
@@ -154,6 +158,10 @@ class SharpWorld(HiddenWorld):
     @property
     def _chance(self) -> FloatArray:
         return np.full(self.contexts.shape[1], 0.5) if self.gains is None else self.gains
+
+    def hidden(self, x: IntArray, coin: IntArray, rng: np.random.Generator) -> IntArray:
+        """Who gains from V = 1."""
+        return np.asarray(rng.random(len(x)) < self._chance[x], dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)

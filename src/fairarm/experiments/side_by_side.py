@@ -118,7 +118,7 @@ def _slopes(beliefs: CellBeliefs, alpha: FloatArray) -> FloatArray:
     """How far our estimates Σ α θ move with a row, (K, F, C)."""
     rows = beliefs.seen.rows[0]
     share = rows / max(int(rows.sum()), 1)
-    return np.divide(alpha, share, out=np.zeros_like(alpha), where=share > 0)
+    return np.asarray(np.divide(alpha, share, out=np.zeros_like(alpha), where=share > 0))
 
 
 def _line(problem: Problem, k: int, name: str, numbers: FloatArray) -> SideBySide:

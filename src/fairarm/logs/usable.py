@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -175,6 +176,17 @@ def every_row(reader: LogReader) -> Batch:
     columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in reader.problem.observed}
     arm, regime, count = (np.concatenate([getattr(part, key) for part in parts]) for key in ("arm", "regime", "count"))
     return Batch(arm, regime, columns, count)
+
+
+def missing_of(reader: LogReader) -> Batch | None:
+    """The rows that lack their outcome and nothing else, of a log that is read row by row and could be counted; None where there is none,
+    or where their cells cannot be counted."""
+    if "missing-outcomes" not in reader.tallies or not reader.countable:
+        return None
+    twin = copy(reader)  # what is wrong with the rows was said when they were read one by one
+    twin.tallies, twin.rows, twin.used = {}, 0, 0
+    found = counted_log(twin)
+    return found.missing if found.problem is reader.problem else None
 
 
 def no_usable_row(reader: LogReader) -> DataError:
