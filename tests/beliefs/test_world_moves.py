@@ -114,7 +114,7 @@ def test_the_least_table_that_reaches_a_bound() -> None:
         for second in (-error, error):
             moved = tables["S"] + np.array([[first, -first], [second, -second]])
             corners.append(values_of(problem_of(tables | {"S": moved}, ASKED[0]), theta) - before)
-    assert moves.fractions and np.all((tables["S"] > error))
+    assert moves.fractions and np.all(tables["S"] > error)
     assert np.max(corners, axis=0) == pytest.approx(moves.rise()(error), abs=1e-7)
     assert np.min(corners, axis=0) == pytest.approx(-moves.fall()(error), abs=1e-7)
 

@@ -16,7 +16,7 @@ from fairarm.beliefs.cells import CellBeliefs
 from fairarm.beliefs.missing_rows import MissingRows
 from fairarm.core.doubt.box import Box
 from fairarm.core.doubt.missing import draw_missing, missing_box
-from fairarm.core.doubt.sensitivity import Parts, draw_chances, hidden_box, others_of_parts, others_two_valued
+from fairarm.core.doubt.sensitivity import Parts, draw_chances, hidden_box, least_of_others, others_two_valued
 from fairarm.core.doubt.sketch import Sketch
 from fairarm.core.doubt.two_sources import share_of_known
 from fairarm.core.fairness import Rows
@@ -126,10 +126,10 @@ class CellDraws:
 
     def _fall(self, law: FloatArray, parts: Parts, strength: FloatArray) -> FloatArray:
         """How far below the mean of logged outcomes that of the others can be, (D, C), missing ones at their lowest in both."""
-        came = (1.0 - self.missing)[..., None] * law
-        with_missing, sorted_parts = np.concatenate([self.missing[..., None], came], axis=-1), parts.with_first(0.0)
-        mean = (with_missing * sorted_parts.mean).sum(axis=-1)
-        return np.asarray(mean - others_of_parts(with_missing, sorted_parts, strength).low)
+        if self.missing.any():
+            came = (1.0 - self.missing)[..., None] * law
+            law, parts = np.concatenate([self.missing[..., None], came], axis=-1), parts.with_first(0.0)
+        return np.asarray((law * parts.mean).sum(axis=-1) - least_of_others(law, parts, strength))
 
 
 def boxes_fit(problem: Problem) -> bool:

@@ -65,11 +65,12 @@ def others_of_states(law: FloatArray, values: FloatArray, gamma: FloatArray | fl
 def others_of_parts(law: FloatArray, parts: Parts, gamma: FloatArray | float) -> Box:
     """m from the law of sorted parts, (..., C, B): exact where each is one value, else never too narrow."""
     # the largest m is 1 less the least of the mirror image
-    low, high = _least_of_others(law, parts, gamma), _least_of_others(law[..., ::-1], parts.turned(), gamma)
+    low, high = least_of_others(law, parts, gamma), least_of_others(law[..., ::-1], parts.turned(), gamma)
     return Box(low, 1.0 - high)
 
 
-def _least_of_others(law: FloatArray, parts: Parts, gamma: FloatArray | float) -> FloatArray:
+def least_of_others(law: FloatArray, parts: Parts, gamma: FloatArray | float) -> FloatArray:
+    """The lower end alone, (..., C)."""
     strength = np.asarray(gamma, dtype=np.float64)
     theta = (law * parts.mean).sum(axis=-1)
     lowest = _lowest(law, parts, 1.0 / (1.0 + strength))
