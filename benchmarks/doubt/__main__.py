@@ -1,153 +1,27 @@
 """How often bounds hold on worlds with a hidden cause of known strength, and on logs whose outcomes are lost by what they are.
 
-    python -m benchmarks.doubt                     # 500 logs of each kind, certified bounds on 2 000
-    python -m benchmarks.doubt --logs 50 --certified 200
+    python -m benchmarks.doubt                       # 500 logs of each kind, certified bounds on 2 000
+    python -m benchmarks.doubt --only hidden --kinds "hidden, sharp" --logs 50
 
-Writes results.md beside this file. Seeds are fixed; every log is of a world of its own.
+Keeps each line in lines.json beside this file, and writes results.md from them. Seeds are fixed; every log is of a world of its own.
 """
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-import numpy as np
+from benchmarks.doubt.deeper import DeepWorld
+from benchmarks.doubt.measures import ROWS, BySpread, Compared, Held, Make, certified, compared, hidden, lost
+from benchmarks.doubt.worlds import ARMS, HiddenWorld, MixedWorld, RealWorld, SharpWorld
 
-from benchmarks.doubt.worlds import ARMS, HiddenWorld
-from fairarm import evaluate
-from fairarm.beliefs.cells import CellBeliefs
-from fairarm.beliefs.certified import decision_law
-from fairarm.beliefs.counted_bets import counted_bets
-from fairarm.beliefs.doubt import draw_cells
-from fairarm.beliefs.missing_rows import MissingRows
-from fairarm.core.proof.log_bets import bet_intervals
-from fairarm.core.proof.log_intervals import bound_delta
-from fairarm.core.types import BoolArray, FloatArray
-from fairarm.experiments.doubt import ends_of
-from fairarm.experiments.evidence_from_log import evidence_from_log
-from fairarm.experiments.start_from_log import log_reader
-from fairarm.experiments.usual import drawn
-from fairarm.logs.usable import CountedLog, counted_log
-
-ROWS = 1500
 PUSHES = (0.2, 0.5, 1.0)
 SHARES = (0.01, 0.03, 0.1)
-DELTA = 0.05
-
-
-@dataclass(frozen=True)
-class Held:
-    """Of every log which intervals held the truth, (logs, K, 2): bounds, and the plain interval beside them."""
-
-    bounds: BoolArray
-    plain: BoolArray
-    about: str
-
-    def line(self) -> str:
-        """A line of a table."""
-        outcome, gap = self.bounds.mean(axis=(0, 1))
-        worst = self.bounds.mean(axis=0).min()
-        plain = self.plain.mean(axis=(0, 1))
-        return f"| {self.about} | {len(self.bounds)} | {outcome:.3f} | {gap:.3f} | {worst:.3f} | {plain[0]:.3f} | {plain[1]:.3f} |"
-
-
-def inside(low: FloatArray, high: FloatArray, truths: FloatArray) -> BoolArray:
-    """(K, 2)."""
-    return np.asarray((low <= truths) & (truths <= high))
-
-
-def hidden(push: float, logs: int) -> Held:
-    """Bounds at the world's own Γ, beside the usual interval."""
-    bounds, plain, strengths = [], [], []
-    for seed in range(logs):
-        rng = np.random.default_rng([15, int(100 * push), seed])
-        world = HiddenWorld.of(rng, push)
-        log = evidence_from_log(log_reader(world.problem(), world.rows(ROWS, rng)), DELTA, False, False, seed)
-        if not isinstance(log.beliefs, CellBeliefs):
-            raise TypeError("Cells of these worlds are seen often enough.")
-        outcomes, rows = ends_of(draw_cells(log.beliefs, None, seed).draws, world.strength).intervals(1 - DELTA)
-        usual = drawn(log.beliefs, log.problem.compiled.rows, seed).usual(1 - DELTA)
-        low, high = (np.stack([outcomes[i], rows[i, :, 0]], axis=1) for i in (0, 1))
-        bounds.append(inside(low, high, world.truths))
-        low, high = (np.stack([usual.outcomes[i], usual.rows[i, :, 0]], axis=1) for i in (0, 1))
-        plain.append(inside(low, high, world.truths))
-        strengths.append(world.strength)
-    median = float(np.median(strengths))
-    return Held(
-        np.array(bounds),
-        np.array(plain),
-        f"hidden cause, Γ {min(strengths):.2f} to {max(strengths):.2f}, median {median:.2f}",
-    )
-
-
-def lost(share: float, logs: int) -> Held:
-    """Usual bounds whatever is missing, beside the interval as if missing at random."""
-    bounds: list[BoolArray] = []
-    plain: list[BoolArray] = []
-    for seed in range(logs):
-        rng = np.random.default_rng([16, int(1000 * share), seed])
-        world = HiddenWorld.of(rng, 0.0)
-        rows = world.rows(ROWS, rng, share)
-        for missing, held in (("worst", bounds), ("at random", plain)):
-            found = evaluate(world.problem(), rows, missing=missing, seed=seed)  # type: ignore[arg-type]
-            numbers = [(arm.outcome, arm.fairness[0]) for arm in found.arms]
-            low, high = (np.array([[getattr(n, end) for n in pair] for pair in numbers]) for end in ("low", "high"))
-            held.append(inside(low, high, world.truths))
-    return Held(np.array(bounds), np.array(plain), f"missing by outcome, {100 * share:g} %")
-
-
-@dataclass(frozen=True)
-class Proved:
-    """Certified bounds of logs with holes: how often one of them was wrong, how much wider they were than without holes, and the
-    mean weight of the missing rows, which is what the formula says."""
-
-    about: str
-    logs: int
-    wrong: float
-    wider: float
-    formula: float
-
-    def line(self) -> str:
-        """A line of a table."""
-        return f"| {self.about} | {self.logs} | {self.wrong:.4f} | {self.wider:.4f} | {self.formula:.4f} |"
-
-
-def certified(share: float, logs: int) -> Proved:
-    """All certified intervals of a log at once, at δ = 0.05."""
-    wrong, wider, formula = 0, [], []
-    for seed in range(logs):
-        key = [17, int(1000 * share), seed]
-        world = HiddenWorld.of(np.random.default_rng(key), 0.0)
-        whole, holes = (_counted(world, key, part) for part in (0.0, share))
-        missing = holes.rows_without_outcome()
-        if missing is None:
-            continue
-        ends, full = _weighed(holes, missing), _weighed(whole, None)
-        wrong += not inside(ends[..., 0], ends[..., 1], world.truths).all()
-        wider.append(np.diff(ends[:, 0]).mean() - np.diff(full[:, 0]).mean())
-        weight = (world.arms / world.arms[0]).reshape(ARMS, -1)
-        formula.append((weight * missing.by_place[0].sum(axis=0)).sum(axis=1).mean() / ROWS)
-    return Proved(f"{100 * share:g} %", logs, wrong / logs, float(np.mean(wider)), float(np.mean(formula)))
-
-
-def _counted(world: HiddenWorld, key: list[int], share: float) -> CountedLog:
-    """The same rows whatever is lost of them."""
-    rng = np.random.default_rng([*key, 1])
-    return counted_log(log_reader(world.problem(), world.rows(ROWS, rng, share)))
-
-
-def _weighed(log: CountedLog, missing: MissingRows | None) -> FloatArray:
-    """Certified intervals of outcomes and gaps by bets alone, (K, 2, 2): with holes there is no other kind."""
-    problem, counts = log.problem, log.evidence().by_state()
-    if counts is None:
-        raise TypeError("Outcomes of these worlds have states.")
-    each = bound_delta(DELTA, ARMS, shares_known=False)
-    bets = counted_bets(problem, decision_law(problem), counts, each, missing)
-    natural = log.evidence().group_sums((0,))[0][0].sum(axis=0) + (0 if missing is None else missing.natural)
-    found = bet_intervals(bets, None, natural.astype(np.float64), DELTA, problem.compiled.rows)
-    return np.concatenate([found.outcomes[0][:, None], found.rows[0]], axis=1)
-
+LOGS = {"hidden": 500, "missing": 500, "compared": 100, "certified": 2000}
 
 PAGE = """# How often bounds hold where something is not known
 
@@ -159,9 +33,22 @@ PAGE = """# How often bounds hold where something is not known
 A hidden cause of known strength: bounds at that strength, beside the usual interval, which takes it that there is none. Missing by outcome:
 ones get lost about twenty times as often as zeros; bounds whatever they were, beside the interval as if missing at random.
 
-| world | logs | outcome | gap | worst | plain: outcome | plain: gap |
+| world | logs | outcome | rows | worst | plain: outcome | plain: rows |
 |---|---|---|---|---|---|---|
-{usual}
+{hidden}
+{missing}
+
+*Sharp*: the truth is on the end of the box. *Cause*: the sensitive attribute has one, and its law is not declared. *Kept*: a node between attribute and
+decision is kept (`deeper.py`); rows are then two, of people read as the other group. *Amount*: a real outcome. *Half at random*: half of the rows are of an
+arm that drew its decisions at random (`log.randomised`).
+
+## Two ways to bound the same logs
+
+*Half at random*: rows that drew at random apart, beside one Γ for all rows. *Amount*: sorted sums, beside mean and standard deviation alone.
+
+| world | logs | held | held, other | width | width, other | ratio |
+|---|---|---|---|---|---|---|
+{compared}
 
 ## Certified bounds
 
@@ -170,28 +57,96 @@ on average over arms, outcomes only. *Formula*: the mean weight of the missing r
 
 | missing | logs | some interval wrong | wider | formula |
 |---|---|---|---|---|
-{proved}
+{certified}
 """
 
 
+Kind = tuple[str, Callable[[int], str]]
+"""What is measured, and a line of a table from so many logs."""
+
+
+def hidden_kinds() -> Iterator[Kind]:
+    """Worlds with a hidden cause."""
+    for push in PUSHES:
+        make: Make = partial(HiddenWorld.of, push=push)
+        yield f"hidden {push:g}", _line(hidden, make, about="hidden cause", key=int(100 * push))
+    more: dict[str, Make] = {
+        "sharp": partial(SharpWorld.of, push=0.4),
+        "cause": partial(DeepWorld.of, push=0.5, kept=False),
+        "kept": partial(DeepWorld.of, push=0.5, kept=True),
+        "amount": partial(RealWorld.of, push=0.5),
+        "half at random": partial(MixedWorld.of, push=0.5),
+    }
+    for i, (name, make) in enumerate(more.items()):
+        yield f"hidden, {name}", _line(hidden, make, about=f"hidden cause, {name}", key=1000 + i)
+
+
+def missing_kinds() -> Iterator[Kind]:
+    """Logs with holes."""
+    for share in SHARES:
+        make: Make = partial(HiddenWorld.of, push=0.0)
+        about = "missing by outcome"
+        yield f"missing {share:g}", _line(lost, make, share=share, about=about, key=int(1000 * share))
+    for i, kept in enumerate((False, True)):
+        what = "kept" if kept else "cause"
+        make = partial(DeepWorld.of, push=0.0, kept=kept)
+        for share in SHARES[1:]:
+            key = 2000 + 100 * i + int(1000 * share)
+            about = f"missing by outcome, {what}"
+            yield f"missing {share:g}, {what}", _line(lost, make, share=share, about=about, key=key)
+
+
+def compared_kinds() -> Iterator[Kind]:
+    """Ours beside another way."""
+    for push in PUSHES:
+        make: Make = partial(MixedWorld.of, push=push)
+        about, key = f"half at random, push {push:g}", int(100 * push)
+        yield about, _line(compared, make, about=about, key=key, other=lambda draws: draws)
+    for push in PUSHES:
+        make = partial(RealWorld.of, push=push)
+        about, key = f"amount, push {push:g}", 1000 + int(100 * push)
+        yield about, _line(compared, make, about=about, key=key, other=BySpread.of)
+
+
+def certified_kinds() -> Iterator[Kind]:
+    """All certified intervals of a log at once."""
+    for share in SHARES:
+        yield f"certified {share:g}", lambda logs, share=share: certified(share, logs).line()  # type: ignore[misc]
+
+
+def _line(measure: Callable[..., Held | Compared], make: Make, **given: Any) -> Callable[[int], str]:
+    return lambda logs: measure(make, logs=logs, **given).line()
+
+
+TABLES = {
+    "hidden": hidden_kinds,
+    "missing": missing_kinds,
+    "compared": compared_kinds,
+    "certified": certified_kinds,
+}
+
+
 def main() -> None:
-    """Measure, and write the page. 0 logs of a kind: its table is left out, and nothing is written."""
+    """Measure one table or all, and write the page from what has been measured so far (lines.json)."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--logs", type=int, default=500)
-    parser.add_argument("--certified", type=int, default=2000)
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_name("results.md"))
+    parser.add_argument("--only", choices=TABLES, help="one table; the others stay as they were measured")
+    parser.add_argument("--kinds", nargs="*", help="some of its lines")
+    parser.add_argument(
+        "--logs", type=int, help="500 by default; 2000 of certified bounds, 100 of two ways side by side"
+    )
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent)
     given = parser.parse_args()
-    usual = [_told(hidden(push, given.logs).line()) for push in PUSHES if given.logs]
-    usual += [_told(lost(share, given.logs).line()) for share in SHARES if given.logs]
-    proved = [_told(certified(share, given.certified).line()) for share in SHARES if given.certified]
-    if usual and proved:
-        page = PAGE.format(rows=ROWS, arms=ARMS, all=2 * ARMS, usual="\n".join(usual), proved="\n".join(proved))
-        given.out.write_text(page, encoding="utf-8")
-
-
-def _told(line: str) -> str:
-    print(line, flush=True)
-    return line
+    kept = given.out / "lines.json"
+    lines: dict[str, str] = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
+    for table in [given.only] if given.only else TABLES:
+        for name, line in TABLES[table]():
+            if not given.kinds or name in given.kinds:
+                lines[name] = line(given.logs or LOGS[table])
+                print(lines[name], flush=True)
+                kept.write_text(json.dumps(lines, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    parts = {name: "\n".join(lines.get(key, "") for key, _ in kinds()) for name, kinds in TABLES.items()}
+    page = PAGE.format(rows=ROWS, arms=ARMS, all=2 * ARMS, **parts)
+    (given.out / "results.md").write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

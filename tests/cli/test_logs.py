@@ -37,7 +37,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def holes(tmp_path: Path) -> Path:
-    """A log with a row that has no outcome, with which a run cannot be certified."""
+    """A log with a row that has no outcome, and decisions that the deployed arm would not make so often."""
     full = [["female", "fashion", "high", "sale"], ["male", "travel", "low", "none"]]
     return written(tmp_path / "holes.csv", [*full * 10, ["female", "travel", "low", ""]])
 
@@ -307,7 +307,7 @@ def test_what_was_noticed_in_a_log_is_in_the_document_of_every_run_from_it(holes
         found = json.loads(run(command, "ad-marketplace", "--log", holes, *more, "--json", capsys=capsys)[1])
         assert {"findings", "fitted", "dropped"} <= documented(command) & set(found)
         first = found["findings"][0]
-        assert (first["name"], first["voids"]) == ("missing-outcomes", True)
+        assert (first["name"], first["voids"]) == ("missing-outcomes", False)
 
 
 def test_doubts_are_in_the_document_and_on_the_terminal(log: Path, holes: Path, capsys: Any) -> None:
@@ -434,9 +434,23 @@ def test_nothing_is_certified_from_a_log_with_a_fault(
     command: tuple[str, ...], asked: tuple[str, ...], holes: Path, capsys: Any
 ) -> None:
     arguments = (*command, "ad-marketplace", "--log", holes, "--pulls", "60", *asked)
-    assert "missing-outcomes" in refused(*arguments, capsys=capsys)
+    assert "decisions-do-not-fit" in refused(*arguments, capsys=capsys)
     code, out, err = run(*arguments, "--stop", "bayes-stop", "--json", capsys=capsys)
     assert code == 0 and strict(out)["log_rows"] == 20 and "missing-outcomes: 1 of 21 rows" in err
+
+
+def test_missing_outcomes_are_charged_in_one_run_and_refused_in_many_at_once(
+    log: Path, tmp_path: Path, capsys: Any
+) -> None:
+    header, *lines = csv.reader(log.read_text(encoding="utf-8").splitlines())
+    at = header.index("revenue")
+    gone = [[*line[:at], "" if i % 50 == 0 else line[at], *line[at + 1 :]] for i, line in enumerate(lines)]
+    arguments = ("ad-marketplace", "--log", written(tmp_path / "gone.csv", gone, header), "--pulls", "60")
+    code, out, err = run("identify", *arguments, "--confidence", "0.9", "--json", capsys=capsys)
+    (finding,) = strict(out)["findings"]
+    assert code == 0 and not finding["voids"] and "would hurt the answer most" in finding["message"] in err
+    many = ("simulate", *arguments, "--runs", "2", "--algorithms", "pool", "--confidence", "0.9")
+    assert "many runs at once do not" in refused(*many, capsys=capsys)
 
 
 def test_algorithms_for_which_a_log_counts_nothing_refuse_it(log: Path, capsys: Any) -> None:

@@ -51,7 +51,7 @@ def columns() -> dict[str, list[Any]]:
 
 COLUMNS = columns()
 HOLES = {**COLUMNS, PROBLEM.outcome.node: [None, *COLUMNS[PROBLEM.outcome.node][1:]]}
-"""One row has no outcome, which voids what is certified."""
+"""One row has no outcome."""
 
 
 def records(given: dict[str, list[Any]]) -> list[dict[str, Any]]:
@@ -131,13 +131,14 @@ def test_findings_go_with_every_result() -> None:
     ):
         assert started_from is not None
         assert [finding.name for finding in started_from.findings] == ["missing-outcomes"]
-        assert started_from.voided_by == ("missing-outcomes",)
+        assert started_from.voided_by == () and started_from.missing is not None and started_from.missing.total == 1
     assert identify(PROBLEM, WORLD, pulls=20).started_from is None
 
 
-def test_findings_of_a_log_that_was_read_before_void_its_evaluation_too() -> None:
-    found = evaluate(PROBLEM, read_log(PROBLEM, HOLES))
-    assert [finding.name for finding in found.findings] == ["missing-outcomes"] and found.certified_by is None
+def test_findings_of_a_log_that_was_read_before_go_with_its_evaluation_too() -> None:
+    found, direct = evaluate(PROBLEM, read_log(PROBLEM, HOLES)), evaluate(PROBLEM, HOLES)
+    assert [finding.name for finding in found.findings] == ["missing-outcomes"]
+    assert found.certified_by == direct.certified_by and found.missing == direct.missing
 
 
 def test_a_batch_is_checked_against_what_is_declared() -> None:
@@ -156,9 +157,13 @@ def decides(name: str) -> bool:
     return bool(np.all(np.isfinite(own)))
 
 
-@pytest.mark.parametrize("log", [HOLES, read_log(PROBLEM, HOLES)], ids=["columns", "read"])
+STRANGE = {**COLUMNS, PROBLEM.sensitive: ["nobody", *COLUMNS[PROBLEM.sensitive][1:]]}
+"""One row has a state that is not declared, which voids what is certified."""
+
+
+@pytest.mark.parametrize("log", [STRANGE, read_log(PROBLEM, STRANGE)], ids=["columns", "read"])
 def test_a_certified_answer_is_refused_where_a_finding_voids_it(log: Any) -> None:
-    refused = "The log has the finding 'missing-outcomes': an answer that rests on it cannot be certified"
+    refused = "The log has the finding 'undeclared-states': an answer that rests on it cannot be certified"
     for use in (
         lambda **more: algorithm("pool", PROBLEM, pulls=50, log=log, confidence=0.9, **more),
         lambda **more: identify(PROBLEM, WORLD, pulls=50, log=log, confidence=0.9, **more),

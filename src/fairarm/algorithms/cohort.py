@@ -57,13 +57,16 @@ class Cohort:
     beyond: Evidence | None = None
     """Rows beyond the plan, or of an earlier phase: they only make estimates better."""
     in_cells: IntArray | None = None
-    """Those of the missing natural rows whose cell is known, by arm, group and cell, (n, K, G, X)."""
+    """Those of the missing rows whose cell is known, by arm, group and cell, (n, K, G, X)."""
     by_group: IntArray | None = None
     """All natural rows by arm and group, missing ones too, (n, K, G), where the group is known at arrival."""
     by_shares: bool = False
     """The group comes with the outcome: bets count natural rows by the declared P(S), whether or not some are missing."""
     cut: BoolArray | None = None
     """(n,): stopped by hand while it was dealt. It is not bet on, costs the reserve, and its rows only teach."""
+
+    from_log: bool = False
+    """Rows of a log with holes: later rows have none, so that outcomes which differ from these are no drift."""
 
     weekday: int | None = None
     """On which it began, 0 for Monday; None where days are not known."""
@@ -87,6 +90,19 @@ class Cohort:
         kept = {name: value[which] for name, value in arrays.items() if value is not None}
         beyond = None if self.beyond is None else self.beyond.of_replicates(which)
         return replace(self, rows=self.rows.of_replicates(which), beyond=beyond, **kept)
+
+
+def logged_cohort(rows: Evidence, lacking: IntArray, problem: Problem) -> Cohort:
+    """Rows of a log, some of which lack their outcome, (n, R, K, G, X): who these are is known, and each counts as the worst."""
+    by_group = rows.group_sums((0,))[0] + lacking[:, 0].sum(axis=3)
+    return Cohort(
+        rows,
+        missing=lacking.sum(axis=(3, 4)),
+        loss=Loss.of(problem, WORST),
+        in_cells=lacking.sum(axis=1),
+        by_group=by_group,
+        from_log=True,
+    )
 
 
 def divided(batch: Batch, room: IntArray) -> tuple[Batch, Batch]:

@@ -25,7 +25,8 @@ def monitored(
     drift: Drift, losses: LossRows, alarm: IntArray, cohort: Cohort, brought: Brought
 ) -> tuple[Drift, LossRows, IntArray]:
     """After a settled cohort. One that was cut is not looked at: which one it was may depend on what it showed."""
-    drift = drift.after(brought.n, brought.y, cohort.weekday, cohort.cut)
+    if not cohort.from_log:
+        drift = drift.after(brought.n, brought.y, cohort.weekday, cohort.cut)
     at_random = False
     if cohort.loss is None or cohort.loss.outcome is None:  # where not told means a state, nobody is lost
         losses = losses.after(*dealt_and_gone(cohort), cohort.cut)

@@ -12,7 +12,7 @@ factor, up to the number of pulls, and stops when sure: *certified* by a bound t
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Self
@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple, Self
 import numpy as np
 
 from fairarm.algorithms.certificates import Books, Certified
-from fairarm.algorithms.cohort import Cohort
+from fairarm.algorithms.cohort import Cohort, logged_cohort
 from fairarm.algorithms.info import Info
 from fairarm.algorithms.opening import Room, ahead_of, shares_before, usable_units, with_under_way
 from fairarm.algorithms.procedure import BaseProcedure, Guarantee, LawReport
@@ -28,7 +28,7 @@ from fairarm.algorithms.state import Memory, State
 from fairarm.beliefs.beliefs import PlanningBeliefs, believe
 from fairarm.beliefs.draws import Draws
 from fairarm.beliefs.evidence import Evidence, RunEvidence
-from fairarm.beliefs.from_log import growing_parts
+from fairarm.beliefs.from_log import growing_parts, parts_with_missing
 from fairarm.beliefs.planning import DESIGN_DRAWS, planned_pulls
 from fairarm.beliefs.standing import Standing, standing_of
 from fairarm.core.answer import Code
@@ -197,16 +197,26 @@ class Pool(BaseProcedure):
 
     # ---- closing a phase ----
 
-    def begin(self, state: State[Books], earlier: RunEvidence, seed: int) -> tuple[State[Books], Info]:
+    def begin(
+        self, state: State[Books], earlier: RunEvidence, seed: int, missing: IntArray | None = None
+    ) -> tuple[State[Books], Info]:
         """The log is the first phase, and no pull of the run has been made: all are planned by what it leaves open.
 
-        A certified answer holds where what the log pulled, and how often, did not depend on the outcomes in it.
+        A certified answer holds where what the log pulled, and how often, did not depend on the outcomes in it. ``missing``: rows of the
+        log that lack their outcome; each costs a bet the most that it could.
         """
         none = np.zeros_like(state.plan)
-        certified = self.guarantee == Guarantee.CERTIFIED
-        parts = (Cohort(part) for part, _ in growing_parts(earlier)) if certified else ()
+        parts = self._parts_of_log(earlier, missing) if self.guarantee == Guarantee.CERTIFIED else ()
         begun, info = self._closed(state.but(given=none, plan=none), parts, earlier, seed)
         return begun.but(closed=state.closed), info
+
+    def _parts_of_log(self, earlier: RunEvidence, missing: IntArray | None) -> Iterator[Cohort]:
+        """What is bet on one after the other."""
+        if missing is None:
+            yield from (Cohort(part) for part, _ in growing_parts(earlier))
+            return
+        for part, lacking in parts_with_missing(earlier, missing):
+            yield logged_cohort(part, lacking, self.problem)
 
     def step(self, state: State[Books], in_phase: Evidence, in_stage: Evidence, seed: int) -> tuple[State[Books], Info]:
         """One phase, of which every row came, is one batch to bet on."""

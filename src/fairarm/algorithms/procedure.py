@@ -11,7 +11,7 @@ from fairarm.algorithms.info import Info
 from fairarm.algorithms.state import Memory, State, fresh_state
 from fairarm.beliefs.evidence import Evidence, RunEvidence
 from fairarm.beliefs.findings import Finding
-from fairarm.core.types import FloatArray
+from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import OptionError
 from fairarm.problem.problem import Problem
 
@@ -74,8 +74,11 @@ class Procedure(Protocol):
         """Whether rows that were made before the run can count in it."""
         ...
 
-    def begin(self, state: State[Any], earlier: RunEvidence, seed: int) -> tuple[State[Any], Info]:
-        """The started state of a run that begins with a log: its rows are in every ``in_stage``, in no ``in_phase``."""
+    def begin(
+        self, state: State[Any], earlier: RunEvidence, seed: int, missing: IntArray | None = None
+    ) -> tuple[State[Any], Info]:
+        """The started state of a run that begins with a log: its rows are in every ``in_stage``, in no ``in_phase``. ``missing``: rows
+        of it that lack their outcome, by regime, arm, group and cell, (n, R, K, G, X); what is certified has to allow for them."""
         ...
 
     def step(self, state: State[Any], in_phase: Evidence, in_stage: Evidence, seed: int) -> tuple[State[Any], Info]:
@@ -172,7 +175,9 @@ class BaseProcedure:
         """Yes: its estimates use all rows of the stage, those of a log included."""
         return True
 
-    def begin(self, state: State[Any], earlier: RunEvidence, seed: int) -> tuple[State[Any], Info]:
+    def begin(
+        self, state: State[Any], earlier: RunEvidence, seed: int, missing: IntArray | None = None
+    ) -> tuple[State[Any], Info]:
         """The plan that it has without a log; nothing is known before the first phase has closed."""
         return state, Info.before(self.problem, len(state.running))
 

@@ -21,6 +21,7 @@ from fairarm.algorithms.top_two import TopTwo, TopTwoOptions
 from fairarm.algorithms.two_stage import two_stage
 from fairarm.algorithms.uniform import Uniform
 from fairarm.beliefs.evidence import RunEvidence
+from fairarm.core.types import IntArray
 from fairarm.errors import BudgetError, DataError, OptionError
 from fairarm.problem.problem import Problem, require_problem
 from fairarm.sealed import damaged
@@ -137,17 +138,26 @@ def _number(key: str, value: Any) -> float:
 
 
 def algorithm(
-    name: str, problem: Problem, /, *, pulls: int, seed: int = 0, earlier: RunEvidence | None = None, **options: Any
+    name: str,
+    problem: Problem,
+    /,
+    *,
+    pulls: int,
+    seed: int = 0,
+    earlier: RunEvidence | None = None,
+    missing: IntArray | None = None,
+    **options: Any,
 ) -> Algorithm:
     """A new run of a named algorithm, to be asked and told.
 
     ``earlier`` holds rows that were made before (`earlier_evidence`). They count in every estimate of the run, but neither
-    as pulls nor as cost. `fairarm.algorithm` makes them of a log.
+    as pulls nor as cost. `fairarm.algorithm` makes them of a log. ``missing``: such rows that lack their outcome, by regime, arm, group
+    and cell, (R, K, G, X); what is certified counts each as it would hurt most.
     """
     if not isinstance(seed, int | np.integer) or seed < 0:
         raise OptionError(f"The seed must be a whole number, 0 or more; got {seed!r}.")
     procedure = make_procedure(name, problem, pulls, **options)
-    return Algorithm(name, procedure, seed, earlier)
+    return Algorithm(name, procedure, seed, earlier, missing)
 
 
 def resume(problem: Problem, document: str) -> Algorithm:

@@ -137,7 +137,14 @@ class Algorithm:
     started_from: Any = None
     """What its log was read as (`fairarm.experiments.LoggedPulls`), with findings; None where there was none. Not saved."""
 
-    def __init__(self, name: str, procedure: Procedure, seed: int = 0, earlier: RunEvidence | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        procedure: Procedure,
+        seed: int = 0,
+        earlier: RunEvidence | None = None,
+        missing: IntArray | None = None,
+    ) -> None:
         self.name = name
         self.procedure = procedure
         self.seed = seed
@@ -145,11 +152,17 @@ class Algorithm:
         state, nothing = procedure.start(1), empty_evidence(procedure.problem)
         require_savable(state.memory, f"The memory of '{name}'")
         info = Info.before(procedure.problem, 1)
+        notes: tuple[Note, ...] = ()
         if earlier is not None:
             require_log_start(name, procedure)
-            state, info = procedure.begin(state.but(log_rows=np.array([rows_of(earlier)])), earlier, seed)
+            begun_with = state.but(log_rows=np.array([rows_of(earlier)]))
+            if missing is not None and procedure.guarantee == Guarantee.CERTIFIED:
+                state, info = procedure.begin(begun_with, earlier, seed, missing[None])
+                notes = (Note(RunNote.LOG_WORST, int(missing.sum())),)
+            else:
+                state, info = procedure.begin(begun_with, earlier, seed)
         first = nothing if earlier is None else earlier
-        begun = Progress(state, info, first, first, nothing, nothing.pulls()[0], {}, earlier, nothing)
+        begun = Progress(state, info, first, first, nothing, nothing.pulls()[0], {}, earlier, nothing, notes)
         self._now = self._settled(begun)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -221,6 +221,22 @@ class CellBeliefs:
             h = np.broadcast_to(self.known_law, (len(self._natural), draws, self.cells.contexts))
         return h, self._drawn_shares(rng, draws)
 
+    def draw_coefficients(self, rng: np.random.Generator, draws: int) -> tuple[FloatArray, FloatArray]:
+        """p_{k,ω} of the worlds that rows are about and w_k under drawn laws, (D, K, W, C) and (D, K, C), of one replicate: everything
+        asked is linear in θ by them. D is 1 where all laws are known."""
+        h, shares = self.draw_laws(rng, draws)
+        if self.cells.fitted:
+            drawn = self.cells.drawn_likelihood(rng, draws)
+            law = np.concatenate(
+                [replace(self.cells, likelihood=L).law_of_cells(of[None]) for L, of in zip(drawn, h[0], strict=True)]
+            )
+        else:
+            law = self.law if self.known_law is not None else self.cells.law_of_cells(h[0])
+        mix = shares[0][:1] if self.known_shares is not None else shares[0]
+        size = max(len(law), len(mix))
+        law = np.broadcast_to(law, (size, *law.shape[1:]))
+        return law, np.einsum("dktc,dt->dkc", law, np.broadcast_to(mix, (size, mix.shape[1])))
+
     def _drawn_contexts(self, rng: np.random.Generator, draws: int) -> FloatArray:
         """h by the Bayesian bootstrap of the contexts' rows, (N, D, Z)."""
         rows = self._context_rows[:, None]
@@ -232,6 +248,11 @@ class CellBeliefs:
         if self.known_shares is not None:
             return np.broadcast_to(self.known_shares, (len(self._natural), draws, len(self.known_shares)))
         return draw_shares(self._natural, draws, rng)
+
+    @property
+    def everybody(self) -> FloatArray:
+        """w_k(c), (N or 1, K, C)."""
+        return self._units[:, 0]
 
     @cached_property
     def _units(self) -> FloatArray:
@@ -257,7 +278,7 @@ class CellBeliefs:
         return Averaged.of_draws(Draws(outcomes, means))
 
     @cached_property
-    def _mixture(self) -> FloatArray:
+    def mixture(self) -> FloatArray:
         """q(c): the law of the cells under all pulls made, (N, C)."""
         made, law = self.seen.by_arm, self.law
         shares = made / np.maximum(made.sum(axis=(1, 2), keepdims=True), 1)
@@ -269,12 +290,12 @@ class CellBeliefs:
         shares = self.shares if self.known_shares is None else self.shares[:1]
         rows = (seen.rows, seen.sums, seen.squares)
         model = (posterior.mean, posterior.noise, posterior.strength)
-        return of_cells(self.law, self._mixture, shares, rows, *model, asked=self.problem.compiled.rows)
+        return of_cells(self.law, self.mixture, shares, rows, *model, asked=self.problem.compiled.rows)
 
     def diagnostics(self) -> Diagnostics:
         """From the balance heuristic's weights w_k(c) / q(c), q the law of the cells under all pulls made."""
         # weights are only for people to look at: nothing is estimated with them here
-        natural, mixture = self._units[:, 0], self._mixture
+        natural, mixture = self._units[:, 0], self.mixture
         shape = (len(mixture), *natural.shape[1:])
         weight = np.divide(natural, mixture[:, None], out=np.zeros(shape), where=mixture[:, None] > 0)
         rows = self.seen.rows[:, None]

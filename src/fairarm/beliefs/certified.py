@@ -115,7 +115,7 @@ def certify_counts(
     """
     problem = evidence.problem
     if not problem.plain:
-        return _certify_worlds(evidence, delta, estimated)
+        return _certify_worlds(evidence, delta, estimated, missing is not None and not at_random)
     if lacks_shares(problem, estimated):
         return Certificate(None, (), uncertified_arms=fitted_arms(problem), without_shares=True)
     shares = None if estimated or problem.shares is None else np.array(problem.shares)
@@ -138,11 +138,13 @@ def certify_counts(
     return Certificate(narrowed(found), by, None, uncertified)
 
 
-def _certify_worlds(evidence: CountedEvidence, delta: float, estimated: bool) -> Certificate:
-    """Of a problem that is not plain: by the region alone, where all laws are declared."""
+def _certify_worlds(evidence: CountedEvidence, delta: float, estimated: bool, holes: bool) -> Certificate:
+    """Of a problem that is not plain: by the region alone, where all laws are declared, which does not allow for ``holes``."""
     problem = evidence.problem
     if (lack := lacking_contexts(problem, estimated)) is not None:
         return Certificate(None, (), uncertified_arms=fitted_arms(problem), lack=lack)
+    if holes:
+        return Certificate(None, (), uncertified_arms=fitted_arms(problem), missing=True)
     known = KnownWorlds(problem)
     seen = evidence.summary(known.cells)
     n, asked = seen.rows.astype(np.float64), problem.compiled.rows

@@ -16,7 +16,9 @@ from fairarm.beliefs.cells import CellBeliefs
 from fairarm.beliefs.missing_rows import MissingRows
 from fairarm.core.doubt.box import Box
 from fairarm.core.doubt.missing import draw_missing, missing_box
-from fairarm.core.doubt.sensitivity import draw_chances, hidden_box, others_by_spread, others_of_states
+from fairarm.core.doubt.sensitivity import Parts, draw_chances, hidden_box, least_of_others, others_two_valued
+from fairarm.core.doubt.sketch import Sketch
+from fairarm.core.doubt.two_sources import share_of_known
 from fairarm.core.fairness import Rows
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import ProblemError
@@ -26,8 +28,32 @@ from fairarm.problem.space import CellSpace
 DRAWS, LEAST_DRAWS = 1000, 200
 """Boxes that are drawn; the least where coefficients are many."""
 
-MOST_ENTRIES = 1 << 25
-"""Coefficients (draws × arms × rows × cells) held at once: 256 MiB."""
+MOST_ENTRIES, MOST_EVER = 1 << 25, 1 << 27
+"""Coefficients (draws × arms × rows × cells) held at once: 256 MiB; 1 GiB where even the least draws take more."""
+
+
+@dataclass(frozen=True, eq=False)
+class KnownRows:
+    """Rows whose decision was drawn with known probabilities: no hidden cause moved it, so that they tell each E[Y(v) | x] as it is."""
+
+    theta: FloatArray
+    """Means of their outcomes that came, (D, C)."""
+    missing: FloatArray
+    """(D, C)."""
+    weight: FloatArray
+    """How much of each cell's mean is taken from them and not from the box of the others, (C,)."""
+
+    def at(self, which: BoolArray) -> KnownRows:
+        """Some of the draws."""
+        return KnownRows(self.theta[which], self.missing[which], self.weight)
+
+    def joined(self, others: Box) -> Box:
+        """E = λ E + (1 − λ) E, one of them by these rows, the other anywhere in the box of the others: it holds for any λ."""
+        own = missing_box(self.theta, self.missing)
+        return Box(
+            self.weight * own.low + (1.0 - self.weight) * others.low,
+            self.weight * own.high + (1.0 - self.weight) * others.high,
+        )  # (D10)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,11 +63,8 @@ class CellDraws:
     theta: FloatArray
     """Means of the outcomes that came, (D, C)."""
     law: FloatArray | None
-    """P(Y | c) of the outcomes that came, (D, C, O); None for a real outcome."""
-    values: FloatArray
-    """Y' of the states, (O,)."""
-    spread: FloatArray
-    """Standard deviation of the outcomes in a cell, (C,): what is known of a real one besides its mean."""
+    """The law of the outcomes that came over ``parts``, (D, C, B); None for a real outcome of which no sketch was made."""
+    parts: Parts | None
     missing: FloatArray
     """The share of outcomes that do not come, (D, C)."""
     chance: FloatArray | None
@@ -51,6 +74,8 @@ class CellDraws:
     rows: FloatArray
     """α_kj, (D or 1, K, J, C)."""
     asked: Rows
+    known: KnownRows | None = None
+    """Rows that no hidden cause can have moved; all else is then of the other rows."""
 
     def __len__(self) -> int:
         return len(self.theta)
@@ -70,57 +95,135 @@ class CellDraws:
         outcomes, rows = (part if len(part) == 1 else part[which] for part in (self.outcomes, self.rows))
         law, chance = (None if part is None else part[which] for part in (self.law, self.chance))
         theta, missing = self.theta[which], self.missing[which]
-        return replace(self, theta=theta, missing=missing, law=law, chance=chance, outcomes=outcomes, rows=rows)
+        known = None if self.known is None else self.known.at(which)
+        return replace(
+            self, theta=theta, missing=missing, law=law, chance=chance, outcomes=outcomes, rows=rows, known=known
+        )
 
     def box(self, gamma: FloatArray | float = 1.0) -> Box:
         """What every cell's mean can be, (D, C), with a hidden cause of at most Γ, a number or one of each draw, (D,)."""
+        found = self._of_others(gamma)
+        return found if self.known is None else self.known.joined(found)
+
+    def _of_others(self, gamma: FloatArray | float) -> Box:
+        """By the rows that a hidden cause may have moved alone."""
         logged = missing_box(self.theta, self.missing)
         strength = np.broadcast_to(np.asarray(gamma, dtype=np.float64), (len(self),))[:, None]
         if self.chance is None or np.all(strength == 1.0):
             return logged
-        return hidden_box(self.chance, logged, self._others(logged, strength))
+        return hidden_box(self.chance, logged, self._decided_otherwise(logged, strength))
 
-    def _others(self, logged: Box, strength: FloatArray) -> Box:
+    def _decided_otherwise(self, logged: Box, strength: FloatArray) -> Box:
         """Means of those who were decided otherwise: missing outcomes are at their lowest for the lower end, and at their highest."""
-        if self.law is None:
-            low, high = (others_by_spread(end, self._widest(end), strength) for end in (logged.low, logged.high))
-            return Box(low.low, high.high)
-        came = (1.0 - self.missing)[..., None] * self.law
-        law = np.concatenate([came, self.missing[..., None]], axis=-1)
-        ends = [others_of_states(law, np.append(self.values, end), strength) for end in (0.0, 1.0)]
-        return Box(ends[0].low, ends[1].high)
+        low, high = (others_two_valued(end, strength) for end in (logged.low, logged.high))
+        widest = Box(low.low, high.high)
+        if self.law is None or self.parts is None:
+            return widest
+        # how far the mean moves is told by the law; where the mean is, by θ, which of a real outcome is drawn apart
+        fall = self._fall(self.law, self.parts, strength)
+        rise = self._fall(self.law[..., ::-1], self.parts.turned(), strength)
+        return Box(np.maximum(widest.low, logged.low - fall), np.minimum(widest.high, logged.high + rise))
 
-    def _widest(self, mean: FloatArray) -> FloatArray:
-        """Of outcomes of which a part is missing, at one end: no more than of an outcome that is 0 or 1 with this mean."""
-        most = np.sqrt(np.maximum(mean * (1.0 - mean), 0.0))
-        return np.where(self.missing > 0, most, np.minimum(self.spread, most))
+    def _fall(self, law: FloatArray, parts: Parts, strength: FloatArray) -> FloatArray:
+        """How far below the mean of logged outcomes that of the others can be, (D, C), missing ones at their lowest in both."""
+        if self.missing.any():
+            came = (1.0 - self.missing)[..., None] * law
+            law, parts = np.concatenate([self.missing[..., None], came], axis=-1), parts.with_first(0.0)
+        return np.asarray((law * parts.mean).sum(axis=-1) - least_of_others(law, parts, strength))
 
 
-def draw_cells(beliefs: CellBeliefs, missing: MissingRows | None, seed: int, at_random: bool = False) -> CellDraws:
+def boxes_fit(problem: Problem) -> bool:
+    """Whether the boxes of a finite problem can be drawn: what is asked, by arm and cell, is held for every draw."""
+    return _size(problem) * LEAST_DRAWS <= MOST_EVER
+
+
+def _size(problem: Problem) -> int:
+    """Coefficients of one draw."""
+    cells = (problem.compiled.shared_cells if problem.plain else problem.compiled.world_cells).cells
+    rows = problem.compiled.rows
+    return len(problem.arms) * (1 + max(len(rows), rows.groups)) * cells
+
+
+@dataclass(frozen=True, eq=False)
+class LoggedCells:
+    """The rows of a log by cell, as boxes are drawn from them; ``missing`` those that lack their outcome."""
+
+    beliefs: CellBeliefs
+    missing: MissingRows | None = None
+
+    @property
+    def lacking(self) -> IntArray:
+        """Rows without an outcome, (C,)."""
+        cells = self.beliefs.cells
+        return np.zeros(cells.cells, dtype=np.int64) if self.missing is None else self.missing.by_cell(cells)
+
+    @property
+    def every_row(self) -> IntArray:
+        """With those, (C,)."""
+        return np.asarray(self.beliefs.seen.rows[0] + self.lacking)
+
+    def draw_share(self, at_random: bool, draws: int, rng: np.random.Generator) -> FloatArray:
+        """π, (D, C); 0 where they are stated to be missing at random."""
+        lacking = self.lacking
+        return draw_missing(0 * lacking if at_random else lacking, self.every_row, draws, rng)
+
+
+@dataclass(frozen=True, eq=False)
+class Doubted:
+    """What a hidden cause needs beside the rows themselves."""
+
+    sketch: Sketch | None = None
+    """Of a real outcome: its values by cell, of the rows that a hidden cause may have moved."""
+    others: LoggedCells | None = None
+    known: LoggedCells | None = None
+    """Rows that a hidden cause may have moved, and those that it cannot have; None where all rows are of one kind."""
+    strength: float = 1.0
+    """The Γ at which the two kinds are joined best."""
+
+
+def draw_cells(
+    beliefs: CellBeliefs,
+    missing: MissingRows | None,
+    seed: int,
+    at_random: bool = False,
+    doubted: Doubted | None = None,
+) -> CellDraws:
     """Draws of a log's cells. ``missing`` rows bound the means, unless it is stated that they are missing at random; who they are and
     what was decided of them counts in any case."""
-    asked, cells = beliefs.problem.compiled.rows, beliefs.cells
-    size = len(beliefs.problem.arms) * (1 + len(asked)) * cells.cells
-    fixed = beliefs.known_law is not None and beliefs.known_shares is not None and not cells.fitted
-    draws = DRAWS if fixed else int(np.clip(MOST_ENTRIES // size, LEAST_DRAWS, DRAWS))
+    asked, problem = beliefs.problem.compiled.rows, beliefs.problem
+    fixed = beliefs.known_law is not None and beliefs.known_shares is not None and not beliefs.cells.fitted
+    draws = DRAWS if fixed else int(np.clip(MOST_ENTRIES // _size(problem), LEAST_DRAWS, DRAWS))
     rng = np.random.default_rng([seed, 15])
-    theta, law = _drawn_means(beliefs, rng, draws)
-    outcomes, rows = _coefficients(beliefs, rng, draws, asked)
-    lacking = np.zeros(cells.cells, dtype=np.int64) if missing is None else missing.by_cell(cells)
-    share = draw_missing(0 * lacking if at_random else lacking, beliefs.seen.rows[0] + lacking, draws, rng)
-    chance = None if below_decision(beliefs.problem) else _chances(beliefs, rng, draws, lacking)
-    noise = np.sqrt(np.maximum(beliefs.posterior.noise[0], 0.0))
-    return CellDraws(
+    doubted = Doubted() if doubted is None else doubted
+    logged = doubted.others or LoggedCells(beliefs, missing)
+    theta, law, parts = _drawn_means(logged.beliefs, rng, draws, doubted.sketch)
+    worlds, outcomes = beliefs.draw_coefficients(rng, draws)
+    rows = asked.coefficients(worlds, outcomes)
+    share = logged.draw_share(at_random, draws, rng)
+    chance = None if below_decision(problem) else _chances(logged, rng, draws)
+    made = CellDraws(
         theta=_with_mean(theta),
-        law=None if law is None else _with_mean(law),
-        values=beliefs.problem.outcome.scaled_values if law is not None else np.zeros(0),
-        spread=noise,
+        law=law,
+        parts=parts,
         missing=_with_mean(share),
         chance=None if chance is None else _with_mean(chance),
         outcomes=outcomes if len(outcomes) == 1 else _with_mean(outcomes),
         rows=rows if len(rows) == 1 else _with_mean(rows),
         asked=asked,
     )
+    return made if doubted.known is None else _with_known(made, doubted, doubted.known, at_random, rng)
+
+
+def _with_known(
+    made: CellDraws, doubted: Doubted, rows: LoggedCells, at_random: bool, rng: np.random.Generator
+) -> CellDraws:
+    """With rows that no hidden cause moved, each cell weighed so that its interval is the narrowest at the strength asked for."""
+    draws = len(made) - 1
+    theta, share = _drawn_means(rows.beliefs, rng, draws, None)[0], rows.draw_share(at_random, draws, rng)
+    own, box = missing_box(theta, share), made.draws.box(doubted.strength)
+    weight = share_of_known((own.low, own.high), (box.low, box.high))
+    weight = np.where(rows.beliefs.seen.rows[0] > 0, weight, 0.0)
+    return replace(made, known=KnownRows(_with_mean(theta), _with_mean(share), weight))
 
 
 def below_decision(problem: Problem) -> tuple[str, ...]:
@@ -146,55 +249,37 @@ def rows_by_inputs(beliefs: CellBeliefs, rows: IntArray) -> tuple[IntArray, IntA
 
 
 def require_cells(beliefs: object, what: str) -> CellBeliefs:
-    """Beliefs by cell means of a plain problem; an error that says the way out where there are none."""
-    if isinstance(beliefs, CellBeliefs) and not beliefs.problem.plain:
+    """Beliefs by cell means; an error that says the way out where there are none, or too many to draw."""
+    if not isinstance(beliefs, CellBeliefs):
         raise ProblemError(
-            f"{what} is there for the groups of one attribute without causes, with nothing kept; problem '{beliefs.problem.name}' asks for "
-            f"more. Go without it, or ask about one such attribute."
+            f"{what} needs rows that are counted by cell, and cells that are seen often enough; here rows are weighted one by one. Declare "
+            f"fewer columns or coarser states, leave out log.propensity, or go without it."
         )
-    if isinstance(beliefs, CellBeliefs):
-        return beliefs
-    raise ProblemError(
-        f"{what} needs rows that are counted by cell, and cells that are seen often enough; here rows are weighted one by one. Declare "
-        f"fewer columns or coarser states, leave out log.propensity, or go without it."
-    )
+    if not boxes_fit(beliefs.problem):
+        raise ProblemError(
+            f"{what} would hold {_size(beliefs.problem)} numbers by arm, row of fairness and cell for each of {LEAST_DRAWS} draws, "
+            f"{8e-9 * LEAST_DRAWS * _size(beliefs.problem):.1f} GB; at most {8e-9 * MOST_EVER:.1f} GB are taken. Ask about fewer groups, "
+            f"merge states, or go without it."
+        )
+    return beliefs
 
 
-def _drawn_means(beliefs: CellBeliefs, rng: np.random.Generator, draws: int) -> tuple[FloatArray, FloatArray | None]:
+def _drawn_means(
+    beliefs: CellBeliefs, rng: np.random.Generator, draws: int, sketch: Sketch | None
+) -> tuple[FloatArray, FloatArray | None, Parts | None]:
+    """θ, (D, C), and the law of the outcomes over sorted parts with its mean last, (D + 1, C, B)."""
     states = beliefs.posterior_of_states
     if states is None:
-        return beliefs.posterior.draw(rng, draws)[0], None
-    law = states.draw_laws(rng, draws)[0]
-    return np.asarray(law @ beliefs.problem.outcome.scaled_values), law
+        theta = beliefs.posterior.draw(rng, draws)[0]
+        return (theta, None, None) if sketch is None else (theta, *sketch.drawn(draws, rng))
+    law, values = states.draw_laws(rng, draws)[0], beliefs.problem.outcome.scaled_values
+    order = np.argsort(values, kind="stable")
+    return np.asarray(law @ values), _with_mean(law[..., order]), Parts.of_values(values[order])
 
 
-def _coefficients(
-    beliefs: CellBeliefs, rng: np.random.Generator, draws: int, asked: Rows
-) -> tuple[FloatArray, FloatArray]:
-    """w_k and α_kj under drawn laws, (D, K, C) and (D, K, J, C); (1, …) where all laws are known."""
-    h, shares = beliefs.draw_laws(rng, draws)
-    if beliefs.cells.fitted:
-        drawn = beliefs.cells.drawn_likelihood(rng, draws)
-        law = np.concatenate(
-            [replace(beliefs.cells, likelihood=L).law_of_cells(of[None]) for L, of in zip(drawn, h[0], strict=True)]
-        )
-    elif beliefs.known_law is not None:
-        law = beliefs.law
-    else:
-        law = beliefs.cells.law_of_cells(h[0])
-    mix = shares[0][:1] if beliefs.known_shares is not None else shares[0]
-    natural = np.einsum("dktc,dt->dkc", *_alike(law, mix))
-    return natural, asked.coefficients(np.broadcast_to(law, (len(natural), *law.shape[1:])), natural)
-
-
-def _alike(law: FloatArray, shares: FloatArray) -> tuple[FloatArray, FloatArray]:
-    size = max(len(law), len(shares))
-    return np.broadcast_to(law, (size, *law.shape[1:])), np.broadcast_to(shares, (size, shares.shape[1]))
-
-
-def _chances(beliefs: CellBeliefs, rng: np.random.Generator, draws: int, lacking: IntArray) -> FloatArray:
+def _chances(logged: LoggedCells, rng: np.random.Generator, draws: int) -> FloatArray:
     """P(v | x) at every cell, (D, C), over all rows at x."""
-    rows, x, v = rows_by_inputs(beliefs, beliefs.seen.rows[0] + lacking)
+    rows, x, v = rows_by_inputs(logged.beliefs, logged.every_row)
     return draw_chances(rows, draws, rng)[:, x, v]
 
 

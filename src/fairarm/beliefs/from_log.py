@@ -65,6 +65,18 @@ def growing_parts(earlier: RunEvidence) -> Iterator[tuple[Evidence, Evidence]]:
         yield earlier.recounted(part), earlier.recounted(seen)
 
 
+def parts_with_missing(earlier: RunEvidence, missing: IntArray) -> Iterator[tuple[Evidence, IntArray]]:
+    """The same where rows lack their outcome, (n, R, K, G, X): the rows of each part, and those of it that lack it.
+
+    How many parts there are goes by all rows, so that which outcomes are missing does not change how the others are divided.
+    """
+    rows = earlier.pulls().sum(axis=(1, 2)) + missing.sum(axis=(1, 2, 3, 4))
+    shares = _part_shares(float(rows.max()))
+    both = zip(_divided(earlier.multiplicities, shares), _divided(missing, shares, seed=1), strict=True)
+    for (part, _), (lacking, _) in both:
+        yield earlier.recounted(part), lacking
+
+
 def _part_shares(rows: float) -> FloatArray:
     """The chance of a row to be in each part."""
     parts = 1 + math.ceil(max(0.0, math.log(rows / FIRST_PART) / math.log(GROWTH)))
@@ -72,9 +84,9 @@ def _part_shares(rows: float) -> FloatArray:
     return np.asarray(np.diff(reached, prepend=0.0) / rows)
 
 
-def _divided(counts: IntArray, shares: FloatArray) -> Iterator[tuple[IntArray, IntArray]]:
+def _divided(counts: IntArray, shares: FloatArray, seed: int = 0) -> Iterator[tuple[IntArray, IntArray]]:
     """Counts of each part and of all up to its end: multinomial, drawn one part after the other."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     at = np.nonzero(counts)
     left, seen = counts[at], np.zeros_like(counts)
     for share, rest in zip(shares, np.cumsum(shares[::-1])[::-1], strict=True):

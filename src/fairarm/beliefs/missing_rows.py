@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from fairarm.beliefs.cells import CellBeliefs
 from fairarm.beliefs.evidence import CellEvidence, CountedEvidence, Summary
 from fairarm.beliefs.logged_rows import LoggedBeliefs
+from fairarm.beliefs.worlds import WorldBeliefs
 from fairarm.core.grouping import sum_by_group
 from fairarm.core.proof.log_bets import joined_bets
 from fairarm.core.proof.log_intervals import GroupCells
@@ -16,6 +18,7 @@ from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, groups_of
 from fairarm.problem.shared_cells import SharedCells
 from fairarm.problem.space import CellSpace
+from fairarm.problem.world_laws import Places
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +59,23 @@ class MissingRows:
         """By arm, group and cell, in any regime, (K, G, X)."""
         return np.asarray(self.counts.sum(axis=0))
 
-    def by_cell(self, cells: SharedCells) -> IntArray:
+    def by_cell(self, cells: SharedCells | Places) -> IntArray:
         """In the cells that arms and groups share, (C,)."""
         return sum_by_group(self.counts.sum(axis=(0, 1)).ravel(), cells.cell_of.ravel(), cells.cells)
 
-    def whole(self, seen: Summary, cells: SharedCells) -> Summary:
+    def of_arms(self, which: BoolArray) -> MissingRows:
+        """Those of these arms (K,) alone."""
+        kept = which[:, None, None]
+        return MissingRows(self.counts * kept, None if self.pilot is None else self.pilot * kept)
+
+    def counted_in(self, beliefs: CellBeliefs) -> CellBeliefs:
+        """The beliefs with these rows: they count for who they are, so that contexts, groups and arms are those of all rows."""
+        seen = self.whole(beliefs.seen, beliefs.cells)
+        if isinstance(beliefs, WorldBeliefs):
+            return beliefs.with_rows(self.counts, seen)
+        return replace(beliefs, seen=seen)
+
+    def whole(self, seen: Summary, cells: SharedCells | Places) -> Summary:
         """A summary in which these rows count for who they are, and not for an outcome: contexts, groups and arms are those of
         all rows, so that which outcomes are missing does not change who the log is about."""
         contexts = sum_by_group(self.counts.sum(axis=(0, 1)).ravel(), cells.context_of.ravel(), cells.contexts)

@@ -7,12 +7,15 @@ Shapes: K arms, G groups, J rows of fairness, X observed cells, B rows of a tabl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from fairarm.beliefs.cells import CellBeliefs
+from fairarm.core.doubt.wrong_table import Fraction, Rises
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.problem.mechanism import Mechanism
 from fairarm.problem.problem import Problem
@@ -30,6 +33,45 @@ class TableMoves:
     """The arm; None for a child's, which all arms share."""
     table: FloatArray
     follows: FloatArray
+    fractions: tuple[OfPeople, ...] = ()
+    """Parts of rows that are not linear in it: of people whose attribute's own table it is."""
+
+    def rise(self) -> Callable[[float], FloatArray]:
+        """How far every value rises at most with an error of each row, (K or 1, 1 + J)."""
+        linear = Rises.of(self.table, self.follows)
+        return lambda error: linear.at(error) + sum((part.rise_at(error) for part in self.fractions), np.zeros(()))
+
+    def fall(self) -> Callable[[float], FloatArray]:
+        """The same downwards."""
+        return replace(self, follows=-self.follows, fractions=tuple(part.turned() for part in self.fractions)).rise()
+
+    def gain(self, code: int) -> Callable[[float], FloatArray]:
+        """How far each arm's outcome gains at most on that of an arm, (K,): of a table that arms share both move at once."""
+        return Rises.of(self.table, self.follows[:, 0] - self.follows[code, 0]).at
+
+
+@dataclass(frozen=True, eq=False)
+class OfPeople:
+    """What worlds of the same people add to rows of fairness: fractions (K, F), at most ``most`` (F,), added to the rows ``to`` (F,)."""
+
+    fraction: Fraction
+    most: FloatArray
+    least: FloatArray
+    to: IntArray
+    values: int
+    """1 + J."""
+
+    def rise_at(self, error: float) -> FloatArray:
+        """(K, 1 + J)."""
+        found = self.fraction.rise_at(error, np.broadcast_to(self.most, self.fraction.above.shape[:2]))
+        made = np.zeros((len(found), self.values))
+        made[:, self.to] = found
+        return made
+
+    def turned(self) -> OfPeople:
+        """Of the same with the other sign."""
+        turned = replace(self.fraction, above=-self.fraction.above)
+        return replace(self, fraction=turned, most=-self.least, least=-self.most)
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +129,9 @@ class LawFactors:
         """f of the outcome and of every row, (1 + J, G)."""
         shares = self.beliefs.shares[0]
         return np.concatenate([shares[None], self.problem.compiled.rows.weights(shares)])
+
+    left_out: ClassVar[tuple[str, ...]] = ()
+    """No declared table is."""
 
     def values(self) -> FloatArray:
         """Every arm's outcome and rows, (K, 1 + J)."""

@@ -8,7 +8,7 @@ declared mechanisms. What is not declared of these is learned from natural rows,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -16,7 +16,7 @@ import numpy as np
 from fairarm.beliefs.beliefs import DesignBasis, unseen_worlds
 from fairarm.beliefs.cells import CONTEXT_ROWS, CellBeliefs
 from fairarm.beliefs.draws import Draws
-from fairarm.beliefs.evidence import Evidence
+from fairarm.beliefs.evidence import Evidence, Summary
 from fairarm.core.design.events import Laws
 from fairarm.core.fairness import expected_shares
 from fairarm.core.posterior.disagreement import Disagreement, of_laws
@@ -75,8 +75,8 @@ class WorldBeliefs(CellBeliefs):
         return self.cells.law
 
     @cached_property
-    def _factors(self) -> Factors:
-        """Expected ones, with a leading axis of N where a law is learned."""
+    def expected_factors(self) -> Factors:
+        """With a leading axis of N where a law is learned."""
         natural = self.natural_rows[:1] if self.cells.certain else self.natural_rows
         return self.cells.expected(natural.astype(np.float64))
 
@@ -111,7 +111,7 @@ class WorldBeliefs(CellBeliefs):
         """h or its estimate, (N or 1, Z)."""
         if self.known_law is not None:
             return self.known_law[None]
-        return np.asarray(self._context_rows / self._exposure_of(self._factors))
+        return np.asarray(self._context_rows / self._exposure_of(self.expected_factors))
 
     # ---- laws ----
 
@@ -120,7 +120,7 @@ class WorldBeliefs(CellBeliefs):
         return self._factors, self.context_weights
 
     def _laws(self, sums: WorldSums) -> FloatArray:
-        return sums.laws(self._factors, self.context_weights, self.cells)
+        return sums.laws(self.expected_factors, self.context_weights, self.cells)
 
     @cached_property
     def law(self) -> FloatArray:
@@ -138,7 +138,7 @@ class WorldBeliefs(CellBeliefs):
         return np.ascontiguousarray(self._laws(self.cells.units).swapaxes(1, 2))
 
     @cached_property
-    def _mixture(self) -> FloatArray:
+    def mixture(self) -> FloatArray:
         """q(c): the law of the cells under all pulls made, (N, C)."""
         total = np.maximum(sum(part.sum(axis=(1, 2)) for part in self.made), 1.0)
         found: FloatArray = np.zeros((len(total), self.cells.cells))
@@ -192,6 +192,25 @@ class WorldBeliefs(CellBeliefs):
         exposure = np.broadcast_to(self._exposure_of(factors, n), (draws, self.cells.contexts))
         return factors, rng.standard_gamma(self._context_rows[n], exposure.shape) / exposure
 
+    def draw_coefficients(self, rng: np.random.Generator, draws: int) -> tuple[FloatArray, FloatArray]:
+        """p_{k,ω} and w_k under drawn laws, (D, K, W, C) and (D, K, C), of one replicate; D is 1 where all laws are known."""
+        sums, cells = self.cells.worlds, self.cells
+        if cells.certain and self.known_law is not None:
+            law = self._laws(sums)
+        else:
+            size = max(1, BLOCK // (len(sums.slot_world) * cells.arms.shape[0] * cells.arms.shape[2]))
+            parts = [min(size, draws - start) for start in range(0, draws, size)]
+            law = np.concatenate([sums.laws(*self._drawn_laws(0, part, rng), cells) for part in parts])
+        return law[..., :-1, :], law[..., -1, :]
+
+    def with_rows(self, counts: IntArray, seen: Summary) -> WorldBeliefs:
+        """With rows (R, K, P, X) that count for who they are alone; ``seen`` has them."""
+        made = tuple(
+            part + counts[list(kind.regimes)].sum(axis=(0, 3))
+            for part, kind in zip(self.made, self.cells.made, strict=True)
+        )
+        return replace(self, seen=seen, natural_rows=self.natural_rows + counts[0].sum(axis=0), made=made)
+
     def design(self) -> DesignBasis:
         """Cells as they are, with the prior's rows. What is not known of the attributes' laws is left to the draws."""
         counts, noise = self.seen.rows + self.posterior.strength, self.posterior.noise
@@ -202,7 +221,7 @@ class WorldBeliefs(CellBeliefs):
         seen, posterior = self.seen, self.posterior
         rows = (seen.rows, seen.sums, seen.squares)
         model = (posterior.mean, posterior.noise, posterior.strength)
-        return of_laws(self._units[:, 0], self._rows, self._mixture, rows, *model)
+        return of_laws(self._units[:, 0], self._rows, self.mixture, rows, *model)
 
     def _unseen(self) -> FloatArray:
         missing = self.seen.rows[:, None, None] == 0

@@ -282,8 +282,8 @@ def evaluate(
             f"and {min_fair_probability}."
         )
     reader = log_reader(problem, log, columns=columns, engine=engine)
-    estimated = law == "estimated"
-    found = evidence_from_log(reader, 1.0 - confidence, estimated, duplicates, seed, missing == "at random")
+    estimated, sketched = law == "estimated", hidden_cause is not None
+    found = evidence_from_log(reader, 1.0 - confidence, estimated, duplicates, seed, missing == "at random", sketched)
     found = log.carried(found) if isinstance(log, LoggedPulls) else found
     problem = found.problem
     draws = drawn(found.beliefs, problem.compiled.rows, seed)

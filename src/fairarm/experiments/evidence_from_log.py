@@ -6,14 +6,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+
 from fairarm.beliefs.beliefs import Beliefs, Smoothness, believe
 from fairarm.beliefs.cells import CellBeliefs
 from fairarm.beliefs.certified import Certificate, certify_counts, certify_rows
+from fairarm.beliefs.doubt import boxes_fit
 from fairarm.beliefs.evidence import CountedEvidence
 from fairarm.beliefs.findings import Finding
 from fairarm.beliefs.logged_rows import NoRowsError, believe_rows
 from fairarm.beliefs.missing_rows import Completions, MissingRows, all_made
 from fairarm.core.answer import Code
+from fairarm.core.doubt.sketch import Sketch
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import DataError
 from fairarm.experiments.answer_by_time import AnswerByTime, answer_by_time
@@ -29,6 +33,7 @@ from fairarm.logs.checks import (
     check_times,
     check_weights,
 )
+from fairarm.logs.outcome_sketch import outcome_sketch
 from fairarm.logs.reading import LogReader
 from fairarm.logs.usable import LogSource, counted_log, no_usable_row, require_counts
 from fairarm.problem.answer import Answer
@@ -73,6 +78,10 @@ class LogEvidence:
     """Rows that lack their outcome and nothing else, where rows were counted; they count for who they are."""
     at_random: bool = False
     """Missing outcomes are stated to be missing at random given the cell."""
+    sketch: Sketch | None = None
+    """Of a real outcome: its values by cell, where a hidden cause is asked about."""
+    randomised: tuple[int, ...] = ()
+    """Arms whose logged decisions were drawn with the declared probabilities."""
     completions: Completions | None = None
     """Where rows were read one by one and outcomes are missing: beliefs with all of them lowest, and highest."""
 
@@ -112,15 +121,25 @@ class LogEvidence:
 
 
 def evidence_from_log(
-    reader: LogReader, delta: float, estimated: bool, duplicates: bool, seed: int, at_random: bool = False
+    reader: LogReader,
+    delta: float,
+    estimated: bool,
+    duplicates: bool,
+    seed: int,
+    at_random: bool = False,
+    sketched: bool = False,
 ) -> LogEvidence:
     """Everything that a log says. ``delta``: the error of what is certified; ``estimated``: P(S) and the law of contexts from
-    the log alone; ``duplicates``: look for repeated row ids; ``at_random``: what missing outcomes are stated to be."""
+    the log alone; ``duplicates``: look for repeated row ids; ``at_random``: what missing outcomes are stated to be; ``sketched``: read
+    a real outcome once more for its values."""
     require_counts(reader)
     if can_be_timed(reader) and not reader.problem.unknown_arms:
         count_batches_too(reader)
     if reader.countable:
         found = _from_cells(reader, delta, estimated, seed, at_random)
+        if sketched and found.problem.outcome.values is None:
+            moved = np.isin(np.arange(len(found.problem.arms)), found.randomised, invert=True)
+            found = replace(found, sketch=outcome_sketch(reader, found.problem, moved))
     else:
         found = _from_rows(reader, delta, estimated)
     problem = replace(reader.problem, shares=None) if estimated else reader.problem
@@ -148,8 +167,8 @@ def _from_cells(reader: LogReader, delta: float, estimated: bool, seed: int, at_
     """Finite columns: counts of cells."""
     log = counted_log(reader)
     evidence = log.evidence()
-    # bounds over missing outcomes go by the groups' own means: elsewhere the finding voids, as ever
-    missing = log.rows_without_outcome() if log.problem.plain else None
+    # where boxes are too many to be drawn nothing can be bounded: the finding voids
+    missing = log.rows_without_outcome() if boxes_fit(log.problem) else None
     certificate = certify_counts(evidence, delta, estimated, reader.map.adaptive, missing, at_random)
     checks = [
         *check_cells(log.problem, log.every_row, estimated),
@@ -175,6 +194,7 @@ def _from_cells(reader: LogReader, delta: float, estimated: bool, seed: int, at_
         counted=evidence,
         missing=missing,
         at_random=at_random,
+        randomised=tuple(sorted({log.problem.arm_index(name) for name in reader.map.randomised})),
     )
 
 
@@ -183,7 +203,7 @@ def _believed(evidence: CountedEvidence, estimated: bool, seed: int, missing: Mi
     beliefs = believe(evidence, estimated, seed)
     if missing is None or not isinstance(beliefs, CellBeliefs):
         return beliefs
-    return replace(beliefs, seen=missing.whole(beliefs.seen, beliefs.cells))
+    return missing.counted_in(beliefs)
 
 
 def _bounded(

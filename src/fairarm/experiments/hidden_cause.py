@@ -9,10 +9,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairarm.beliefs.cells import CellBeliefs
-from fairarm.beliefs.doubt import CellDraws, below_decision, draw_cells, inputs_of_cells, require_cells, rows_by_inputs
+from fairarm.beliefs.doubt import (
+    CellDraws,
+    Doubted,
+    LoggedCells,
+    below_decision,
+    draw_cells,
+    inputs_of_cells,
+    require_cells,
+    rows_by_inputs,
+)
+from fairarm.beliefs.evidence import CountedEvidence
+from fairarm.beliefs.worlds import WorldBeliefs
 from fairarm.core.answer import Code
 from fairarm.core.doubt.sensitivity import strength_of_column
-from fairarm.core.types import IntArray
+from fairarm.core.types import BoolArray, IntArray
 from fairarm.errors import OptionError, ProblemError
 from fairarm.experiments.assumptions import Assumption
 from fairarm.experiments.doubt import (
@@ -108,18 +119,43 @@ def hidden_cause(found: LogEvidence, strength: float, code: int, confidence: flo
             f"{WHAT} is not known where an observed column follows from the decision: here '{below[0]}'. Leave it out of the problem, "
             f"or go without hidden_cause."
         )
-    draws = draw_cells(beliefs, found.missing, seed, found.at_random)
+    doubted = doubted_rows(found, beliefs, strength)
+    moved = doubted.others or LoggedCells(beliefs, found.missing)
+    draws = draw_cells(beliefs, found.missing, seed, found.at_random, doubted)
     answer = None
     if code != Code.UNDECIDED:
         answer = tip_of(draws, lambda some, gamma: answer_margin(some, gamma, code), confidence)
-    lacking = 0 if found.missing is None else found.missing.by_cell(beliefs.cells)
     return HiddenCause(
         strength=strength,
         arms=_arms(problem, draws, strength, confidence),
         answer=answer,
-        columns=_columns(beliefs, np.asarray(beliefs.seen.rows[0] + lacking), found),
+        columns=_columns(moved, found),
         curve=_curve(problem, draws, strength, answer, confidence),
     )
+
+
+def doubted_rows(found: LogEvidence, beliefs: CellBeliefs, strength: float) -> Doubted:
+    """Rows of arms that drew at random apart from the others: a hidden cause moved none of them."""
+    if not found.randomised or found.counted is None:
+        return Doubted(found.sketch)
+    drew = np.isin(np.arange(len(found.problem.arms)), found.randomised)
+    made = found.made.sum(axis=1) > 0
+    if not (made & drew).any():
+        return Doubted(found.sketch)
+    if not (made & ~drew).any():
+        raise OptionError(
+            "All rows are of arms that drew their decisions with known probabilities (log.randomised), so that no hidden cause moved them. "
+            "Go without hidden_cause, or leave log.randomised out if they did not."
+        )
+    others, known = (_of_arms(found, found.counted, beliefs.estimated, which) for which in (~drew, drew))
+    return Doubted(found.sketch, others, known, strength)
+
+
+def _of_arms(found: LogEvidence, counted: CountedEvidence, estimated: bool, which: BoolArray) -> LoggedCells:
+    """The rows of these arms alone, believed by themselves."""
+    kind = CellBeliefs if found.problem.plain else WorldBeliefs
+    missing = None if found.missing is None else found.missing.of_arms(which)
+    return LoggedCells(kind.of(counted.of_arms(which), estimated), missing)
 
 
 def _arms(problem: Problem, draws: CellDraws, strength: float, confidence: float) -> tuple[HiddenArm, ...]:
@@ -175,10 +211,10 @@ def _curve(
     return tuple(made)
 
 
-def _columns(beliefs: CellBeliefs, rows: IntArray, found: LogEvidence) -> dict[str, float]:
-    """How strong each recorded column would be as a hidden cause: those of the inputs, and the sensitive one."""
-    problem = beliefs.problem
-    by_inputs, x, _ = rows_by_inputs(beliefs, rows)
+def _columns(moved: LoggedCells, found: LogEvidence) -> dict[str, float]:
+    """How strong each recorded column would be as a hidden cause: those of the inputs, and the attributes."""
+    beliefs, problem = moved.beliefs, found.problem
+    by_inputs, x, _ = rows_by_inputs(beliefs, moved.every_row)
     columns = inputs_of_cells(beliefs)[2]
     strengths = {}
     for name in columns:
@@ -187,17 +223,33 @@ def _columns(beliefs: CellBeliefs, rows: IntArray, found: LogEvidence) -> dict[s
         without = np.zeros(len(by_inputs), dtype=np.int64)
         without[x] = space.number(others) if others else 0
         strengths[name] = strength_of_column(by_inputs, without)
-    if problem.sensitive not in columns and found.counted is not None:
-        strengths[problem.sensitive] = _sensitive(beliefs, found)
+    if found.counted is None:
+        return strengths
+    by_label = _by_label(moved, found)
+    for i, name in enumerate(problem.attributes):
+        if name not in columns:
+            strengths[name] = _attribute(beliefs, by_label, problem.compiled.profile_codes[:, i])
     return strengths
 
 
-def _sensitive(beliefs: CellBeliefs, found: LogEvidence) -> float:
-    """The same of the sensitive column, by which the cells are not divided."""
-    seen: IntArray = np.zeros((1, 1), dtype=np.int64)
-    if found.counted is not None:
-        seen = found.counted.rows_by_cell()[0].sum(axis=0)
-    seen = seen if found.missing is None else seen + found.missing.by_place.sum(axis=0)
-    made = [rows_by_inputs(beliefs, of_group)[0] for of_group in seen]
+def _by_label(moved: LoggedCells, found: LogEvidence) -> IntArray:
+    """Rows by label and cell, (P, C), that a hidden cause may have moved."""
+    cells, problem = moved.beliefs.cells, found.problem
+    made = np.zeros((len(problem.groups), cells.cells), dtype=np.int64)
+    if found.counted is None:
+        return made
+    arms = np.ones(len(problem.arms), dtype=bool)
+    if moved.beliefs is not found.beliefs:
+        arms[list(found.randomised)] = False
+    seen = found.counted.rows_by_cell()[0][arms].sum(axis=0)
+    seen = seen if found.missing is None else seen + found.missing.by_place[arms].sum(axis=0)
+    np.add.at(made, (np.arange(len(made))[:, None], cells.cell_of), seen)
+    return made
+
+
+def _attribute(beliefs: CellBeliefs, by_label: IntArray, state: IntArray) -> float:
+    """The same of an attribute by which the cells are not divided; ``state`` (P,) of each label."""
+    of_state = [by_label[state == code].sum(axis=0) for code in np.unique(state)]
+    made = [rows_by_inputs(beliefs, rows)[0] for rows in of_state]
     inputs = np.tile(np.arange(len(made[0])), len(made))
     return strength_of_column(np.concatenate(made), inputs)

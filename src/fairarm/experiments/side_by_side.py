@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,9 +10,12 @@ import numpy as np
 from fairarm.beliefs.cells import CellBeliefs
 from fairarm.beliefs.certified import decision_law
 from fairarm.beliefs.counted_bets import predictions
-from fairarm.beliefs.doubt import require_cells
+from fairarm.beliefs.doubt import below_decision, require_cells
+from fairarm.beliefs.evidence import CountedEvidence
 from fairarm.beliefs.findings import Finding
+from fairarm.beliefs.worlds import WorldBeliefs
 from fairarm.core.doubt.other_estimators import Weighed, errors, paired_errors
+from fairarm.core.doubt.world_estimators import CellRows, WeighedWorlds
 from fairarm.core.posterior.disagreement import ERRORS
 from fairarm.core.proof.log_bets import cut_at
 from fairarm.core.types import FloatArray
@@ -57,20 +61,12 @@ def side_by_side(found: LogEvidence, usual: Usual, confidence: float) -> tuple[S
     from scipy.special import ndtri
 
     problem, beliefs = found.problem, require_cells(found.beliefs, "A comparison of estimators")
-    seen, law = found.counted.by_group(), decision_law(problem)
-    context, m = predictions(problem, seen.rows, seen.sums)
-    space = CellSpace.of(problem.cell_columns, problem.variables)
-    cut = cut_at(np.maximum(seen.rows.sum(axis=1), 1.0), 1.0 - confidence)
-    weighed = Weighed(seen, law, context, space.codes()[problem.decision], cut)
-    shares = beliefs.shares[0]
-    mixes = np.concatenate([shares[None], problem.compiled.rows.weights(shares)])
     ours = np.concatenate([usual.outcome_values[:, None], usual.row_values], axis=1)
-    slope, theta = _slopes(beliefs, mixes)
     z = float(ndtri(0.5 + confidence / 2))
     made = {}
-    for name, each in weighed.estimates(m).items():
-        values, error = each.means @ mixes.T, errors(mixes, each, seen)
-        apart = np.abs(values - ours) / np.maximum(paired_errors(mixes, each, slope, theta, seen), 1e-12)
+    estimated = _worlds if isinstance(beliefs, WorldBeliefs) else _groups
+    for name, values, error, paired in estimated(beliefs, found.counted, confidence):
+        apart = np.abs(values - ours) / np.maximum(paired, 1e-12)
         made[name] = np.stack([values, values - z * error, values + z * error, apart], axis=2)
     low, high = (np.concatenate([usual.outcomes[i][:, None], usual.rows[i]], axis=1) for i in (0, 1))
     made["ours"] = np.stack([ours, low, high, np.zeros_like(ours)], axis=2)
@@ -79,13 +75,50 @@ def side_by_side(found: LogEvidence, usual: Usual, confidence: float) -> tuple[S
     )
 
 
-def _slopes(beliefs: CellBeliefs, mixes: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """How far our estimates move with a row, (K, F, G, X), and the cells' means, (G, X)."""
-    at, rows = beliefs.cells.cell_of, beliefs.seen.rows[0]
+Estimate = tuple[str, FloatArray, FloatArray, FloatArray]
+"""An estimator's name, and of outcome and rows, (K, 1 + J) each: values, standard errors, and those of the difference from ours."""
+
+
+def _groups(beliefs: CellBeliefs, counted: CountedEvidence, confidence: float) -> Iterator[Estimate]:
+    """Where worlds are the groups as they are: each group's mean by its own rows."""
+    problem = beliefs.problem
+    seen, law = counted.by_group(), decision_law(problem)
+    context, m = predictions(problem, seen.rows, seen.sums)
+    space = CellSpace.of(problem.cell_columns, problem.variables)
+    cut = cut_at(np.maximum(seen.rows.sum(axis=1), 1.0), 1.0 - confidence)
+    weighed = Weighed(seen, law, context, space.codes()[problem.decision], cut)
+    shares = beliefs.shares[0]
+    mixes = np.concatenate([shares[None], problem.compiled.rows.weights(shares)])
+    at, alpha = beliefs.cells.cell_of, np.einsum("ft,ktc->kfc", mixes, beliefs.law[0])
+    slope, theta = _slopes(beliefs, alpha)[..., at], beliefs.posterior.mean[0][at]
+    for name, each in weighed.estimates(m).items():
+        paired = paired_errors(mixes, each, slope, theta, seen)
+        yield name, each.means @ mixes.T, errors(mixes, each, seen), paired
+
+
+def _worlds(beliefs: CellBeliefs, counted: CountedEvidence, confidence: float) -> Iterator[Estimate]:
+    """Any worlds: all rows weighed to each."""
+    problem, asked, rows = beliefs.problem, beliefs.problem.compiled.rows, counted.summary(beliefs.cells)
+    seen = CellRows(rows.rows[0].astype(np.float64), rows.sums[0], rows.squares[0])
+    law = np.concatenate([beliefs.worlds[0], beliefs.everybody[0][:, None]], axis=1)
+    mixes = np.concatenate([asked.by_group, asked.everyone[:, None]], axis=1)
+    mixes = np.concatenate([np.eye(mixes.shape[1])[-1:], mixes])
+    columns = beliefs.cells.columns
+    before = tuple(name for name in columns if name not in {problem.decision, *below_decision(problem)})
+    space = CellSpace.of(before, problem.variables)
+    context = space.number(columns) if before else np.zeros(beliefs.cells.cells, dtype=np.int64)
+    cut = float(cut_at(np.array([max(seen.rows.sum(), 1.0)]), 1.0 - confidence)[0])
+    weighed = WeighedWorlds(seen, law, beliefs.mixture[0], context, columns[problem.decision], cut)
+    slope, theta = _slopes(beliefs, mixes @ law), beliefs.posterior.mean[0]
+    for name, each in weighed.estimates().items():
+        yield name, each.mixed(mixes), each.errors(mixes, seen), each.paired_errors(mixes, slope, theta, seen)
+
+
+def _slopes(beliefs: CellBeliefs, alpha: FloatArray) -> FloatArray:
+    """How far our estimates Σ α θ move with a row, (K, F, C)."""
+    rows = beliefs.seen.rows[0]
     share = rows / max(int(rows.sum()), 1)
-    alpha = np.einsum("ft,ktc->kfc", mixes, beliefs.law[0])
-    slope = np.divide(alpha, share, out=np.zeros_like(alpha), where=share > 0)
-    return slope[..., at], beliefs.posterior.mean[0][at]
+    return np.asarray(np.divide(alpha, share, out=np.zeros_like(alpha), where=share > 0))
 
 
 def _line(problem: Problem, k: int, name: str, numbers: FloatArray) -> SideBySide:

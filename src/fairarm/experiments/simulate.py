@@ -28,7 +28,7 @@ from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import OptionError, ProblemError
 from fairarm.experiments.identify import require_world
 from fairarm.experiments.limit import find_limit
-from fairarm.experiments.start_from_log import LoggedPulls, require_certifiable, started
+from fairarm.experiments.start_from_log import LoggedPulls, refuse_holes, require_certifiable, started
 from fairarm.experiments.workers import sendable, watched_workers
 from fairarm.frames import Column, columns_of
 from fairarm.problem.log_map import LogMap, WithColumns
@@ -166,6 +166,7 @@ def simulate(
             if before is not None:
                 require_log_start(name, procedure)
                 require_certifiable(read, [procedure])
+                refuse_holes(read, [procedure])
     size = chunk_size(problem)
     tasks = [
         _Task(name, count, chunk, min(size, runs - chunk * size), seed, tuple(sorted(given[name].items())))

@@ -46,6 +46,15 @@ class LoggedPulls:
     """What was read; None of a batch, which needed no reading."""
     left_out: tuple[Statement, ...] = ()
     """What leaving rows out on purpose rests on."""
+    missing: Batch | None = None
+    """Rows that lack their outcome and nothing else; the outcome's column holds a stand-in."""
+
+    @property
+    def missing_rows(self) -> IntArray | None:
+        """Those by regime, arm, group and cell, (R, K, G, X)."""
+        from fairarm.beliefs.missing_rows import MissingRows
+
+        return None if self.missing is None else MissingRows.of(self.problem, self.missing).counts
 
     @property
     def voided_by(self) -> tuple[str, ...]:
@@ -103,7 +112,7 @@ def read_log(
         return log.of(known) if isinstance(log, LoggedPulls) else _from_batch(known, log)
     from fairarm.experiments.assumptions import left_out
     from fairarm.logs.checks import check_cells, check_counts, check_duplicates
-    from fairarm.logs.usable import LogSource, counted_log, every_row, require_counts
+    from fairarm.logs.usable import LogSource, counted_log, every_row, joined, missing_of, require_counts
 
     reader = log_reader(problem, log, columns=columns, engine=engine)
     if reader.map.has_propensities:
@@ -114,16 +123,36 @@ def read_log(
     require_counts(reader)
     known, checks = reader.problem, []
     fitted: tuple[FittedNote, ...] = ()
+    missing: Batch | None = None
     if reader.countable and known.outcome.values is not None:
         counted = counted_log(reader)
-        known, batch, fitted = counted.problem, counted.batch, counted.fitted
-        checks = check_cells(known, batch, estimated=False)
+        known, batch, fitted, missing = counted.problem, counted.batch, counted.fitted, counted.missing
+        checks = check_cells(known, counted.every_row, estimated=False)
     else:
         batch = every_row(reader)
-    checks += check_counts(known, reader.map.planned, *rows_by_group(known, batch))
+        missing = missing_of(reader)
+    every = batch if missing is None else joined(batch, missing)
+    checks += check_counts(known, reader.map.planned, *rows_by_group(known, every))
     checks += check_duplicates(reader.map.row_id, reader.table)
-    findings = (*reader.findings(), *checks)
-    return LoggedPulls(known, batch, findings, reader.dropped, fitted, LogSource.of(reader), tuple(left_out(reader)))
+    said = tuple(_charged(finding, missing) for finding in reader.findings())
+    missing = missing if any(finding.name == HOLES and not finding.voids for finding in said) else None
+    source, dropped = LogSource.of(reader), reader.dropped
+    return LoggedPulls(known, batch, (*said, *checks), dropped, fitted, source, tuple(left_out(reader)), missing)
+
+
+HOLES = "missing-outcomes"
+CHARGED = (
+    "What is certified counts each as it would hurt the answer most; probabilities take them as missing at random given the cell: in each "
+    "cell like those that came."
+)
+"""What a run that starts from a log does about missing outcomes."""
+
+
+def _charged(finding: Finding, missing: Batch | None) -> Finding:
+    """Missing outcomes void nothing where all rows that lack one could be placed."""
+    if finding.name != HOLES or missing is None or missing.total != finding.rows:
+        return finding
+    return replace(finding, message=f"{finding.message.partition('. ')[0]}. {CHARGED}", voids=False)
 
 
 def log_reader(
@@ -139,16 +168,20 @@ def log_reader(
     _require_no_reading(columns, engine)
     known = problem_of(problem)
     if isinstance(log, LoggedPulls):
-        known, batch = log.of(known).problem, log.batch
+        known, batches = log.of(known).problem, [log.batch, *([] if log.missing is None else [log.missing])]
     else:
-        batch = log
-    check_batch(known, batch)
-    nodes = batch.node_labels(known)
+        batches = [log]
+    check_batch(known, batches[0])
+    nodes: dict[str, list[Any]] = {}
+    for i, batch in enumerate(batches):
+        for name, values in batch.node_labels(known).items():
+            hidden = i > 0 and name == known.outcome.node  # of these the outcome is missing
+            nodes.setdefault(name, []).extend([None] * len(values) if hidden else values)
     arm, regime, count = (_free(name, nodes) for name in ("arm", "regime", "count"))
     labels: dict[str, Any] = {
-        arm: [known.arm_names[i] for i in batch.arm],
-        regime: [known.regimes[i] for i in batch.regime],
-        count: batch.count.tolist(),
+        arm: [known.arm_names[i] for batch in batches for i in batch.arm],
+        regime: [known.regimes[i] for batch in batches for i in batch.regime],
+        count: [n for batch in batches for n in batch.count.tolist()],
     }
     return LogReader(known, open_log({**nodes, **labels}), LogMap(arm=arm, regime=regime, count=count))
 
@@ -211,6 +244,17 @@ def started(
     return read.problem, read
 
 
+def refuse_holes(read: LoggedPulls | None, procedures: Iterable[Procedure]) -> None:
+    """An error where answers are to be certified in many runs at once, and the log lacks outcomes."""
+    if read is None or read.missing is None:
+        return
+    if any(procedure.guarantee == Guarantee.CERTIFIED for procedure in procedures):
+        raise DataError(
+            f"The log lacks {read.missing.total} outcomes. A certified run charges them (identify); many runs at once do not. Use "
+            f"stop='bayes-stop', or a log without those rows."
+        )
+
+
 def require_certifiable(read: LoggedPulls | None, procedures: Iterable[Procedure]) -> None:
     """An error where an answer is to be certified that rests on a log with a finding that voids that."""
     if any(procedure.guarantee == Guarantee.CERTIFIED for procedure in procedures):
@@ -256,6 +300,6 @@ def new_run(
     if read is None:
         return start(name, problem, pulls=pulls, seed=seed, **options)
     require_certifiable(read, [make_procedure(name, problem, pulls, **options)])
-    run = start(name, problem, pulls=pulls, seed=seed, earlier=read.evidence(), **options)
+    run = start(name, problem, pulls=pulls, seed=seed, earlier=read.evidence(), missing=read.missing_rows, **options)
     run.started_from = read
     return run

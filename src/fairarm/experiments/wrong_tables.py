@@ -13,10 +13,12 @@ import numpy as np
 from fairarm.beliefs.cells import CellBeliefs
 from fairarm.beliefs.declared_law import DeclaredLaw
 from fairarm.beliefs.evidence import Evidence
+from fairarm.beliefs.known_worlds import KnownWorlds, lacking, lacking_contexts
 from fairarm.beliefs.table_moves import LawFactors, TableMoves
+from fairarm.beliefs.world_moves import WorldFactors
+from fairarm.beliefs.worlds import WorldBeliefs
 from fairarm.core.answer import Code
 from fairarm.core.doubt.tipping import fair_margin, tipping, unfair_margin
-from fairarm.core.doubt.wrong_table import Rises
 from fairarm.core.proof.region import Intervals, intervals
 from fairarm.core.types import FloatArray
 from fairarm.problem.problem import Problem
@@ -49,6 +51,8 @@ class WrongTables:
     """The same for the tables of all arms at once."""
     certified: float | None
     """From which error of all arms' tables on what is certified no longer follows, at its confidence bounds; None where nothing is."""
+    left_out: tuple[str, ...] = ()
+    """Declared tables that are not looked at."""
 
     @property
     def weakest(self) -> WrongTable | None:
@@ -84,16 +88,19 @@ def wrong_tables(
     answer, or where no table is declared. ``shown`` (K,): the least errors that the rows would have shown, nan where none."""
     if not isinstance(beliefs, CellBeliefs) or code == Code.UNDECIDED or len(shown) > MOST_ARMS:
         return None
-    if not beliefs.problem.plain:  # tables move worlds otherwise than groups
+    problem, factors = (
+        beliefs.problem,
+        WorldFactors(beliefs) if isinstance(beliefs, WorldBeliefs) else LawFactors(beliefs),
+    )
+    if isinstance(factors, WorldFactors) and factors.too_large:
         return None
-    problem, factors = beliefs.problem, LawFactors(beliefs)
-    tables, values = factors.tables(), factors.values()
+    tables, values = list(factors.tables()), factors.values()
     if not tables:
         return None
     known = _Known(values, values)
     each = tuple(_one(problem, table, known, code, shown) for table in tables)
     together = _tip(problem, known, code, _together(tables, code, values))
-    return WrongTables(each, together, _certified(problem, tables, values, certificate))
+    return WrongTables(each, together, _certified(problem, tables, values, certificate), factors.left_out)
 
 
 def _certified(
@@ -110,9 +117,10 @@ def _certified(
 
 def shown_errors(problem: Problem, evidence: Evidence | None, estimated: bool) -> FloatArray:
     """The least error of each arm's decisions that the rows would have shown, (K,); nan where none would have."""
-    if evidence is None or not problem.plain:
+    if evidence is None or (not problem.plain and lacking(problem, estimated) is not None):
         return np.full(len(problem.arms), np.nan)
-    errors = DeclaredLaw(problem, estimated).least_errors(evidence.rows_by_cell()[0])
+    law = DeclaredLaw(problem, estimated)
+    errors = law.least_errors(law.kinds.by_point(evidence)[0])
     blind = np.isnan(errors)
     return np.where(blind.all(axis=1), np.nan, np.where(blind, -1.0, errors).max(axis=1))
 
@@ -121,12 +129,15 @@ def certificate_of_run(beliefs: object, code: int, confidence: float | None) -> 
     """A certified answer of a run with the intervals of the joint region, at its error; None where the law is not declared."""
     if not isinstance(beliefs, CellBeliefs) or confidence is None or beliefs.known_law is None or beliefs.cells.fitted:
         return None
-    if not beliefs.problem.plain:
-        return None
-    shares, seen = beliefs.known_shares, beliefs.seen
+    rows, seen = beliefs.problem.compiled.rows, beliefs.seen
+    if isinstance(beliefs, WorldBeliefs):
+        if lacking_contexts(beliefs.problem, beliefs.estimated) is not None:
+            return None
+        known, n = KnownWorlds(beliefs.problem), seen.rows.astype(np.float64)
+        return code, intervals(n, seen.sums, known.law, 1.0 - confidence, known.shares, None, rows, known.worlds)
+    shares = beliefs.known_shares
     if shares is None:
         return None
-    rows = beliefs.problem.compiled.rows
     return code, intervals(
         seen.rows.astype(np.float64), seen.sums, beliefs.law[0], 1.0 - confidence, shares, None, rows
     )
@@ -152,16 +163,15 @@ def _one(problem: Problem, table: TableMoves, known: _Known, code: int, shown: F
 
 def _of_table(table: TableMoves, code: int, values: FloatArray) -> Moves:
     """How far values move with one table: of an arm's its own values only."""
-    up, down = Rises.of(table.table, table.follows), Rises.of(table.table, -table.follows)
+    up, down = table.rise(), table.fall()
     if table.arm is not None:
-        return lambda error: _spread(table.arm, up.at(error)[0], down.at(error)[0], code, values.shape)
-    apart = None
-    if code >= 0:  # of a child's table both arms move at once, so that what counts is how far they part
-        apart = Rises.of(table.table, table.follows[:, 0] - table.follows[code, 0])
+        return lambda error: _spread(table.arm, up(error)[0], down(error)[0], code, values.shape)
+    # of a child's table both arms move at once, so that what counts is how far they part
+    apart = table.gain(code) if code >= 0 else None
 
     def moved(error: float) -> _Moved:
-        rise, fall = up.at(error), down.at(error)
-        return _Moved(fall, rise, np.zeros(len(rise)) if apart is None else apart.at(error))
+        rise, fall = up(error), down(error)
+        return _Moved(fall, rise, np.zeros(len(rise)) if apart is None else apart(error))
 
     return moved
 
@@ -176,14 +186,12 @@ def _spread(arm: int | None, rise: FloatArray, fall: FloatArray, code: int, shap
 
 def _together(tables: list[TableMoves], code: int, values: FloatArray) -> Moves:
     """The tables of all arms off at once: each moves its own arm."""
-    own = [
-        (t.arm, Rises.of(t.table, t.follows[0]), Rises.of(t.table, -t.follows[0])) for t in tables if t.arm is not None
-    ]
+    own = [(t.arm, t.rise(), t.fall()) for t in tables if t.arm is not None]
 
     def moved(error: float) -> _Moved:
         rise, fall = np.zeros(values.shape), np.zeros(values.shape)
         for arm, up, down in own:
-            rise[arm], fall[arm] = up.at(error), down.at(error)
+            rise[arm], fall[arm] = up(error)[0], down(error)[0]
         return _Moved(fall, rise, rise[:, 0] + (fall[code, 0] if code >= 0 else 0.0))
 
     return moved

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -99,7 +100,7 @@ def counted_log(reader: LogReader) -> CountedLog:
     if not batch.total:
         raise no_usable_row(reader)
     problem, fitted = with_fitted_arms(reader.problem, batch if missing is None else joined(batch, missing))
-    possible = _possible(problem, batch)
+    possible = possible_lines(problem, batch)
     if not possible.all():
         _leave_out(reader, problem, batch, possible)
         kept = np.flatnonzero(possible)
@@ -107,7 +108,9 @@ def counted_log(reader: LogReader) -> CountedLog:
         pilot = None if pilot is None else pilot[kept]
     if missing is None:
         return CountedLog(problem, batch, sums, fitted, pilot)
-    kept = np.flatnonzero(_possible(problem, missing))  # the others void by their finding, as they are placed nowhere
+    kept = np.flatnonzero(
+        possible_lines(problem, missing)
+    )  # the others void by their finding, as they are placed nowhere
     in_pilot = chosen[kept] == 1 if known and chosen is not None else None
     return CountedLog(problem, batch, sums, fitted, pilot, missing.take(kept), in_pilot)
 
@@ -134,7 +137,7 @@ def with_fitted_arms(problem: Problem, batch: Batch) -> tuple[Problem, tuple[Fit
     return fit_mechanisms(problem, by_arm, children=children)
 
 
-def _possible(problem: Problem, batch: Batch) -> BoolArray:
+def possible_lines(problem: Problem, batch: Batch) -> BoolArray:
     """Lines that the declared mechanisms can produce, (I,)."""
     possible = np.ones(batch.size, dtype=bool)
     for k, arm in enumerate(problem.arms):
@@ -173,6 +176,17 @@ def every_row(reader: LogReader) -> Batch:
     columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in reader.problem.observed}
     arm, regime, count = (np.concatenate([getattr(part, key) for part in parts]) for key in ("arm", "regime", "count"))
     return Batch(arm, regime, columns, count)
+
+
+def missing_of(reader: LogReader) -> Batch | None:
+    """The rows that lack their outcome and nothing else, of a log that is read row by row and could be counted; None where there is none,
+    or where their cells cannot be counted."""
+    if "missing-outcomes" not in reader.tallies or not reader.countable:
+        return None
+    twin = copy(reader)  # what is wrong with the rows was said when they were read one by one
+    twin.tallies, twin.rows, twin.used = {}, 0, 0
+    found = counted_log(twin)
+    return found.missing if found.problem is reader.problem else None
 
 
 def no_usable_row(reader: LogReader) -> DataError:

@@ -43,6 +43,8 @@ class LogMap:
     """Outcomes arrive within this time of ``time`` (its unit; seconds for timestamps): younger rows are left out."""
     adaptive: bool = False
     """Outcomes of earlier rows decided which arm, or whom, later rows are of: rows are then not independent."""
+    randomised: Sequence[str] = ()
+    """Arms whose logged decisions were drawn with the probabilities that are declared, so that no hidden cause moved them."""
     planned: Mapping[str, float] = field(default_factory=dict)
     """Arm -> the share of rows it was planned to have."""
     drop: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -75,7 +77,9 @@ class LogMap:
         self._check_states(problem)
         if self.arm is not None and self.made_by is not None:
             raise ProblemError("log.arm names a column with each row's arm, log.made_by one arm for all: give one.")
-        for name in (*self.planned, *([self.made_by] if self.made_by else [])):
+        if isinstance(self.randomised, str):
+            raise ProblemError(f"log.randomised is {self.randomised!r}; a list of arms is needed, such as ['coin'].")
+        for name in (*self.planned, *self.randomised, *([self.made_by] if self.made_by else [])):
             problem.arm_index(name)
         if self.planned:
             self._check_planned()

@@ -91,7 +91,7 @@ def parse_problem(text: str, source: str, folder: Path, tolerance: float | None 
         _check_roles(entry.problem)
         entry = _with_tolerance(entry, tolerance)
         network = _network(entry, folder)
-        columns = LogMap(**entry.log.model_dump()) if entry.log else LogMap()
+        columns = _log_map(entry.log) if entry.log else LogMap()
         problem = _problem(entry.problem, network, needs_columns=columns != LogMap())
         if tolerance is not None and entry.problem.constraints:
             problem = problem.with_tolerance(tolerance)
@@ -288,6 +288,10 @@ def _problem(entry: ProblemEntry, network: Network | None, needs_columns: bool) 
         needs_columns=needs_columns,
     )
     return completed(problem, network) if entry.from_world and network is not None else problem
+
+
+def _log_map(entry: LogEntry) -> LogMap:
+    return LogMap(**{**entry.model_dump(), "randomised": tuple(entry.randomised)})
 
 
 def _constraint(entry: ConstraintEntry, i: int) -> Constraint:

@@ -134,6 +134,7 @@ class LogEntry(_Entry):
     time: str | None = Field(None, description="the column with the time of the decision")
     outcome_within: float | None = Field(None, description="outcomes arrive within this time; seconds for timestamps")
     adaptive: bool = Field(False, description="outcomes of earlier rows decided which arm later rows are of")
+    randomised: list[str] = Field([], description="arms whose decisions were drawn with the declared probabilities")
     planned: dict[str, float] = Field({}, description="arm = the share of rows it was planned to have")
     drop: dict[str, list[str]] = Field({}, description="node or column = values whose rows are left out on purpose")
 

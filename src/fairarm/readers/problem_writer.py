@@ -36,7 +36,7 @@ def problem_text(
     """The TOML text of a problem."""
     problem, columns = problem_and_columns(problem, columns)
     document: dict[str, Any] = {"format": 1, "problem": _problem(problem)}
-    if log := {key: value for key, value in asdict(columns).items() if value not in (None, False, {})}:
+    if log := {key: value for key, value in asdict(columns).items() if value not in (None, False, {}, ())}:
         document["log"] = log
     if network is not None:
         document["world"] = {

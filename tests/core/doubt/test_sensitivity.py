@@ -10,7 +10,6 @@ from fairarm.core.doubt.box import Box, most_within
 from fairarm.core.doubt.sensitivity import (
     draw_chances,
     hidden_box,
-    others_by_spread,
     others_of_states,
     others_two_valued,
     strength_of_column,
@@ -33,8 +32,8 @@ def test_two_values_by_hand() -> None:
 
 def test_no_hidden_cause_leaves_the_mean() -> None:
     theta = np.linspace(0, 1, 11)
-    for box in (others_two_valued(theta, 1.0), others_by_spread(theta, np.full(11, 0.3), 1.0)):
-        assert box.low == pytest.approx(theta) and box.high == pytest.approx(theta)
+    box = others_two_valued(theta, 1.0)
+    assert box.low == pytest.approx(theta) and box.high == pytest.approx(theta)
     law = np.random.default_rng(0).dirichlet(np.ones(4), size=11)
     box = others_of_states(law, np.array([0.0, 0.3, 1.0, 0.5]), 1.0)
     assert box.low == pytest.approx(box.high)
@@ -97,16 +96,6 @@ def test_bounds_against_linear_programmes() -> None:
         end = float(row @ (made[0] @ made[1]) + rng.normal() * 0.1)
         found = float(most_within(weight, row, (-np.inf, end), box))
         assert found == pytest.approx(programme(weight, row, end, made), abs=1e-6)
-
-
-def test_mean_and_spread_hold_the_exact_bounds() -> None:
-    rng = np.random.default_rng(5)
-    for _ in range(200):
-        law, values, _, gamma = world(rng)
-        theta = law @ values
-        sd = np.sqrt(law @ values**2 - theta**2)
-        exact, wide = others_of_states(law, values, gamma), others_by_spread(theta, sd, gamma)
-        assert np.all(wide.low <= exact.low + 1e-12) and np.all(wide.high >= exact.high - 1e-12)
 
 
 def test_a_world_with_a_hidden_cause_lies_inside_at_its_strength_and_not_below() -> None:

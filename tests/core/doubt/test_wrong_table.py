@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from fairarm.core.doubt.wrong_table import largest_fall, largest_rise
+from fairarm.core.doubt.wrong_table import Fraction, largest_fall, largest_rise
 
 
 def test_by_hand() -> None:
@@ -54,3 +54,42 @@ def test_against_linear_programmes() -> None:
         error = float(rng.beta(1, 3))
         assert largest_rise(table, follows, error) == pytest.approx(programme(table, follows, error), abs=1e-9)
         assert largest_fall(table, follows, error) == pytest.approx(programme(table, -follows, error), abs=1e-9)
+
+
+def fraction_programme(p: np.ndarray, n: np.ndarray, d: np.ndarray, error: float) -> float:
+    """max Σ P' n / Σ P' d by Charnes and Cooper: y = P'/D, t = 1/D, and |P' − P|/D as unknowns; all rows of the table at once."""
+    rows, v = p.shape
+    size, last = p.size, 2 * p.size
+    limits, ends = [], []
+    for i in range(size):
+        for sign in (1.0, -1.0):  # ±(y − t p) ≤ a
+            row = np.zeros(last + 1)
+            row[i], row[size + i], row[last] = sign, -1.0, -sign * p.flat[i]
+            limits.append(row), ends.append(0.0)
+    sums = []
+    for r in range(rows):
+        within = slice(r * v, (r + 1) * v)
+        far, whole = np.zeros(last + 1), np.zeros(last + 1)
+        far[size:last][within], far[last] = 1.0, -2 * error
+        whole[:size][within], whole[last] = 1.0, -1.0
+        limits.append(far), ends.append(0.0), sums.append(whole)
+    scale = np.concatenate([d.ravel(), np.zeros(size + 1)])
+    gain = np.concatenate([-n.ravel(), np.zeros(size + 1)])
+    found = linprog(gain, np.array(limits), ends, np.array([*sums, scale]), [*[0.0] * rows, 1.0])
+    assert found.status == 0
+    return float(-found.fun)
+
+
+def test_fractions_against_linear_programmes() -> None:
+    """500 problems: what people's own table does to their mean."""
+    rng = np.random.default_rng(9)
+    for _ in range(500):
+        rows, states = int(rng.integers(1, 4)), int(rng.integers(2, 4))
+        table, weight = rng.dirichlet(np.full(states, 2.0), size=rows), rng.uniform(0.1, 1.0, size=rows)
+        below = np.zeros((rows, states))
+        below[:, 0] = weight  # the people of the first state
+        above = below * rng.uniform(-1, 1, size=(rows, 1)) + rng.normal(0, 0.05, size=(rows, states))
+        error = float(rng.uniform(0.0, 0.5) * table[:, 0].min())
+        made = Fraction(table, above, below)
+        rise = made.rise_at(error, np.array(50.0))
+        assert made.value + rise == pytest.approx(fraction_programme(table, above, below, error), abs=1e-6)

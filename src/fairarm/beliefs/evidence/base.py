@@ -140,6 +140,10 @@ class CountedEvidence(Evidence):
     """Rows counted by cell: what a log with finite columns comes to."""
 
     @abstractmethod
+    def of_arms(self, which: BoolArray) -> Self:
+        """The rows of these arms (K,) alone."""
+
+    @abstractmethod
     def by_group(self) -> GroupCells:
         """The first replicate's rows by group and cell, the groups apart."""
 

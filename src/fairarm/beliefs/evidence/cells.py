@@ -123,6 +123,10 @@ class CellEvidence(RunEvidence, CountedEvidence):
         """Some of the replicates; all of them without a copy."""
         return self if which.all() else CellEvidence(self.problem, self.counts[which])
 
+    def of_arms(self, which: BoolArray) -> CellEvidence:
+        """The counts of the other arms are 0."""
+        return CellEvidence(self.problem, self.counts * which[:, None, None])
+
     def summary(self, cells: SharedCells | Places) -> Summary:
         """By shared cell, with the states' counts: regime and arm play no part in what a cell says of θ."""
         N, values = len(self.counts), self.problem.outcome.scaled_values

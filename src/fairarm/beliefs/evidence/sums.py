@@ -67,6 +67,12 @@ class SumEvidence(CountedEvidence):
         """Itself: a log is one replicate."""
         return self
 
+    def of_arms(self, which: BoolArray) -> SumEvidence:
+        """The rows and sums of the other arms are 0."""
+        kept = which[:, None, None]
+        pilot = None if self.pilot is None else self.pilot.of_arms(which)
+        return SumEvidence(self.problem, self.counts * kept, self.sums * kept, self.squares * kept, pilot)
+
     def summary(self, cells: SharedCells | Places) -> Summary:
         """By shared cell: rows, sums and squares, and no states."""
         at = cells.cell_of.ravel()

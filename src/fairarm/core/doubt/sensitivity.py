@@ -7,10 +7,12 @@ The odds of the logged decision v at inputs x, given the hidden cause, are off b
 and m is a mean of the logged outcomes of v under weights in [1/Γ, Γ] that average 1. Its least value puts Γ on the lowest outcomes,
 1/(1 + Γ) of them, and 1/Γ on the others. Exact for each decision alone; for all decisions of x at once exact if there are two.
 
-Axes: C cells, O states of the outcome, X inputs, V decisions; Γ is a number or is broadcast against what precedes the cells.
+Axes: C cells, O states of the outcome, B parts of its law, X inputs, V decisions; Γ is a number or is broadcast against what precedes the cells.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -32,33 +34,58 @@ def others_two_valued(theta: FloatArray, gamma: FloatArray | float) -> Box:
     return Box(low, high)  # (D5)
 
 
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """The parts of a law in rising order of their values: the mean, the least and the largest value in each, (C or 1, B) each."""
+
+    mean: FloatArray
+    least: FloatArray
+    most: FloatArray
+
+    @classmethod
+    def of_values(cls, values: FloatArray) -> Parts:
+        """Of sorted values (B,), each of them a part."""
+        return cls(values[None], values[None], values[None])
+
+    def with_first(self, value: float) -> Parts:
+        """With one part more, before the others."""
+        return Parts(*(np.concatenate([np.full((len(x), 1), value), x], axis=1) for x in vars(self).values()))
+
+    def turned(self) -> Parts:
+        """Of 1 − Y'."""
+        return Parts(*(1.0 - part[:, ::-1] for part in (self.mean, self.most, self.least)))
+
+
 def others_of_states(law: FloatArray, values: FloatArray, gamma: FloatArray | float) -> Box:
-    """m of an outcome with states, from P(Y | c) (..., C, O) and their values (O,); of rows as they are: law = 1/n, values sorted."""
+    """m of an outcome with states, from P(Y | c) (..., C, O) and their values (O,); of rows as they are: law = 1/n."""
     order = np.argsort(values, kind="stable")
-    law, values = law[..., order], values[order]
-    theta, gamma = law @ values, np.asarray(gamma, dtype=np.float64)
-    share = 1.0 / (1.0 + gamma)
-    extra = gamma - 1.0 / gamma
-    low = theta / gamma + extra * _lowest(law, values, share)
-    high = theta / gamma + extra * (theta - _lowest(law, values, 1.0 - share))
-    return Box(low, high)  # (D6)
+    return others_of_parts(law[..., order], Parts.of_values(values[order]), gamma)
 
 
-def _lowest(law: FloatArray, values: FloatArray, share: FloatArray) -> FloatArray:
-    """The part of the mean that the lowest ``share`` of the outcomes makes, (..., C)."""
+def others_of_parts(law: FloatArray, parts: Parts, gamma: FloatArray | float) -> Box:
+    """m from the law of sorted parts, (..., C, B): exact where each is one value, else never too narrow."""
+    # the largest m is 1 less the least of the mirror image
+    low, high = least_of_others(law, parts, gamma), least_of_others(law[..., ::-1], parts.turned(), gamma)
+    return Box(low, 1.0 - high)
+
+
+def least_of_others(law: FloatArray, parts: Parts, gamma: FloatArray | float) -> FloatArray:
+    """The lower end alone, (..., C)."""
+    strength = np.asarray(gamma, dtype=np.float64)
+    theta = (law * parts.mean).sum(axis=-1)
+    lowest = _lowest(law, parts, 1.0 / (1.0 + strength))
+    return np.asarray(theta / strength + (strength - 1.0 / strength) * lowest)  # (D6)
+
+
+def _lowest(law: FloatArray, parts: Parts, share: FloatArray) -> FloatArray:
+    """The part of the mean that the lowest ``share`` of the outcomes makes, (..., C), or less where parts hold several values.
+
+    What is taken of a part is at least its least value each; and what is left of it is at most its largest value each.
+    """
     before = np.cumsum(law, axis=-1) - law
     taken = np.clip(share[..., None] - before, 0.0, law)
-    return np.asarray(taken @ values)
-
-
-def others_by_spread(theta: FloatArray, spread: FloatArray, gamma: FloatArray | float) -> Box:
-    """m of which only mean and standard deviation are known, (..., C) each: |m − θ| ≤ sd (Γ − 1)/√Γ, and as if two-valued.
-
-    Weights in [1/Γ, Γ] of mean 1 have a variance of at most (Γ − 1)²/Γ; Cauchy and Schwarz.
-    """
-    widest = others_two_valued(theta, gamma)
-    most = spread * (np.asarray(gamma) - 1.0) / np.sqrt(gamma)
-    return Box(np.maximum(widest.low, theta - most), np.minimum(widest.high, theta + most))  # (D7)
+    least = np.maximum(taken * parts.least, law * parts.mean - (law - taken) * parts.most)  # (D7)
+    return np.asarray(least.sum(axis=-1))
 
 
 def hidden_box(chance: FloatArray, logged: Box, others: Box) -> Box:

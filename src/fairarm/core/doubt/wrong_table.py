@@ -16,6 +16,8 @@ import numpy as np
 
 from fairarm.core.types import FloatArray
 
+HALVINGS = 30
+
 
 @dataclass(frozen=True, eq=False)
 class Rises:
@@ -39,6 +41,38 @@ class Rises:
         """max Σ_r Σ_v (P'(v | r) − P(v | r)) g(r, v) with each row of P' within ε of P in total variation, (...,): exact."""
         taken = np.clip(error - self.before, 0.0, self.mass)
         return np.asarray((taken * self.gain).sum(axis=(-1, -2)))  # (D9)
+
+
+@dataclass(frozen=True, eq=False)
+class Fraction:
+    """A value Σ P n / Σ P d, both sums linear in the rows of a table P (B, V): n and d are (..., B, V), d is not negative.
+
+    The mean of people is one in the table of their attribute: a wrong P(a | causes) moves the people too.
+    """
+
+    table: FloatArray
+    above: FloatArray
+    below: FloatArray
+
+    @property
+    def value(self) -> FloatArray:
+        """As the table is, (...,)."""
+        below = (self.table * self.below).sum(axis=(-1, -2))
+        return np.asarray((self.table * self.above).sum(axis=(-1, -2)) / np.where(below > 0, below, 1.0))
+
+    def rise_at(self, error: float, most: FloatArray) -> FloatArray:
+        """How far it can rise with each row of P' within ε of P in total variation, (...,); it is never above ``most`` (...,).
+
+        A ratio r is reached where max Σ P' (n − r d) ≥ 0, which is linear in P' for each r: found by halving, rounded up.
+        """
+        value = self.value
+        low, high = value, np.maximum(most, value)
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            slope = self.above - middle[..., None, None] * self.below
+            reached = (self.table * slope).sum(axis=(-1, -2)) + largest_rise(self.table, slope, error) >= 0  # (D11)
+            low, high = np.where(reached, middle, low), np.where(reached, high, middle)
+        return np.asarray(high - value)
 
 
 def largest_rise(table: FloatArray, follows: FloatArray, error: float) -> FloatArray:

@@ -122,7 +122,7 @@ def error_text(error: float) -> str:
 
 def table_name(table: WrongTable) -> str:
     """Whose table it is."""
-    return f"arm {table.name}" if table.of_arm else f"'{table.name}'"
+    return f"arm {table.name}" if table.of_arm else f"P({table.name})" if "|" in table.name else f"'{table.name}'"
 
 
 def tables_text(made: WrongTables | None, answer: str) -> str | None:
@@ -141,7 +141,13 @@ def tables_text(made: WrongTables | None, answer: str) -> str | None:
         else f"; one table alone would have to be off by {error_text(weakest.answer)} ({table_name(weakest)})"
     )
     proof = "" if made.certified is None else f". What is certified stands up to {error_text(made.certified)}"
-    return f"{start}{alone}{proof}.{_seen_text(made)}"
+    return f"{start}{alone}{proof}.{_seen_text(made)}{_left_out(made)}"
+
+
+def _left_out(made: WrongTables) -> str:
+    """What was not looked at."""
+    each = [f"P({name})" for name in made.left_out]
+    return f" Not looked at: {names(each, 4)}, as a child's mechanism is not declared." if each else ""
 
 
 def _seen_text(made: WrongTables) -> str:
