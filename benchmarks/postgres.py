@@ -73,7 +73,8 @@ class Postgres:
 
     def killed(self) -> None:
         """The server and its backends gone at once, without a word to anybody."""
-        assert self.process is not None and self.process.running is not None
+        assert self.process is not None
+        assert self.process.running is not None
         self.process.running.send_signal(signal.SIGQUIT)  # what a crash leaves: no checkpoint, recovery at the start
         self.process.running.wait(30)
 
@@ -105,7 +106,8 @@ def postgres_server(*, durable: bool = False) -> Iterator[Postgres]:
         try:
             yield server
         finally:
-            assert server.process is not None and server.process.running is not None
+            assert server.process is not None
+            assert server.process.running is not None
             server.process.running.send_signal(signal.SIGINT)  # at once, whoever is still connected
             server.process.running.wait(30)
     finally:
