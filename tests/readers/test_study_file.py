@@ -43,7 +43,7 @@ def test_a_start_has_an_offset(tmp_path: Path, start: str) -> None:
     [
         ("start = 2027-03-01T00:00:00", "start: a time with its offset"),
         ('start = "tomorrow"', "start: a time with its offset"),
-        ("start = 2027-03-01", "start: should be"),
+        ("start = 2027-03-01", "start: a time with its offset"),
         ("peoples = 3", "peoples: there is no such key. Did you mean 'people'?"),
         ("zzz = 3", "zzz: there is no such key. The keys: problem, pulls"),
         ("confidence = nan", "confidence: should be"),

@@ -38,7 +38,7 @@ class StudyFile(BaseModel):
     keep_rows: Literal["always", "until settled"] | None = None
     deployed: str | None = None
     seed: int | None = None
-    start: datetime | str | None = None
+    start: Any = None
     tolerance: float | None = None
 
 
@@ -81,9 +81,9 @@ def _problem(named: str, path: Path) -> str:
     return str(beside) if there or named.endswith(".toml") else named
 
 
-def _start(given: datetime | str, path: Path) -> datetime:
+def _start(given: object, path: Path) -> datetime:
     try:
-        start = given if isinstance(given, datetime) else datetime.fromisoformat(given)
+        start = given if isinstance(given, datetime) else datetime.fromisoformat(str(given))
     except ValueError:
         start = None
     if start is None or start.tzinfo is None:
