@@ -79,7 +79,7 @@ class ForkServer:
         environment = {**os.environ, "LD_PRELOAD": str(library)}
         command = [sys.executable, "-m", "benchmarks.studies.fork_server", *modules]
         self._process = subprocess.Popen(
-            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            command, cwd=SOURCE.parents[2], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         self._journals: dict[int, Journal] = {}
 
