@@ -21,6 +21,7 @@ class Place:
     """One database."""
 
     kind: str
+    name: str
     url: str
     copy: Callable[[str], Place]
     """The same content under another name; nobody may be connected."""
@@ -45,7 +46,7 @@ def sqlite_place(folder: Path, name: str = "studies") -> Place:
         for end in ("", "-wal", "-shm", "-journal"):
             Path(f"{path}{end}").unlink(missing_ok=True)
 
-    return Place("SQLite", f"sqlite:///{path}", copy, drop, files=str(path))
+    return Place("SQLite", name, f"sqlite:///{path}", copy, drop, files=str(path))
 
 
 def postgres_place(server: Postgres, name: str = "studies") -> Place:
@@ -56,6 +57,7 @@ def postgres_place(server: Postgres, name: str = "studies") -> Place:
 def _in_server(server: Postgres, database: Postgres) -> Place:
     return Place(
         "PostgreSQL",
+        database.database,
         database.url(),
         copy=lambda other: _in_server(server, server.made(other, like=database.database)),
         drop=lambda: server.dropped(database.database),

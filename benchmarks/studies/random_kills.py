@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.studies.fork_server import KILLED, ForkServer, Journal
 from benchmarks.studies.places import DAY, Place, SharedClock
 from benchmarks.studies.stored import Stored
-from benchmarks.studies.transactions import START, open_studies, row_of
+from benchmarks.studies.transactions import START, open_studies, other_row, row_of
 from fairarm.catalog import load_problem
 from fairarm.studies import Conflict
 
@@ -35,12 +35,12 @@ def work(journal: Journal, url: str, clock: str, seed: int, first: int) -> None:
         made = study.assign(f"u-{number}", group="ab"[number % 2])
         journal.ack(unit=number, id=made.id, arm=made.arm, cohort=made.cohort)
         if made.id is not None and rng.random() < 0.8:
-            status = study.tell(made.id, row_of(study, number)).status
+            status = study.tell(made.id, row_of(number)).status
             journal.ack(told=made.id, unit=number, status=status)
             told.append((number, made.id))
         if told and rng.random() < 0.1:
             number_again, again = rng.choice(told)
-            assert study.tell(again, row_of(study, number_again)).status in ("repeated", "late")
+            assert study.tell(again, row_of(number_again)).status in ("repeated", "late")
         if rng.random() < 0.05:
             studies.tick()
             journal.ack(ticked=True)
@@ -124,13 +124,8 @@ class RandomKills:
     def _refuses_another(self, studies: Any) -> None:
         study = studies.open(NAME)
         for made in sorted(self.told)[:5]:
-            number = self.acknowledged[made]["unit"]
-            row = row_of(study, number)
-            if row is None:
-                continue
-            other = {**row, "result": "win" if row["result"] == "lose" else "lose"}
             try:
-                status = study.tell(made, other).status
+                status = study.tell(made, other_row(self.acknowledged[made]["unit"])).status
             except Conflict:
                 continue
             raise AssertionError(f"another outcome was taken as {status}")

@@ -14,15 +14,30 @@ class Stored:
     def __init__(self, place: Place) -> None:
         self.place = place
 
+    def _connected(self) -> Any:
+        if self.place.kind == "SQLite":
+            return sqlite3.connect(self.place.url.removeprefix("sqlite:///"), timeout=30)
+        import psycopg
+
+        return psycopg.connect(self.place.url)
+
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
         """Of one SELECT."""
-        if self.place.kind == "SQLite":
-            connection: Any = sqlite3.connect(self.place.url.removeprefix("sqlite:///"))
-        else:
-            import psycopg
-
-            connection = psycopg.connect(self.place.url)
+        connection = self._connected()
         try:
             return [tuple(row) for row in connection.execute(statement).fetchall()]
         finally:
             connection.close()
+
+    def run(self, statement: str) -> None:
+        """One statement that writes."""
+        connection = self._connected()
+        try:
+            connection.execute(statement)
+            connection.commit()
+        finally:
+            connection.close()
+
+    def slots(self) -> list[tuple[int, int]]:
+        """Cohort and card of every assignment."""
+        return [(number, slot) for number, slot in self.rows("SELECT number, slot FROM fairarm_assignment")]

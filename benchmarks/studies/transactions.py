@@ -38,7 +38,7 @@ def prepare(url: str, clock: SharedClock) -> None:
         ids = [assigned(study, number) for number in range(20)]
         clock.set(BEFORE_CLOSE)
         for number, made in enumerate(ids[:10]):
-            study.tell(made, row_of(study, number))
+            study.tell(made, row_of(number))
         studies.tokens.make("caller", label="old")
 
 
@@ -49,7 +49,7 @@ def prepare_second(url: str, clock: SharedClock) -> None:
         studies.tick()
         study = studies.open(NAME)
         for number in range(100, 110):
-            study.tell(assigned(study, number), row_of(study, number))
+            study.tell(assigned(study, number), row_of(number))
 
 
 def assigned(study: Study, number: int) -> str:
@@ -59,17 +59,14 @@ def assigned(study: Study, number: int) -> str:
     return made.id
 
 
-def row_of(study: Study, number: int) -> dict[str, str]:
-    """Both sides and results turn up."""
-    made = study.assign(f"u-{number}", group="ab"[number % 2])
-    row = {"side": ("heads", "tails")[number // 2 % 2], "result": ("lose", "win")[number // 4 % 2]}
-    return {name: state for name, state in row.items() if name != "side" or made.decision is None}
+def row_of(number: int) -> dict[str, str]:
+    """What came of a person; the side of the coin is drawn at assignment, since an arm looks at the group alone."""
+    return {"result": ("lose", "win")[number // 2 % 2]}
 
 
-def other_row(study: Study, number: int) -> dict[str, str]:
-    """With another outcome."""
-    row = row_of(study, number)
-    return {**row, "result": "win" if row["result"] == "lose" else "lose"}
+def other_row(number: int) -> dict[str, str]:
+    """Another outcome."""
+    return {"result": ("win", "lose")[number // 2 % 2]}
 
 
 # ---- in the process that may be killed ----
@@ -83,11 +80,11 @@ def _assign(studies: Studies, study: Study) -> Said:
 
 
 def _tell(studies: Studies, study: Study) -> Said:
-    return {"status": study.tell(assigned(study, 15), row_of(study, 15)).status}
+    return {"status": study.tell(assigned(study, 15), row_of(15)).status}
 
 
 def _tell_many(studies: Studies, study: Study) -> Said:
-    told = study.tell_many([Outcome(assigned(study, n), row_of(study, n)) for n in range(10, 15)])
+    told = study.tell_many([Outcome(assigned(study, n), row_of(n)) for n in range(10, 15)])
     return {"status": [getattr(each, "status", str(each)) for each in told]}
 
 
@@ -100,7 +97,7 @@ def _tick(studies: Studies, study: Study) -> Said:
 
 
 def _correct(studies: Studies, study: Study) -> Said:
-    return {"counts": study.correct(assigned(study, 3), other_row(study, 3), "a mistake", "test")}
+    return {"counts": study.correct(assigned(study, 3), other_row(3), "a mistake", "test")}
 
 
 def _forget(studies: Studies, study: Study) -> Said:
@@ -161,8 +158,6 @@ def transaction(journal: Journal, url: str, clock: str, name: str, n: int, how: 
     else:
         studies = open_studies(url, clock)
         study = studies.open(NAME)
-        for number in (*range(10, 17), 3):  # what the call needs to know of people is asked for before the counting
-            row_of(study, number)
         kill_at(n, how)
         said = ACTS[name][0](studies, study)
     seen = kill_seen()
@@ -210,7 +205,7 @@ def _again_assign(studies: Studies, study: Study, said: Said | None, reference: 
 def _again_tell(studies: Studies, study: Study, said: Said | None, reference: Said) -> None:
     told_before = study.cohorts()[0].told
     assert told_before in ((11,) if said else (10, 11))
-    status = study.tell(assigned(study, 15), row_of(study, 15)).status
+    status = study.tell(assigned(study, 15), row_of(15)).status
     assert status == ("new" if told_before == 10 else "repeated")
     _refuses(study, 15)
     assert study.cohorts()[0].told == 11
@@ -219,14 +214,14 @@ def _again_tell(studies: Studies, study: Study, said: Said | None, reference: Sa
 def _again_tell_many(studies: Studies, study: Study, said: Said | None, reference: Said) -> None:
     before = study.cohorts()[0].told
     assert before == 15 if said else 10 <= before <= 15
-    again = [study.tell(assigned(study, n), row_of(study, n)).status for n in range(10, 15)]
+    again = [study.tell(assigned(study, n), row_of(n)).status for n in range(10, 15)]
     assert again.count("new") == 15 - before
     assert study.cohorts()[0].told == 15
 
 
 def _refuses(study: Study, number: int) -> None:
     try:
-        study.tell(assigned(study, number), other_row(study, number))
+        study.tell(assigned(study, number), other_row(number))
     except Conflict:
         return
     raise AssertionError("another outcome was accepted")
@@ -271,7 +266,7 @@ def state_of(study: Study) -> Said:
 def _again_correct(studies: Studies, study: Study, said: Said | None, reference: Said) -> None:
     corrections = study.why(unit="u-3").corrections  # type: ignore[union-attr]
     assert corrections in ((1,) if said else (0, 1))
-    study.correct(assigned(study, 3), other_row(study, 3), "a mistake", "test")
+    study.correct(assigned(study, 3), other_row(3), "a mistake", "test")
 
 
 def _again_forget(studies: Studies, study: Study, said: Said | None, reference: Said) -> None:
