@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from fairarm.cli.terminal import Styled, TableColumn, numbers, say, table
 from fairarm.durations import days_of
-from fairarm.reports.words import Marked, digits_of, limits, value
-from fairarm.reports.words.study_answers import (
-    STATUS,
+from fairarm.reports.words import digits_of, limits, value
+from fairarm.reports.words.studies import (
+    ASSUMED,
+    STATES,
+    WATCHES,
+    answer_text,
+    counted_text,
+    event_reason,
     event_text,
     exposure_text,
+    known_now,
+    left_out,
     moment,
-    monitor_text,
-    study_answer,
-    study_assumed,
-    study_created,
-    study_next,
-    study_people,
-    verification_text,
-    why_arm,
-    why_person,
+    monitor_numbers,
+    monitor_state,
+    next_step,
 )
+from fairarm.reports.words.study_answers import study_created, verification_text, why_arm, why_person
 from fairarm.studies.answers import WhyArm
 
 if TYPE_CHECKING:
-    from fairarm.studies import Study, Summary, Token, Verification, WhyPerson
+    from fairarm.studies import CohortReport, Study, Summary, Token, Verification, WhyPerson
 
 MOST_COHORTS = 30
 """Lines of a table, the latest; --json has all."""
@@ -46,12 +49,12 @@ def summaries(found: Sequence[Summary]) -> None:
         return
     columns = [
         TableColumn("study", "name"), TableColumn("status", "name"), *numbers("people", "cohorts", "settled"),
-        TableColumn("answer", "name"), TableColumn("created", "name"),
+        TableColumn("answer", "name"), TableColumn("created (UTC)", "name"),
     ]  # fmt: skip
     rows: list[list[Styled]] = [
         [
             (each.name, "bold"), f"{each.status}{' (held)' if each.held else ''}", str(each.people), str(each.cohorts),
-            str(each.settled), each.arm or each.answer or "", moment(each.created),
+            str(each.settled), answer_text(each), moment(each.created),
         ]
         for each in found
     ]  # fmt: skip
@@ -60,23 +63,37 @@ def summaries(found: Sequence[Summary]) -> None:
         say(("Held: clocks did not agree; nothing opens or settles until `fairarm study confirm-clock`.", "yellow"))
 
 
-def study(found: Study, events: bool) -> None:
+def study(found: Study, now: datetime, held: bool, events: bool) -> None:
     """From the one sentence down to what happened."""
-    verdict = found.verdict()
-    said: list[Styled] = [(part.text, "bold") if isinstance(part, Marked) else part for part in study_answer(verdict)]
-    say((found.name, "bold"), f" ({STATUS[verdict.status]}): ", *said)
-    say(study_people(verdict))
-    if text := study_next(verdict):
-        say(text)
+    verdict, cohorts = found.verdict(), found.cohorts()
+    say((found.name, "bold"), ": ", (known_now(verdict), "bold"))
+    say(f"{next_step(verdict, cohorts, now, held)} It is {STATES[verdict.status]}.")
+    say(counted_text(verdict))
+    for line in left_out(verdict):
+        say(line)
     for finding in found.findings():
         say((f"{finding.name}: {finding.message}", "yellow" if finding.voids else ""))
     _arms(found)
-    _cohorts(found)
-    say(exposure_text(found.exposure()))
-    say(f"Watched: {'; '.join(monitor_text(each) for each in found.monitors())}.")
-    say((study_assumed(verdict), "dim"))
+    _cohorts(cohorts)
+    for line in exposure_text(found.exposure(), found.problem.outcome):
+        say(line)
+    _monitors(found)
+    say((f"Assumed: {' '.join(ASSUMED.get(code, code) for code in verdict.assumed)}", "dim"))
     if events:
         _events(found)
+
+
+def _monitors(found: Study) -> None:
+    columns = [
+        TableColumn("watched", "name"),
+        TableColumn("for", "text"),
+        TableColumn("state", "text"),
+        TableColumn("numbers", "text"),
+    ]
+    table(
+        columns,
+        [[each.name, WATCHES[each.name], monitor_state(each), monitor_numbers(each)] for each in found.monitors()],
+    )
 
 
 def _arms(found: Study) -> None:
@@ -97,12 +114,11 @@ def _arms(found: Study) -> None:
     table(columns, rows)
 
 
-def _cohorts(found: Study) -> None:
+def _cohorts(all_of_them: Sequence[CohortReport]) -> None:
     columns = [
-        TableColumn("cohort", "number"), TableColumn("state", "name"), TableColumn("opened", "name"),
-        TableColumn("matures", "name"), *numbers("share", "cards", "dealt", "told", "late", "lost"),
+        TableColumn("cohort", "number"), TableColumn("state", "name"), TableColumn("opened (UTC)", "name"),
+        TableColumn("matures (UTC)", "name"), *numbers("share", "cards", "dealt", "told", "late", "lost"),
     ]  # fmt: skip
-    all_of_them = found.cohorts()
     rows: list[list[Styled]] = [
         [
             str(each.number), f"{each.state}{', cut' if each.cut else ''}", moment(each.opened), moment(each.matures),
@@ -118,8 +134,12 @@ def _cohorts(found: Study) -> None:
 
 
 def _events(found: Study) -> None:
-    columns = [TableColumn("number", "number"), TableColumn("at", "name"), TableColumn("what", "text")]
-    table(columns, [[str(each.seq), moment(each.at), event_text(each)] for each in found.events()])
+    columns = [
+        TableColumn("number", "number"), TableColumn("at (UTC)", "name"), TableColumn("what", "text"), TableColumn("by", "name"),
+        TableColumn("why", "text"),
+    ]  # fmt: skip
+    rows = [[str(e.seq), moment(e.at), event_text(e), e.actor, event_reason(e)] for e in found.events()]
+    table(columns, rows)
 
 
 def verifications(found: Sequence[Verification]) -> None:
@@ -136,7 +156,9 @@ def tokens(found: Sequence[Token]) -> None:
     if not found:
         say("No tokens yet: fairarm study token --role caller --label NAME")
         return
-    columns = [TableColumn(head, "name") for head in ("label", "role", "study", "made", "revoked", "digest")]
+    columns = [
+        TableColumn(head, "name") for head in ("label", "role", "study", "made (UTC)", "revoked (UTC)", "digest")
+    ]
     rows: list[list[Styled]] = [
         [
             each.label, each.role, each.study or "(all)", moment(each.made),

@@ -71,12 +71,16 @@ def show(
     """What is known, what is next, whom it served."""
     from fairarm.cli import study_documents
 
-    with one_study(db, name) as found:
+    with opened(db) as studies:
+        found = studies.open(name)
 
         def tables() -> None:
+            from datetime import UTC, datetime
+
             from fairarm.cli import show_study
 
-            show_study.study(found, events)
+            held = any(each.held for each in studies.summaries() if each.name == name)
+            show_study.study(found, datetime.now(UTC), held, events)
 
         shown(as_json, lambda: study_documents.study(found), tables)
 
@@ -127,10 +131,10 @@ def drop(
 
 
 def _changed(found: Any, as_json: bool) -> None:
-    from fairarm.reports.words.study_answers import STATUS
+    from fairarm.reports.words.studies import STATES
 
     status = found.status
-    done(as_json, {"study": found.name, "status": str(status)}, f"{found.name} is {STATUS[status]}.")
+    done(as_json, {"study": found.name, "status": str(status)}, f"{found.name} is {STATES[status]}.")
 
 
 def export(

@@ -9,8 +9,7 @@ from enum import Enum
 from typing import Any
 
 from fairarm.cli.documents import number, question
-from fairarm.reports import words
-from fairarm.reports.words.study_answers import study_answer, study_next
+from fairarm.reports.words.studies import known_now
 from fairarm.studies import Study, StudyVerdict
 
 
@@ -43,14 +42,8 @@ def created(study: Study) -> dict[str, Any]:
 def verdict(found: StudyVerdict) -> dict[str, Any]:
     """Without the verdict of the algorithm, whose arms ``study show --json`` has of its own."""
     said = {field.name: plain(getattr(found, field.name)) for field in fields(found) if field.name != "verdict"}
-    sentence = words.unmarked(study_answer(found))
-    return {
-        **said,
-        "leader": found.verdict.leader,
-        "probability": number(found.verdict.probability),
-        "text": sentence,
-        "next": study_next(found),
-    }
+    leader = {"leader": found.verdict.leader, "probability": number(found.verdict.probability)}
+    return {**said, **leader, "text": known_now(found)}
 
 
 def study(found: Study) -> dict[str, Any]:

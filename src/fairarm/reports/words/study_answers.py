@@ -1,123 +1,23 @@
-"""Live studies in words: the answer and what comes next, one person, one arm, what happened, what was checked."""
+"""Live studies in words for who runs them: what was agreed to, one person, one arm, what was checked."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from fairarm.durations import shown_days
-from fairarm.reports.words.numbers import Marked, count, names, percent, value
+from fairarm.reports.words.numbers import count, names, value
 from fairarm.reports.words.runs import arm_reason
+from fairarm.reports.words.studies import moment
 from fairarm.studies.answers import (
     Assignment,
     CohortReport,
-    Event,
-    ExposureReport,
-    Monitor,
-    StudyStatus,
     StudyVerdict,
     Verification,
     WhyArm,
     WhyPerson,
 )
-
-STATUS = {
-    StudyStatus.RUNNING: "running",
-    StudyStatus.PAUSED: "paused: no cohort opens",
-    StudyStatus.DRAINING: "draining: no cohort opens any more; those that are out still settle",
-    StudyStatus.FINISHED: "finished",
-    StudyStatus.CLOSED: "closed by hand",
-}
-
-ASSUMED = {
-    "people-independent": "people do not influence each other",
-    "unit-is-a-person": "a unit is a person",
-    "declared-law": "the declared law",
-    "sensitive-is-a-root": "nothing causes the sensitive attribute and also the outcome",
-    "lost-at-random": "outcomes are lost at random, as stated",
-    "dropped-cohorts": "cohorts that were left out were left out for reasons that have nothing to do with outcomes, as stated",
-}
-
-LOST = {"worst": "each is charged as it hurts most", "at random": "they count for nothing, as stated"}
-
-
-def moment(at: datetime) -> str:
-    """2026-11-17 22:50:08 UTC."""
-    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def study_answer(found: StudyVerdict) -> tuple[str | Marked, ...]:
-    """One sentence: what is known and how sure that is."""
-    after = f" after {count(found.settled, 'settled cohort')}."
-    sure = f" (certified, confidence {found.confidence:g})"
-    if found.void:
-        return Marked("void"), f": nothing is certified, since {names(found.void_by)} {_says(found)}."
-    if found.answer == "found":
-        return Marked(str(found.arm)), f" is the best fair arm{sure},{after}"
-    if found.answer == "no-fair-arm":
-        return Marked("no arm is fair"), f"{sure},{after}"
-    if found.settled == 0:
-        return Marked("nothing is known yet"), ": no cohort is settled."
-    if found.answer == "undecided":
-        return Marked("undecided"), f": no answer is certified at confidence {found.confidence:g},{after}"
-    leader, chance = found.verdict.leader, found.verdict.probability
-    most = "" if leader is None or chance is None else f" The most likely answer: {leader}, probability {chance:.2g}."
-    return Marked("not decided yet"), f",{after}{most}"
-
-
-def _says(found: StudyVerdict) -> str:
-    return "says that what was declared is wrong" if len(found.void_by) == 1 else "say that what was declared is wrong"
-
-
-def study_people(found: StudyVerdict) -> str:
-    """How many, how many of them count, what the lost ones count as."""
-    text = f"{count(found.people, 'person').replace('persons', 'people')} assigned; {found.counted} outcomes count"
-    lost = LOST.get(found.lost_means, f"not told means {found.lost_means}")
-    text += f", {found.lost} were lost ({lost})." if found.lost else "; none was lost."
-    if found.cut:
-        text += f" Cut by hand: {_cohorts(found.cut)}."
-    if found.dropped:
-        text += f" Left out: {_cohorts(found.dropped)}."
-    return text
-
-
-def _cohorts(numbers: tuple[int, ...]) -> str:
-    return f"cohort{'' if len(numbers) == 1 else 's'} {names([str(each) for each in numbers])}"
-
-
-def study_next(found: StudyVerdict) -> str | None:
-    """What happens next, and when."""
-    if found.status.over:
-        return None
-    if found.next_at is None:
-        return "No cohort is out." if found.status == StudyStatus.RUNNING else None
-    return f"{count(found.out, 'cohort')} out; the next can be settled from {moment(found.next_at)}."
-
-
-def study_assumed(found: StudyVerdict) -> str:
-    """What the certificate rests on."""
-    return f"Assumed: {'; '.join(ASSUMED.get(code, code) for code in found.assumed)}."
-
-
-def exposure_text(found: ExposureReport) -> str:
-    """Whom the study has served with what, in one line."""
-    text = (
-        f"Of {found.total} people, {found.doubted_now} were served by arms that are more likely unfair than not as known now "
-        f"({found.doubted_then} as known when their cohort opened)."
-    )
-    if found.given_up is None or found.against is None:
-        return text
-    return f"{text} Outcome given up against {found.against}: {value(found.given_up, '.4g')} in all."
-
-
-def monitor_text(found: Monitor) -> str:
-    """law: 0.3 of 9.2."""
-    if not found.on:
-        return f"{found.name}: off here"
-    state = "void" if found.voids else "alarm" if found.alarm else "quiet"
-    return f"{found.name}: {state} ({value(found.value, '.3g')}, alarm at {value(found.threshold, '.3g')})"
-
 
 # ---- creating ----
 
@@ -178,8 +78,8 @@ def why_person(found: WhyPerson) -> Iterator[str]:
     if cohort is not None:
         yield from _why_plan(cohort)
     said = PERSON.get(found.status or "", "")
-    told = "" if found.told is None else moment(found.told)
-    until = "" if cohort is None else moment(cohort.matures)
+    told = "" if found.told is None else f"{moment(found.told)} UTC"
+    until = "" if cohort is None else f"{moment(cohort.matures)} UTC"
     if said:
         yield said.format(told=told, cohort=given.cohort, until=until)
     if found.corrections:
@@ -187,12 +87,12 @@ def why_person(found: WhyPerson) -> Iterator[str]:
 
 
 def _at(issued: datetime | None) -> str:
-    return "" if issued is None else f" at {moment(issued)}"
+    return "" if issued is None else f" at {moment(issued)} UTC"
 
 
 def _why_plan(cohort: CohortReport) -> Iterator[str]:
     cards = ", ".join(f"{arm} {number}" for arm, number in cohort.plan.items() if number)
-    yield f"The deck had {cohort.cards} cards ({cards}), fixed when the cohort opened at {moment(cohort.opened)}."
+    yield f"The deck had {cohort.cards} cards ({cards}), fixed when the cohort opened at {moment(cohort.opened)} UTC."
 
 
 # ---- one arm ----
@@ -225,18 +125,11 @@ def _ends(above: float | None, below: float | None) -> str:
     )
 
 
-# ---- what happened, what was checked ----
+# ---- what was checked ----
 
 
-def event_text(event: Event) -> str:
-    """One line: what, by whom, with what was said about it."""
-    body = ", ".join(f"{key} {_short(item)}" for key, item in event.body.items() if item not in (None, "", [], {}))
-    return event.kind + (f" by {event.actor}" if event.actor else "") + (f": {body}" if body else "")
-
-
-def _short(item: object) -> str:
-    text = percent(item) if isinstance(item, float) and 0 < item < 1 else str(item)
-    return text if len(text) <= 80 else f"{text[:79]}…"
+def _cohorts(numbers: tuple[int, ...]) -> str:
+    return f"cohort{'' if len(numbers) == 1 else 's'} {names([str(each) for each in numbers])}"
 
 
 def verification_text(found: Verification) -> Iterator[str]:
