@@ -20,6 +20,7 @@ OWN_KINDS = {
     "docs": "the documentation runs, and its site",
     "examples": "the examples run",
     "smoke": "the wheel, in an environment of its own",
+    "under_fire": "live studies: kills, many processes, random schedules, a whole study",
 }
 
 TOPICS = {

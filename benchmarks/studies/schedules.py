@@ -47,6 +47,7 @@ class StudyMachine(RuleBasedStateMachine):
         self.told: dict[int, dict[str, str]] = {}
         self.saved: tuple[Place, dict[int, Assignment], dict[int, dict[str, str]], set[int]] | None = None
         self.forgotten: set[int] = set()
+        self.crashed: list[Studies] = []
         self.studies = self._opened()
         self.study = self.studies.create(NAME, SCENARIO.problem, **OPTIONS)
 
@@ -161,6 +162,7 @@ class StudyMachine(RuleBasedStateMachine):
     @rule()
     def crash(self) -> None:
         """Nobody says goodbye."""
+        self.crashed.append(self.studies)  # let go of at the end alone
         self._reopened()
 
     @rule()
@@ -203,7 +205,8 @@ class StudyMachine(RuleBasedStateMachine):
         if not hasattr(self, "study"):
             return
         found = self.study.verify()
-        self.studies.close()
+        for each in (self.studies, *self.crashed):
+            each.close()
         self.place.drop()
         if self.saved is not None:
             self.saved[0].drop()
