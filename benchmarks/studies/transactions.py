@@ -294,7 +294,7 @@ def _again_pause(studies: Studies, study: Study, said: Said | None, reference: S
 
 
 def _again_cut(studies: Studies, study: Study, said: Said | None, reference: Said) -> None:
-    if not _once(study, "closed", said):
+    if not _once(study, "closing", said):
         study.close("enough", "test", now=True)
     assert study.cohorts()[0].cut
     assert study.assign("too late", group="a").outside
@@ -315,7 +315,8 @@ def _again_token(studies: Studies, study: Study, said: Said | None, reference: S
 def _again_revoke(studies: Studies, study: Study, said: Said | None, reference: Said) -> None:
     old = next(token for token in studies.tokens.all() if token.label == "old")
     assert said is None or old.revoked is not None
-    studies.tokens.revoke("old")
+    if old.revoked is None:
+        assert studies.tokens.revoke("old") == 1
 
 
 def _again_restored(studies: Studies, study: Study, said: Said | None, reference: Said) -> None:
