@@ -131,10 +131,10 @@ def _prepared(home: Path, programs: Path, user: str | None, durable: bool) -> Po
     if user:
         shutil.chown(data, user)
         shutil.chown(secret, user)
-    begin = [programs / "initdb", "-D", data, "-U", "fairarm", "--auth=scram-sha-256", f"--pwfile={secret}"]
+    begin = [str(programs / "initdb"), "-D", str(data), "-U", "fairarm", "--auth=scram-sha-256", f"--pwfile={secret}"]
     how: dict[str, Any] = {"cwd": data, "user": user} if user else {"cwd": data}
-    made = subprocess.run([*begin, "--encoding=UTF8", "--locale=C", "--no-sync"], capture_output=True, **how)
-    assert made.returncode == 0, made.stderr.decode()
+    made = subprocess.run([*begin, "--encoding=UTF8", "--locale=C", "--no-sync"], capture_output=True, text=True, **how)
+    assert made.returncode == 0, made.stderr
     port = _free_port()
     command = [str(programs / "postgres"), "-D", str(data), "-h", "127.0.0.1", "-p", str(port), "-k", ""]
     return Postgres(port, process=_Process(command + ([] if durable else ["-F"]), how, home / "server.log"))

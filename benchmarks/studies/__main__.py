@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.postgres import Postgres, postgres_server
-from benchmarks.studies import rate
+from benchmarks.studies import rate as rates
 from benchmarks.studies.fork_server import ForkServer, compiled
 from benchmarks.studies.long_study import LongResult, LongStudy
 from benchmarks.studies.once import Once
@@ -149,12 +149,12 @@ class Bench:
         self.say("| what | database | ours | beside | unit | ratio | bar | |", "|---|---|---|---|---|---|---|---|")
         for number in range(2):
             for callers in (1, 8):
-                self._ratio(rate.beside_optuna(self.places()[number], self.places()[number], callers, seconds, rounds))
-            self._ratio(rate.grouped(self.places()[number], 64, seconds, rounds))
-            self._ratio(rate.beside_insert(self.places()[number], 50 if self.asked.small else 300, rounds))
-            self._ratio(rate.many_rows(self.places()[number], self.places()[number], 1000, many, 300, rounds))
+                self._ratio(rates.beside_optuna(self.places()[number], self.places()[number], callers, seconds, rounds))
+            self._ratio(rates.grouped(self.places()[number], 64, seconds, rounds))
+            self._ratio(rates.beside_insert(self.places()[number], 50 if self.asked.small else 300, rounds))
+            self._ratio(rates.many_rows(self.places()[number], self.places()[number], 1000, many, 300, rounds))
 
-    def _ratio(self, found: rate.Ratio) -> None:
+    def _ratio(self, found: rates.Ratio) -> None:
         bar = f"{'≥' if found.at_least else '≤'} {found.bar:g}"
         said = "met" if found.holds else "**missed**"
         self.say(

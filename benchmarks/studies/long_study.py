@@ -51,8 +51,8 @@ def serve(
     for number, made, arm, decision in tell:
         person = people.person(number)
         told.append((number, study.telling(made, people.row(person, arm, decision, people.known(person)))))
-    for number, future in told:
-        journal.ack(told=number, status=future.result().status)
+    for number, said in told:
+        journal.ack(told=number, status=said.result().status)
     studies.tick()
 
 
@@ -103,7 +103,7 @@ class LongStudy:
     def run(self) -> LongResult:
         """From the first person to the last settled cohort."""
         begun, rng = time.perf_counter(), random.Random(self.seed)
-        how = {"lost": self.lost, "late": self.late, "window": self.window, "seed": self.seed}
+        how: dict[str, Any] = {"lost": self.lost, "late": self.late, "window": self.window, "seed": self.seed}
         people, scenario = people_of(**how), load_problem(PROBLEM)
         clock = SharedClock(self.folder / f"clock-long-{self.place.kind}", START)
         with open_studies(self.place.url, clock) as studies:
@@ -151,7 +151,13 @@ class LongStudy:
             Path(journal.path).unlink(missing_ok=True)
             doomed = rng.random() < self.kill_rate
             slow = 0.002 if doomed else 0.0
-            arguments = {"url": self.place.url, "clock": clock, "how": how, "arrive": mine, "tell": outcomes}
+            arguments: dict[str, Any] = {
+                "url": self.place.url,
+                "clock": clock,
+                "how": how,
+                "arrive": mine,
+                "tell": outcomes,
+            }
             running.append(
                 (journal, doomed, arguments, self.server.start(f"{MODULE}:serve", journal, slow=slow, **arguments))
             )

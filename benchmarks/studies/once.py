@@ -46,6 +46,7 @@ def tells(journal: Journal, url: str, clock: str, number: int, ids: list[str], b
     _wait(begin)
     for made in shuffled:
         row = rng.choice(ROWS)
+        status: str
         try:
             status = study.tell(made, row).status
         except Conflict:
@@ -109,7 +110,7 @@ class Once:
         pids = []
         for number, journal in enumerate(journals):
             Path(journal.path).unlink(missing_ok=True)
-            own = {"number": number} if job in ("tells", "asks") else {}
+            own: dict[str, Any] = {"number": number} if job in ("tells", "asks") else {}
             pids.append(
                 self.server.start(
                     f"{MODULE}:{job}",
@@ -135,7 +136,7 @@ class Once:
                 NAME, load_problem("coin").problem, **options(count, group="with outcome", lost="lose")
             )
             made = [study.assigning(f"u-{number}", group="ab"[number % 2]) for number in range(count)]
-            ids = [found.result().id for found in made]
+            ids = [str(found.result().id) for found in made]
         said = [line for lines in self._all("tells", processes, ids=ids) for line in lines]
         accepted = [line for line in said if line["status"] == "new"]
         assert Counter(line["id"] for line in accepted) == Counter(ids), "not one accepted for each"

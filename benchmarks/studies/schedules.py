@@ -49,14 +49,14 @@ class StudyMachine(RuleBasedStateMachine):
         self.forgotten: set[int] = set()
         self.crashed: list[Studies] = []
         self.studies = self._opened()
-        self.study = self.studies.create(NAME, SCENARIO.problem, **OPTIONS)
+        self.study: Study = self.studies.create(NAME, SCENARIO.problem, **OPTIONS)
 
     def _opened(self) -> Studies:
         return Studies(self.place.url, clock=lambda: self.now, monotonic=lambda: self.monotonic)
 
     def _reopened(self) -> None:
         self.studies = self._opened()
-        self.study: Study = self.studies.open(NAME)
+        self.study = self.studies.open(NAME)
 
     # ---- people ----
 

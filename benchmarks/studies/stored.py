@@ -41,3 +41,18 @@ class Stored:
     def slots(self) -> list[tuple[int, int]]:
         """Cohort and card of every assignment."""
         return [(number, slot) for number, slot in self.rows("SELECT number, slot FROM fairarm_assignment")]
+
+    def assignments(self, study: str) -> dict[str, tuple[int, int]]:
+        """Arm and cohort of every assignment of a study, by its id as callers see it."""
+        found = self.rows(
+            f"SELECT a.id, a.arm, a.number FROM fairarm_assignment a JOIN fairarm_study s ON s.id = a.study WHERE s.name = '{study}'"
+        )
+        return {f"{id:016x}": (arm, number) for id, arm, number in found}
+
+    def told(self, study: str) -> set[str]:
+        """The ids whose outcome is there."""
+        found = self.rows(
+            f"SELECT o.assignment FROM fairarm_outcome o JOIN fairarm_assignment a ON a.id = o.assignment "
+            f"JOIN fairarm_study s ON s.id = a.study WHERE s.name = '{study}'"
+        )
+        return {f"{id:016x}" for (id,) in found}
