@@ -24,7 +24,9 @@ from benchmarks.studies.transactions import TRANSACTIONS
 
 OUT = Path(__file__).with_name("results.md")
 PARTS = ("placed", "random", "once", "schedules", "rate", "long")
-MODULES = tuple(f"benchmarks.studies.{name}" for name in ("transactions", "random_kills", "once", "long_study", "full_disk"))
+MODULES = tuple(
+    f"benchmarks.studies.{name}" for name in ("transactions", "random_kills", "once", "long_study", "full_disk")
+)
 """What the processes that are forked need to have imported."""
 
 

@@ -19,7 +19,7 @@ from fairarm.studies import Conflict, Outcome, Told
 NAME = "once"
 MODULE = "benchmarks.studies.once"
 ROWS = [{"result": "lose"}, {"result": "win"}]
-"""Of the coin: its side is drawn at assignment, since an arm looks at the group alone."""
+"""Of the coin: its side is drawn at assignment, since nothing but the group has to be known."""
 
 
 def options(people: int, **others: Any) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def asks(
     asked: list[int] = []
     while len(asked) < count:
         batch = [rng.choice(asked) if asked and rng.random() < 0.2 else rng.randrange(units) for _ in range(together)]
-        for unit, future in [(unit, study.assigning(f"u-{unit}", group="ab"[unit % 2])) for unit in batch]:
+        for unit, future in [(unit, study.assigning(f"u-{unit}", group="ab"[unit % 2], known={})) for unit in batch]:
             made = future.result()
             journal.ack(unit=unit, id=made.id, arm=made.arm, repeated=made.repeated, outside=made.outside)
         asked += batch
@@ -135,7 +135,7 @@ class Once:
             study = studies.create(
                 NAME, load_problem("coin").problem, **options(count, group="with outcome", lost="lose")
             )
-            made = [study.assigning(f"u-{number}", group="ab"[number % 2]) for number in range(count)]
+            made = [study.assigning(f"u-{number}", group="ab"[number % 2], known={}) for number in range(count)]
             ids = [str(found.result().id) for found in made]
         said = [line for lines in self._all("tells", processes, ids=ids) for line in lines]
         accepted = [line for line in said if line["status"] == "new"]
@@ -190,7 +190,7 @@ class Once:
             done: Counter[str] = Counter()
             for day in range(days):
                 for number in range(20):
-                    made = study.assign(f"u-{day}-{number}", group="ab"[number % 2])
+                    made = study.assign(f"u-{day}-{number}", group="ab"[number % 2], known={})
                     if made.id is not None:
                         study.tell(made.id, ROWS[number // 2 % 2])
                 self.clock.advance(DAY)
