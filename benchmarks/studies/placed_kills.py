@@ -22,8 +22,9 @@ from benchmarks.studies.transactions import (
     state_of,
 )
 
-MOST = 40
-"""Writes and syncs of a transaction at which it is killed: all it has, up to this."""
+FIRST, LAST = 40, 20
+"""Writes, syncs and messages of a transaction at which it is killed: all it has, or so many from its start and before its end, where the
+commit is."""
 JOB = "benchmarks.studies.transactions:transaction"
 
 
@@ -65,11 +66,15 @@ class PlacedKills:
     def kills(
         self, transaction: str, at: Sequence[int] | None = None, how: Sequence[int] = (BEFORE, HALF, AFTER)
     ) -> Iterator[PlacedKill]:
-        """Kill it at each of these; at every one, up to `MOST`, if not given. An error where something acknowledged is lost or doubled."""
-        for n in at or range(1, min(MOST, self.writes(transaction)) + 1):
+        """Kill it at each of these; at the `FIRST` and `LAST` if not given. An error where something acknowledged is lost or doubled."""
+        for n in at or self._places(transaction):
             for each in how:
                 said = self._run(transaction, n, each)
                 yield PlacedKill(transaction, n, each, said is not None)
+
+    def _places(self, transaction: str) -> list[int]:
+        writes = self.writes(transaction)
+        return [n for n in range(1, writes + 1) if n <= FIRST or n > writes - LAST]
 
     def _run(self, transaction: str, n: int, how: int) -> Said | None:
         place = self._copy(transaction)
