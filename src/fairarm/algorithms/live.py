@@ -76,7 +76,8 @@ class LiveRule:
         running = now.state.running
         so_far = now.so_far.plus(cohort.rows)  # type: ignore[arg-type]
         if not running.any():  # the answer stands
-            return replace(now, so_far=so_far), None
+            dealt = now.state.but(given=now.state.given + cohort.dealt)
+            return replace(now, state=dealt, so_far=so_far), None
         state, info = self.pool.settle(now.state, cohort, so_far, seed)
         fair, proof = now.fair.copy(), now.proof.copy()
         if info.standing is not None:
@@ -84,9 +85,7 @@ class LiveRule:
         after = Settled(state, so_far, now.watched, fair, proof, now.void | (running & state.memory.void))
         return (self._looked_at(after, cohort, seed, coverage, running) if self.watched else after), info
 
-    def _looked_at(
-        self, now: Settled, cohort: Cohort, seed: int, coverage: FloatArray, running: BoolArray
-    ) -> Settled:
+    def _looked_at(self, now: Settled, cohort: Cohort, seed: int, coverage: FloatArray, running: BoolArray) -> Settled:
         """What the guard says, and whether people entered evenly: either may void studies that were ``running``."""
         fair, number = now.proof == Proof.FAIR, int(now.state.closed.max())
         watched = self.watch.after(now.watched, cohort, seed, number, fair)
@@ -136,7 +135,7 @@ def _parts(coverage: Coverage) -> tuple[str, ...]:
 
 def people_to_enter(people: int, cards: FloatArray | IntArray) -> FloatArray:
     """How many are to enter a cohort that has so many ``cards``: fewer at the end, when few are left."""
-    return np.minimum(people, np.asarray(cards) / SPARE)
+    return np.asarray(np.minimum(people, np.asarray(cards) / SPARE))
 
 
 UNEVEN_ENTRY = (
