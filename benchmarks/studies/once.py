@@ -132,9 +132,7 @@ class Once:
         """Of outcomes that contradict each other, one is accepted."""
         self.clock.set(START)
         with open_studies(self.place.url, self.clock) as studies:
-            study = studies.create(
-                NAME, load_problem("coin").problem, **options(count, group="with outcome", lost="lose")
-            )
+            study = studies.create(NAME, load_problem("coin").problem, **options(count))
             made = [study.assigning(f"u-{number}", group="ab"[number % 2], known={}) for number in range(count)]
             ids = [str(found.result().id) for found in made]
         said = [line for lines in self._all("tells", processes, ids=ids) for line in lines]

@@ -38,25 +38,8 @@ from fairarm.studies.tokens import Tokens
 
 Result = TypeVar("Result")
 
-<<<<<<< HEAD
-class Tokens:
-    """Who may use a service. Of a token only the digest is kept."""
-
-    def make(self, role: Role, study: str | None = None, label: str = "") -> str:
-        """A new token, shown once."""
-
-    def revoke(self, label_or_digest: str) -> int:
-        """How many there were; from now on they are refused."""
-
-    def of(self, token: str) -> Token | None:
-        """Whose it is; None where it is unknown or revoked."""
-
-    def all(self) -> tuple[Token, ...]:
-        """Revoked ones too."""
-=======
 MOST_TICK = 5.0
 """Seconds from one tick to the next, at most."""
->>>>>>> studies
 
 
 class Studies:
@@ -94,13 +77,10 @@ class Studies:
 
     def close(self) -> None:
         """Commit what waits, refuse what comes, and let go of the database."""
-<<<<<<< HEAD
-=======
         self._core.writer.close()
         self._core.database.close()
 
     # ---- studies ----
->>>>>>> studies
 
     def create(
         self,
@@ -129,21 +109,6 @@ class Studies:
         ``pulls``: people in all; ``people`` to enter a cohort, of ``arrivals`` a day. Durations: 10s, 30m, 12h, 7d, or days as a number.
         ``seed`` repeats a study's draws; leave it out where somebody who knows it could tell what a person will get.
         """
-<<<<<<< HEAD
-
-    def open(self, name: str, problem: Problem | None = None) -> Study:
-        """A study that is there; ``problem`` where it is made of code, checked by its fingerprint."""
-
-    def names(self) -> tuple[str, ...]:
-        """Of all studies, sorted."""
-
-    def summaries(self) -> tuple[Summary, ...]:
-        """All studies, by name."""
-
-    def tick(self) -> tuple[str, ...]:
-        """Settle what has matured and open what is due, in every study; what was done ("reminders: settled 3"). Any process may, at any
-        time: it happens once."""
-=======
         require_name(name)
         require_reason("created", actor)
         if not isinstance(problem, Problem):
@@ -244,28 +209,10 @@ class Studies:
     def _tick_one(self, study: Running) -> list[str]:
         with self._core.database.try_lock(study.id) as mine:
             return self._core.clockwork.tick(study) if mine else []
->>>>>>> studies
 
     @property
     def tick_every(self) -> float:
         """Seconds from one tick to the next: min(5, a twentieth of the shortest cohort)."""
-<<<<<<< HEAD
-
-    def backup(self, path: str | Path) -> None:
-        """A whole copy of an SQLite database while it is in use; of PostgreSQL use pg_dump."""
-
-    def restored(self, reason: str, actor: str) -> tuple[str, ...]:
-        """After a backup was put back: cut every cohort that is not settled, since what was told since is gone."""
-
-    def confirm_clock(self, reason: str, actor: str) -> tuple[str, ...]:
-        """The clock is right now: studies that were held go on; their names."""
-
-    def ready(self) -> Ready:
-        """Whether this process can serve: a write works, ticks are fresh."""
-
-    def describe(self) -> dict[str, Any]:
-        """The kind of database and where it is, without passwords."""
-=======
         with self._core.database.reading() as connection:
             stored = connection.execute(select(schema.study.c.id, schema.study.c.options)).all()
             going = [json.loads(row.options) for row in stored if not status_of(connection, row.id).over]
@@ -352,4 +299,3 @@ def _confirmed(connection: Connection) -> int:
     """How often somebody has confirmed the clock."""
     lines = schema.event
     return len(connection.execute(select(lines.c.seq).where(lines.c.kind == CONFIRMED)).all())
->>>>>>> studies
