@@ -63,12 +63,10 @@ class PlacedKills:
         assert with_all is not None
         return int(with_all["seen"])
 
-    def kills(
-        self, transaction: str, at: Sequence[int] | None = None, how: Sequence[int] = (BEFORE, HALF, AFTER)
-    ) -> Iterator[PlacedKill]:
-        """Kill it at each of these; at the `FIRST` and `LAST` if not given. An error where something acknowledged is lost or doubled."""
+    def kills(self, transaction: str, at: Sequence[int] | None = None, how: Sequence[int] = ()) -> Iterator[PlacedKill]:
+        """Kill it at each of these; at the `FIRST` and `LAST` if not given; before, in the middle and after by turns. An error where something acknowledged is lost or doubled."""
         for n in at or self._places(transaction):
-            for each in how:
+            for each in how or ((BEFORE, HALF, AFTER)[n % 3],):
                 said = self._run(transaction, n, each)
                 yield PlacedKill(transaction, n, each, said is not None)
 

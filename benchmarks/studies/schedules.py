@@ -190,7 +190,7 @@ class StudyMachine(RuleBasedStateMachine):
         self.saved = None
         self._reopened()
         self.studies.restored("disk", "test")
-        assert not [each for each in self.study.cohorts() if each.state == "open"]
+        assert all(each.cut for each in self.study.cohorts() if each.state in ("open", "out"))
 
     # ---- what always holds ----
 
