@@ -61,7 +61,7 @@ class Bench:
 
     def placed(self) -> None:
         """Kills at every write."""
-                self.say(
+        self.say(
             "| transaction | database | writes and syncs | kills | acknowledged before the kill | lost or doubled |",
             "|---|---|---|---|---|---|",
         )
@@ -75,7 +75,8 @@ class Bench:
 
     def random(self) -> None:
         """Kills at random moments."""
-        self.say("| database | kills | people assigned | outcomes told | cohorts settled | lost or doubled |",
+        self.say(
+            "| database | kills | people assigned | outcomes told | cohorts settled | lost or doubled |",
             "|---|---|---|---|---|---|",
         )
         for place in self.places():
@@ -140,7 +141,8 @@ class Bench:
         """Ratios."""
         seconds, rounds = (0.5, 2) if self.asked.small else (3.0, 5)
         many = 10_000 if self.asked.small else 1_000_000
-        self.say("Ratios of medians, measured by turns in one job; the server waits for the disk at each commit.",
+        self.say(
+            "Ratios of medians, measured by turns in one job; the server waits for the disk at each commit.",
             "",
         )
         self.say("| what | database | ours | beside | unit | ratio | bar | |", "|---|---|---|---|---|---|---|---|")
@@ -210,7 +212,9 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="some of the parts; all if none is named")
     parser.add_argument("--kills", type=int, default=2000, help="at random, half of them on each database")
     parser.add_argument("--schedules", type=int, default=2000)
-    parser.add_argument("--small", action="store_true", help="of once, rate and long: to see whether they run; nothing is written")
+    parser.add_argument(
+        "--small", action="store_true", help="of once, rate and long: to see whether they run; nothing is written"
+    )
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="fairarm-studies-") as made, postgres_server(durable=True) as postgres:
         folder = Path(made)
