@@ -61,6 +61,7 @@ class PlacedKills:
         """How many it has when nothing happens."""
         with_all = self._run(transaction, 0, BEFORE)
         assert with_all is not None
+        assert with_all["syncs"] > 0 or not self.empty.files, f"{transaction} is acknowledged before it is on the disk"
         return int(with_all["seen"])
 
     def kills(self, transaction: str, at: Sequence[int] | None = None, how: Sequence[int] = ()) -> Iterator[PlacedKill]:

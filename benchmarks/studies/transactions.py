@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.studies.fork_server import Journal, kill_at, kill_seen
+from benchmarks.studies.fork_server import Journal, kill_at, kill_seen, kill_syncs
 from benchmarks.studies.places import DAY, SharedClock
 from fairarm.catalog import load_problem
 from fairarm.studies import Conflict, Outcome, Studies, Study, StudyStatus
@@ -160,9 +160,9 @@ def transaction(journal: Journal, url: str, clock: str, name: str, n: int, how: 
         study = studies.open(NAME)
         kill_at(n, how)
         said = ACTS[name][0](studies, study)
-    seen = kill_seen()
+    seen, syncs = kill_seen(), kill_syncs()
     kill_at(0)
-    journal.ack(seen=seen, **said)
+    journal.ack(seen=seen, syncs=syncs, **said)
     os._exit(0)  # as abruptly as a kill
 
 
