@@ -127,6 +127,10 @@ class Pool(BaseProcedure):
         """Of a certified run."""
         return self._certified.law_report(state.memory, replicate)
 
+    def law_evidence(self, state: State[Books], replicate: int) -> float:
+        """The same as a logarithm of evidence."""
+        return self._certified.law_evidence(state.memory, replicate)
+
     # ---- planning ----
 
     def start(self, n: int) -> State[Books]:
@@ -261,12 +265,7 @@ class Pool(BaseProcedure):
     # ---- live studies: several cohorts under way at once ----
 
     def start_live(self, n: int) -> State[Books]:
-        """n studies of which no cohort has been opened; an error where what is asked about are not one attribute's groups."""
-        if not self.problem.plain:
-            raise OptionError(
-                f"A live study compares the groups of one attribute without causes, with nothing kept; problem '{self.problem.name}' asks for "
-                f"more. Run it in phases (identify, ask and tell), or ask about one such attribute."
-            )
+        """n studies of which no cohort has been opened."""
         certified = self.guarantee == Guarantee.CERTIFIED
         return self.fresh(n, self._certified.start(n, days=True) if certified else Books.none(n)).but(phase=1)
 

@@ -19,6 +19,7 @@ from fairarm.cli.plan import plan
 from fairarm.cli.problems import problems
 from fairarm.cli.shared import note, print_json
 from fairarm.cli.simulate import simulate
+from fairarm.cli.study import study
 from fairarm.errors import FairarmError, one_line
 
 app = typer.Typer(
@@ -90,3 +91,4 @@ def schema() -> None:
 
 for _command in (init, evaluate, inspect, plan, identify, simulate, problems, algorithms, paper, schema):
     app.command()(_command)
+app.add_typer(study, name="study")
