@@ -18,6 +18,10 @@ RETRY_AFTER = "1"
 """Seconds after which a caller that was refused for load may try again."""
 
 
+BODY_READ = "fairarm.body"
+"""Where in a request's scope its body stands, for those who must not repeat it."""
+
+
 class ErrorAnswer(BaseModel):
     """Why a request was refused."""
 

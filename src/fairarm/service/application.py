@@ -15,6 +15,7 @@ from fairarm.service.metrics import Metrics
 from fairarm.service.operations import add_operations
 from fairarm.service.problems import add_error_answers
 from fairarm.service.roles import Doors, RoleRoute, check_roles
+from fairarm.service.routes import add_studies
 from fairarm.service.settings import Settings
 from fairarm.service.ticking import EVERY, Ticker
 
@@ -22,6 +23,13 @@ if TYPE_CHECKING:
     from fairarm.studies import Studies
 
 AddPages = Callable[[FastAPI, "Studies"], None]
+
+
+def describe_tokens(api: FastAPI) -> None:
+    """The description of the API says that tokens are bearer tokens."""
+    described = api.openapi()
+    described["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    api.openapi_schema = described
 
 
 def app(
@@ -63,7 +71,9 @@ def app(
     api.state.studies = studies
     add_error_answers(api)
     add_operations(api, studies, metrics, ticker)
+    add_studies(api, studies)
     if pages is not None:
         pages(api, studies)
     check_roles(api)
+    describe_tokens(api)
     return Guards(api, settings, metrics, lines)

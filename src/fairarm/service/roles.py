@@ -24,7 +24,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fairarm.errors import FairarmError
-from fairarm.service.answers import refused
+from fairarm.service.answers import BODY_READ, refused
+from fairarm.service.described import error, errors_of_gate
 from fairarm.service.settings import BODY, KEEPS_TOKEN, Settings
 
 if TYPE_CHECKING:
@@ -80,6 +81,10 @@ class RoleRoute(APIRoute):
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         self.access = declared_access(path, endpoint)
+        token = self.access.role != "none"
+        errors = errors_of_gate(token, "GET" not in (options.get("methods") or ()))
+        options["responses"] = {code: error(code) for code in errors} | (options.get("responses") or {})
+        options["openapi_extra"] = {"security": [{"token": []}] if token else [], "x-role": self.access.role}
         super().__init__(path, endpoint, **options)
         self.app = _Gate(self.app, self.access)
 
@@ -159,6 +164,7 @@ class _Gate:
             if body is None:
                 return  # the caller has gone: nobody waits for an answer
             if isinstance(body, bytes):
+                scope[BODY_READ] = body
                 receive = _Again(body, receive)
             else:
                 answer = body

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from fairarm.algorithms.cohort import Loss
+from fairarm.algorithms.live import RESERVE
 from fairarm.algorithms.pool import Pool, PoolOptions
 from fairarm.algorithms.procedure import Guarantee
 from fairarm.core.answer import Code
@@ -27,9 +28,6 @@ from fairarm.experiments.workers import watched_workers
 from fairarm.problem.problem import Problem
 from fairarm.worlds.base import World
 from fairarm.worlds.network import as_network
-
-RESERVE = 0.95
-"""ρ of live studies: a cohort may be stopped by hand at any moment."""
 
 MOST_PEOPLE, MOST_OUT, MOST_PULLS = 1_000_000, 1000, 10_000_000
 """In a cohort; cohorts that are out at once; people of a study."""
