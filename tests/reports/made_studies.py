@@ -6,6 +6,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import numpy as np
+
 from fairarm import algorithm, load_problem
 from fairarm.beliefs.findings import Finding
 from fairarm.problem.problem import Problem
@@ -26,15 +28,12 @@ START = datetime(2026, 3, 2, 8, 0, tzinfo=UTC)
 DAY = timedelta(days=1)
 
 
-def seen_study(name: str = "reminders", problem: Problem | None = None, **changes: Any) -> SeenStudy:
+def seen_study(name: str = "reminders", bundled: str = "ad-marketplace", **changes: Any) -> SeenStudy:
     """Six cohorts, four of them settled, one lost outcome in a hundred; ``changes`` replace fields."""
-    scenario = load_problem("ad-marketplace")
-    asked = problem or scenario.problem
+    scenario = load_problem(bundled)
+    asked = scenario.problem
     run = algorithm("pool", asked, pulls=2_000, confidence=0.95, seed=1)
-    if problem is None:
-        import numpy as np
-
-        run.tell(scenario.world.pull(run.ask(), np.random.default_rng(1)), id="phase-1")
+    run.tell(scenario.world.pull(run.ask(), np.random.default_rng(1)), id="phase-1")
     verdict = run.verdict()
     cohorts = tuple(made_cohort(number, asked) for number in range(6))
     arms = tuple(made_arm(asked, report) for report in verdict.arms)

@@ -84,9 +84,7 @@ class LiveRule:
         after = Settled(state, so_far, now.watched, fair, proof, now.void | (running & state.memory.void))
         return (self._looked_at(after, cohort, seed, coverage, running) if self.watched else after), info
 
-    def _looked_at(
-        self, now: Settled, cohort: Cohort, seed: int, coverage: FloatArray, running: BoolArray
-    ) -> Settled:
+    def _looked_at(self, now: Settled, cohort: Cohort, seed: int, coverage: FloatArray, running: BoolArray) -> Settled:
         """What the guard says, and whether people entered evenly: either may void studies that were ``running``."""
         fair, number = now.proof == Proof.FAIR, int(now.state.closed.max())
         watched = self.watch.after(now.watched, cohort, seed, number, fair)

@@ -144,7 +144,7 @@ class Pages:
     def seen(self, name: str) -> SeenStudy:
         """A study as it is now."""
         study = self.studies.open(name)
-        held = name in self.studies.ready().held
+        held = any(one.held for one in self.studies.summaries() if one.name == name)
         return SeenStudy.of(study, self.studies.now(), held, arm_addresses(study))
 
     def study(self, name: str, token: Token, refused: str = "", chosen: str = "") -> str:
@@ -153,7 +153,12 @@ class Pages:
         unsettled = [one.number for one in seen.cohorts if one.state in ("open", "out")]
         acts = acts_of(name, seen.verdict.status, unsettled, chosen) if token.role == "admin" else []
         view = View(
-            who_of(token), [(name, study_address(name))], STATES[seen.verdict.status], acts, confirm=name, refused=refused
+            who_of(token),
+            [(name, study_address(name))],
+            STATES[seen.verdict.status],
+            acts,
+            confirm=name,
+            refused=refused,
         )
         return shown(study_page(seen), view)
 

@@ -169,6 +169,7 @@ def _people(seen: SeenStudy) -> Section:
         ("cohort", "state", "cards", "dealt", "told", "lost", "waited for", "too late", "closes"),
         rows,
         ("state", "closes"),
+        folded=True,
     )
     return Section("People", [people_figure(bars, "People by cohort", described, [caption]), table])
 
@@ -253,9 +254,7 @@ def _arm_table(seen: SeenStudy, arms: Sequence[ArmStanding], rows: Sequence[ArmR
         "Arms. P(best): of being the best fair arm, P(fair): of being fair, by the posterior. Met, open, broken: conditions of fairness that are "
         "certified to hold, not yet known, certified to be broken."
     )
-    return PageTable(
-        title, columns, lines, ("proved", "closest to unfair"), seen.verdict.arm, links={**seen.addresses}
-    )
+    return PageTable(title, columns, lines, ("proved", "closest to unfair"), seen.verdict.arm, links={**seen.addresses})
 
 
 def proof_text(arm: ArmStanding) -> str:

@@ -110,9 +110,7 @@ def _cohort_panel(
 
 def _bar(panel: Panel, one: PeopleOfCohort, i: int, kinds: Sequence[Kind]) -> None:
     below = 0
-    for kind, people, what in zip(
-        kinds, (one.told, one.lost, one.waiting), ("told", "lost", "waiting"), strict=True
-    ):
+    for kind, people, what in zip(kinds, (one.told, one.lost, one.waiting), ("told", "lost", "waiting"), strict=True):
         if people:
             (left, bottom), (right, top) = (
                 panel.place(one.number - 0.4, below),
@@ -155,7 +153,9 @@ def course_figure(
         return drawing.element(title, description)
 
     left_out = len(courses) - len(shown)
-    cut = [f"The {MOST_CURVES} of {len(courses)} that were ever the most likely; the table has all."] if left_out else []
+    cut = (
+        [f"The {MOST_CURVES} of {len(courses)} that were ever the most likely; the table has all."] if left_out else []
+    )
     return Figure(name, draw(name, WIDE, 200), draw(f"{name}-narrow", NARROW, 180), [*caption, *cut])
 
 

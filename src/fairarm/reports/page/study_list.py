@@ -9,9 +9,7 @@ from fairarm.reports.words import count, whole
 from fairarm.reports.words.studies import answer_text, moment
 from fairarm.studies import Summary
 
-NONE_YET = (
-    "There is no study yet. `fairarm study create --config study.toml` makes one; `fairarm serve --demo` shows one with simulated people."
-)
+NONE_YET = "There is no study yet. `fairarm study create --config study.toml` makes one; `fairarm serve --demo` shows one with simulated people."
 
 
 def list_page(studies: Sequence[Summary], addresses: Mapping[str, str]) -> Page:
@@ -26,4 +24,6 @@ def list_page(studies: Sequence[Summary], addresses: Mapping[str, str]) -> Page:
     columns = ("study", "status", "answer", "people", "cohorts settled", "created (UTC)")
     table = PageTable("All of them.", columns, lines, ("status", "answer", "created (UTC)"), links={**addresses})
     blocks: list[Block] = [table] if studies else [Text(NONE_YET)]
-    return Page("Live studies", [count(len(studies), "study").replace("studys", "studies")], [], [Section("Studies", blocks)])
+    return Page(
+        "Live studies", [count(len(studies), "study").replace("studys", "studies")], [], [Section("Studies", blocks)]
+    )

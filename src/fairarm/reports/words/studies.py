@@ -213,7 +213,9 @@ MOST_FACTS, LONGEST_FACT = 6, 80
 
 
 def _pairs(facts: Mapping[str, Any]) -> str:
-    said = [f"{name.replace('_', ' ')} {_short(value)}" for name, value in facts.items() if value not in (None, "", [], {})]
+    said = [
+        f"{name.replace('_', ' ')} {_short(value)}" for name, value in facts.items() if value not in (None, "", [], {})
+    ]
     return ", ".join(said[:MOST_FACTS]) + (" …" if len(said) > MOST_FACTS else "")
 
 
