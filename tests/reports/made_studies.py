@@ -38,7 +38,7 @@ def seen_study(name: str = "reminders", bundled: str = "ad-marketplace", **chang
     cohorts = tuple(made_cohort(number, asked) for number in range(6))
     arms = tuple(made_arm(asked, report) for report in verdict.arms)
     history = tuple(made_point(asked, number) for number in range(4))
-    people = {arm: {group: 40 + 7 * i for group in asked.groups} for i, arm in enumerate(asked.arm_names)}
+    people = {arm: dict.fromkeys(asked.groups, 40 + 7 * i) for i, arm in enumerate(asked.arm_names)}
     total = sum(sum(each.values()) for each in people.values())
     found = StudyVerdict(
         study=name, status=StudyStatus.RUNNING, answer=None, arm=None, confidence=0.95, void=False, void_by=(), settled=4, out=2,

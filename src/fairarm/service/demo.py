@@ -60,6 +60,8 @@ class Crowd:
         self.rng = np.random.default_rng(seed)
         self.arrived = 0
         self.next_at = 0.0
+        self.seconds = 0.0
+        """Up to which all has happened."""
         self._waiting: list[tuple[float, int, Outcome]] = []
         """What will be told: when, its number, what."""
 
@@ -75,6 +77,7 @@ class Crowd:
 
     def until(self, now: float) -> None:
         """All that happens up to this time: people who arrive, outcomes that are told."""
+        self.seconds = now
         newcomers = []
         while self.next_at <= now:
             newcomers.append((self.next_at, self._person()))

@@ -24,7 +24,7 @@ from fairarm.reports.rendering import render
 from fairarm.reports.words.studies import STATES
 from fairarm.service.roles import TOKEN, access
 from fairarm.service.session import add_session, form_of
-from fairarm.studies import Invalid, NotFound, Studies, StudyError, StudyStatus, Token
+from fairarm.studies import Invalid, NotFound, Studies, StudyStatus, Token
 
 if TYPE_CHECKING:
     from fairarm.studies import Study

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from page_tree import Element, read_page, table_rows
-from reports.made_studies import VOIDS, seen_study
 
 from fairarm import load_problem
 from fairarm.reports.known import KnownArm, KnownRow
@@ -16,6 +14,8 @@ from fairarm.reports.page.study_charts import MOST_COHORTS, MOST_CURVES, Course,
 from fairarm.reports.page.study_list import list_page
 from fairarm.reports.page.study_rows import RowState, row_states
 from fairarm.reports.page.write import render
+from page_tree import Element, read_page, table_rows
+from reports.made_studies import VOIDS, seen_study
 
 pytestmark = pytest.mark.xdist_group("study pages")
 

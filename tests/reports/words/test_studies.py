@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from reports.made_studies import DAY, START, made_cohort, made_event, seen_study
 
 from fairarm.reports.page.study import SeenStudy
 from fairarm.reports.words.studies import (
@@ -28,6 +27,7 @@ from fairarm.reports.words.studies import (
     when,
 )
 from fairarm.studies import Monitor, StudyStatus
+from reports.made_studies import DAY, START, made_cohort, made_event, seen_study
 
 
 @pytest.fixture(scope="module")
