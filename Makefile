@@ -115,6 +115,7 @@ docs-figures: $(TEST_VENV)/.installed
 		--runs 400 --seed 7 --jobs $(JOBS) --plot docs/figures/ad-marketplace.svg
 	$(TEST_BIN)/python docs/figures/from_log.py
 	$(TEST_BIN)/python docs/figures/questions.py
+	$(TEST_BIN)/python -m docs.figures.dashboard
 
 # The declared minimum of every dependency, in an environment of its own, passes the smoke test: alone, then with extras.
 lowest:

@@ -7,13 +7,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import tomli_w
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 from service.browser import DESKTOP, PHONE, SLOW, chromium, window
+from service.hostile import hostile_names
 from service.served import Service, served
 
 from fairarm import load_problem
+from fairarm.errors import ProblemError, printable
+from fairarm.problem.names import check_name
+from fairarm.problem.problem import Problem
+from fairarm.readers.problem_file import parse_problem
 from fairarm.service.demo import NAME, Crowd, create, crowd_of
+from fairarm.service.pages import study_address
+from fairarm.studies import StudyError
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -57,12 +65,6 @@ def sign_in(page: Page, service: Service, role: str = "viewer", label: str = "an
     page.get_by_label("Your token").fill(service.token(role, label=label))
     page.get_by_role("button", name="Sign in").click()
     expect(page.get_by_role("heading", name="Live studies")).to_be_visible()
-
-
-def facts(page: Page) -> list[str]:
-    """What a page says, word by word, but for what only scripts or their absence add."""
-    page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
-    return page.locator("main").inner_text().replace("Updated every 5 seconds.", "").replace("Hold updates", "").split()
 
 
 @pytest.mark.parametrize(("dark", "size"), SCREENS, ids=SCREEN_NAMES)
@@ -234,3 +236,109 @@ def test_a_form_of_another_site_changes_nothing(browser: Browser, service: Servi
         page.goto(other.as_uri())
         page.wait_for_url(f"{service.address}/**")
         assert study.status == "running"
+
+
+# ---- names that mean harm ----
+
+PARTS = ("problem", "sensitive", "decision", "outcome", "group 0", "group 1", "low", "high", "lost", "won", "arm 0", "arm 1", "arm 2")
+FREE = ("description", "study", "label", "unit", "reason", "actor")
+
+
+def hostile_problem(names: dict[str, str]) -> Problem:
+    """Three arms, two groups, and every name as given."""
+    sensitive, decision, outcome = (names[part] for part in ("sensitive", "decision", "outcome"))
+    document = {
+        "format": 1,
+        "problem": {
+            "name": names["problem"],
+            "description": names["description"],
+            "sensitive": sensitive,
+            "groups": [names["group 0"], names["group 1"]],
+            "decision": decision,
+            "outcome": {"node": outcome, "values": {names["lost"]: 0, names["won"]: 1}},
+            "tolerance": 0.3,
+            "edges": [[sensitive, decision], [decision, outcome]],
+            "shares": {names["group 0"]: 0.5, names["group 1"]: 0.5},
+            "deployed": names["arm 0"],
+            "states": {
+                sensitive: [names["group 0"], names["group 1"]],
+                decision: [names["low"], names["high"]],
+                outcome: [names["lost"], names["won"]],
+            },
+            "arms": [
+                {"name": names[f"arm {k}"], "parents": [sensitive], "table": [[p, 1 - p], [1 - p, p]]}
+                for k, p in enumerate((0.5, 0.6, 0.9))
+            ],
+        },
+    }
+    return parse_problem(tomli_w.dumps(document), "hostile", Path()).problem
+
+
+def hostile_studies(service: Service) -> dict[str, dict[str, str]]:
+    """Studies whose every name is hostile, by their names, each with a settled cohort and a few events."""
+    plain = iter([name for name in hostile_names() if is_a_name(name)])
+    free = iter([name for name in hostile_names() if not is_a_name(name)])
+    made: dict[str, dict[str, str]] = {}
+    used = 0
+    while used < 200:
+        names = {}
+        for part in (*PARTS, *FREE):
+            names[part] = next(plain, None) or f"plain {part}" if part in PARTS else next(free, None) or next(plain, None) or f"plain {part}"  # fmt: skip
+        used += len([name for name in names.values() if not name.startswith("plain ")])
+        if all(name.startswith("plain ") for name in names.values()):
+            break
+        made[hostile_study(service, names)] = names
+    assert used == 200
+    return made
+
+
+def is_a_name(text: str) -> bool:
+    try:
+        check_name(text, "It")
+    except ProblemError:
+        return False
+    return True
+
+
+def hostile_study(service: Service, names: dict[str, str]) -> str:
+    problem = hostile_problem(names)
+    options = {"pulls": 400, "people": 40, "arrivals": 40 * 8_640, "window": "10s", "cohort": "10s", "cycle": "10s"}
+    try:
+        study = service.studies.create(names["study"], problem, **options, seed=1, actor=names["actor"])
+    except StudyError:  # a name that cannot stand in an address
+        study = service.studies.create(f"study {len(service.studies.names())}", problem, **options, seed=1, actor=names["actor"])  # fmt: skip
+    for i in range(20):
+        given = study.assign(f"{names['unit']} {i}", group=problem.groups[i % 2])
+        if given.id is not None:
+            row = {names["decision"]: names["low"], names["outcome"]: names["won" if i % 3 else "lost"]}
+            study.tell(given.id, row)
+    study.pause(names["reason"], names["actor"])
+    return study.name
+
+
+@pytest.fixture(scope="module")
+def hostile(service: Service) -> dict[str, dict[str, str]]:
+    made = hostile_studies(service)
+    for _ in range(6):
+        service.clock.move(5)
+        service.studies.tick()
+    return made
+
+
+def test_names_that_mean_harm_are_text(browser: Browser, service: Service, hostile: dict[str, dict[str, str]]) -> None:
+    with window(browser) as (page, seen):
+        for name, names in hostile.items():
+            sign_in(page, service, "admin", names["label"])
+            expect(page.get_by_role("link", name=printable(name), exact=True)).to_have_count(1)
+            page.goto(f"{service.address}{study_address(name)}")
+            assert page.locator("h1").text_content() == printable(name)
+            text = page.locator("body").text_content() or ""
+            shown = [names[part] for part in ("arm 0", "arm 1", "arm 2", "group 0", "group 1", "reason", "actor", "label")]
+            assert [one for one in shown if printable(one) not in text] == []
+            page.locator("summary").first.click()
+            page.locator(f"tbody a[href='{study_address(name)}/arms/2']").click()
+            assert printable(names["arm 2"]) in (page.locator("h1").text_content() or "")
+            page.mouse.move(300, 300)
+        page.wait_for_timeout(500)
+        assert seen.dialogs == [] and seen.elsewhere(service.address) == [] and seen.errors == []
+        assert page.locator("script").count() == 1 and page.locator("iframe, object, embed, base").count() == 0

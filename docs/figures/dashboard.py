@@ -1,0 +1,67 @@
+"""Pictures of the dashboard for the docs: the demo's study with simulated people, on a clock that does not wait, in a real browser.
+
+    python -m docs.figures.dashboard
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from playwright.sync_api import Page
+from tests.service.browser import PHONE, chromium, window
+from tests.service.served import Service, served
+
+from fairarm import load_problem
+from fairarm.service.demo import COHORT, NAME, WINDOW, Crowd, create, crowd_of
+
+FOLDER = Path(__file__).parent
+SEED = 7
+EARLY = 4 * COHORT + WINDOW + 5
+"""Seconds after which some cohorts are settled, and nothing is certified yet."""
+MOST = 40 * COHORT
+
+
+def passed(service: Service, crowd: Crowd, seconds: int) -> None:
+    """Let time pass, second by second, until so many seconds after the start or the end of the study."""
+    for second in range(round(crowd.seconds) + 1, seconds + 1):
+        if crowd.study.status.over:
+            return
+        service.clock.move(1)
+        crowd.until(second)
+        service.studies.tick()
+
+
+def taken(page: Page, service: Service, path: str, name: str, height: int | None = None) -> None:
+    """A picture of a page from its top."""
+    page.goto(service.address + path)
+    page.locator(".updates").evaluate_all("found => found.forEach(one => one.remove())")
+    size = page.viewport_size or {"width": 0, "height": 0}
+    clip = {"x": 0, "y": 0, "width": size["width"], "height": height or size["height"]}
+    page.screenshot(path=FOLDER / f"{name}.png", full_page=True, clip=clip)  # type: ignore[arg-type]
+
+
+def main() -> None:
+    """All pictures."""
+    scenario = load_problem("ad-marketplace")
+    with TemporaryDirectory() as folder, served(f"sqlite:///{folder}/studies.db") as service, chromium() as browser:
+        crowd = crowd_of(create(service.studies, scenario, SEED), scenario, SEED)
+        token = service.token("viewer", label="ann")
+        passed(service, crowd, EARLY)
+        for dark, phone in ((False, False), (True, True)):
+            size = PHONE if phone else {"width": 1000, "height": 900}
+            with window(browser, dark=dark, size=size) as (page, _):
+                page.goto(f"{service.address}/login#token={token}")
+                page.wait_for_url(f"{service.address}/")
+                if phone:
+                    taken(page, service, f"/studies/{NAME}", "dashboard-phone", 1500)
+                    continue
+                taken(page, service, f"/studies/{NAME}", "dashboard-early", 1250)
+                passed(service, crowd, MOST)
+                taken(page, service, f"/studies/{NAME}", "dashboard", 1250)
+                arm = scenario.problem.arm_index("by-sex")
+                taken(page, service, f"/studies/{NAME}/arms/{arm}", "dashboard-arm", 900)
+
+
+if __name__ == "__main__":
+    main()
