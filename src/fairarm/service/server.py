@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import signal
 import socket
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,19 @@ GRACE = 30
 """Seconds in which requests under way are answered after a stop was asked for."""
 
 
+def run(app: Guards, at: socket.socket) -> None:
+    """Serve until SIGTERM or SIGINT: then nothing new is taken, what is under way is answered, and the call returns."""
+    made = server(app)
+    before = {kind: signal.signal(kind, signal.SIG_IGN) for kind in (signal.SIGTERM, signal.SIGINT)}
+    try:  # uvicorn raises the signal once more at its end, for the handlers before its own: nobody is killed then
+        made.run(sockets=[at])
+    finally:
+        for kind, handler in before.items():
+            signal.signal(kind, handler)
+
+
 def server(app: Guards) -> uvicorn.Server:
-    """A server that is not running yet. ``run`` or ``serve`` with the sockets of `listen` starts it."""
+    """A server that is not running yet; `run` runs one, tests run theirs in a thread."""
     uvicorn = require("uvicorn", "service")
     from fairarm.service.logs import ServerLines
 
