@@ -1,6 +1,6 @@
 """Pictures of the dashboard for the docs: the demo's study with simulated people, on a clock that does not wait, in a real browser.
 
-    python -m docs.figures.dashboard
+python -m docs.figures.dashboard
 """
 
 from __future__ import annotations

@@ -61,7 +61,9 @@ def served(url: str) -> Iterator[Service]:
     with moved_studies(url, clock) as studies:
         socket = listen("127.0.0.1", 0)
         port = socket.getsockname()[1]
-        made = server(app(studies, Settings.of("127.0.0.1", port), pages=add_pages, lines=JsonLines(log), tick_every=0.5))
+        made = server(
+            app(studies, Settings.of("127.0.0.1", port), pages=add_pages, lines=JsonLines(log), tick_every=0.5)
+        )
         thread = threading.Thread(target=made.run, kwargs={"sockets": [socket]}, daemon=True)
         thread.start()
         until = time.monotonic() + 60

@@ -10,9 +10,6 @@ import pytest
 import tomli_w
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
-from service.browser import DESKTOP, PHONE, SLOW, chromium, window
-from service.hostile import hostile_names
-from service.served import Service, served
 
 from fairarm import load_problem
 from fairarm.errors import ProblemError, printable
@@ -22,6 +19,9 @@ from fairarm.readers.problem_file import parse_problem
 from fairarm.service.demo import NAME, Crowd, create, crowd_of
 from fairarm.service.pages import study_address
 from fairarm.studies import StudyError
+from service.browser import DESKTOP, PHONE, SLOW, chromium, window
+from service.hostile import hostile_names
+from service.served import Service, served
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -224,7 +224,9 @@ def pause(page: Page, title: str, button: str, reason: str, confirm: str, opened
     form.get_by_role("button", name=button).click()
 
 
-def test_a_form_of_another_site_changes_nothing(browser: Browser, service: Service, crowd: Crowd, tmp_path: Path) -> None:
+def test_a_form_of_another_site_changes_nothing(
+    browser: Browser, service: Service, crowd: Crowd, tmp_path: Path
+) -> None:
     study = service.studies.open(NAME)
     with window(browser) as (page, _):
         sign_in(page, service, "admin")
@@ -240,7 +242,21 @@ def test_a_form_of_another_site_changes_nothing(browser: Browser, service: Servi
 
 # ---- names that mean harm ----
 
-PARTS = ("problem", "sensitive", "decision", "outcome", "group 0", "group 1", "low", "high", "lost", "won", "arm 0", "arm 1", "arm 2")
+PARTS = (
+    "problem",
+    "sensitive",
+    "decision",
+    "outcome",
+    "group 0",
+    "group 1",
+    "low",
+    "high",
+    "lost",
+    "won",
+    "arm 0",
+    "arm 1",
+    "arm 2",
+)
 FREE = ("description", "study", "label", "unit", "reason", "actor")
 
 
@@ -333,7 +349,9 @@ def test_names_that_mean_harm_are_text(browser: Browser, service: Service, hosti
             page.goto(f"{service.address}{study_address(name)}")
             assert page.locator("h1").text_content() == printable(name)
             text = page.locator("body").text_content() or ""
-            shown = [names[part] for part in ("arm 0", "arm 1", "arm 2", "group 0", "group 1", "reason", "actor", "label")]
+            shown = [
+                names[part] for part in ("arm 0", "arm 1", "arm 2", "group 0", "group 1", "reason", "actor", "label")
+            ]
             assert [one for one in shown if printable(one) not in text] == []
             page.locator("summary").first.click()
             page.locator(f"tbody a[href='{study_address(name)}/arms/2']").click()

@@ -31,7 +31,9 @@ def knock(world: World, route: RoleRoute, method: str, path: str, token: str | N
         given.setdefault("content-type", FORM if route.access.form else JSON)
         if route.access.form:
             given.setdefault("origin", ADDRESS)
-    return world.http.request(method, path, headers=given, content=b"" if method == "GET" else b"{}", follow_redirects=False)
+    return world.http.request(
+        method, path, headers=given, content=b"" if method == "GET" else b"{}", follow_redirects=False
+    )
 
 
 def opened(answer: Any) -> bool:
@@ -84,13 +86,17 @@ def test_tokens_of_another_study_open_nothing_here(world: World) -> None:
                 assert not opened(knock(world, route, method, path, f"{role} of other")), (method, path, role)
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1", "127.0.0.1:8001", "127.0.0.1:8000.evil.example", "localhost", ""])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "127.0.0.1", "127.0.0.1:8001", "127.0.0.1:8000.evil.example", "localhost", ""]
+)
 def test_another_host_opens_nothing(world: World, host: str) -> None:
     for route, method, path in routes(world):
         assert knock(world, route, method, path, "admin", host=host).status_code == 421, (method, path)
 
 
-@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1:8001", "https://127.0.0.1:8000", f"{ADDRESS}/"])
+@pytest.mark.parametrize(
+    "origin", ["https://evil.example", "null", "http://127.0.0.1:8001", "https://127.0.0.1:8000", f"{ADDRESS}/"]
+)
 def test_another_origin_changes_nothing(world: World, origin: str) -> None:
     for route, method, path in routes(world):
         if method not in ("GET", "HEAD"):
@@ -130,6 +136,8 @@ def test_every_answer_has_the_headers_that_keep_browsers_safe(world: World) -> N
         for token in (None, "admin"):
             headers = knock(world, route, method, path, token).headers
             assert headers["content-security-policy"].startswith("default-src 'self';")
-            assert "unsafe-inline" not in headers["content-security-policy"].replace("style-src-attr 'unsafe-inline'", "")
+            assert "unsafe-inline" not in headers["content-security-policy"].replace(
+                "style-src-attr 'unsafe-inline'", ""
+            )
             assert (headers["x-content-type-options"], headers["x-frame-options"]) == ("nosniff", "DENY")
             assert "server" not in headers and "access-control-allow-origin" not in headers

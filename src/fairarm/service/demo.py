@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import heapq
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from fairarm.catalog.bundled import Scenario
+from fairarm.catalog.bundled import Scenario, load_problem
 from fairarm.core.types import FloatArray
 from fairarm.studies import Assignment, Outcome, Studies, Study
 from fairarm.worlds.network import NetworkWorld, as_network
@@ -151,6 +154,17 @@ class Arrivals:
     def _run(self) -> None:
         while not self._stop.wait(self._every) and not self._crowd.study.status.over:
             self._crowd.until(self._clock() - self._start)
+
+
+@contextmanager
+def running_demo(seed: int) -> Iterator[tuple[Studies, str]]:
+    """A temporary database with the study, people who arrive by the clock on the wall, and an admin's token."""
+    scenario = load_problem(PROBLEM)
+    with TemporaryDirectory(prefix="fairarm-demo-") as folder, Studies(f"sqlite:///{folder}/studies.db") as studies:
+        study = create(studies, scenario, seed)
+        token = studies.tokens.make("admin", label="demo")
+        with Arrivals(crowd_of(study, scenario, seed), time.monotonic):
+            yield studies, token
 
 
 def crowd_of(study: Study, scenario: Scenario, seed: int) -> Crowd:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -15,13 +15,14 @@ from fastapi import FastAPI, Request
 from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from fairarm.errors import FairarmError, one_line
+from fairarm.errors import one_line
 from fairarm.reports.page.parts import HINTS, Page
 from fairarm.reports.page.study import SeenStudy, study_page
 from fairarm.reports.page.study_arm import arm_page
 from fairarm.reports.page.study_list import list_page
 from fairarm.reports.rendering import render
 from fairarm.reports.words.studies import STATES
+from fairarm.service.problems import status_of
 from fairarm.service.roles import TOKEN, access
 from fairarm.service.session import add_session, form_of
 from fairarm.studies import Invalid, NotFound, Studies, StudyStatus, Token
@@ -162,12 +163,13 @@ class Pages:
         )
         return shown(study_page(seen), view)
 
-    def arm(self, name: str, number: int, token: Token) -> str:
-        """The page of one arm."""
+    def arm(self, name: str, number: str, token: Token) -> str:
+        """The page of one arm, by its number."""
         seen = self.seen(name)
-        if not 0 <= number < len(seen.arms):
+        position = whole_number(number)
+        if position is None or position >= len(seen.arms):
             raise NotFound(f"The study has {len(seen.arms)} arms, numbered from 0; there is none with this number.")
-        arm = seen.arms[number]
+        arm = seen.arms[position]
         trail = [(name, study_address(name)), (arm.name, seen.addresses[arm.name])]
         return shown(arm_page(seen, arm), View(who_of(token), trail, STATES[seen.verdict.status]))
 
@@ -187,13 +189,15 @@ class Pages:
         elif what == "close":
             study.close(reason, actor, now=at_once)
         else:
-            study.drop(_cohort(form.get("cohort", "")), reason, actor)
+            cohort = whole_number(form.get("cohort", ""))
+            if cohort is None:
+                raise Invalid("A cohort is given by its number. Nothing was changed.")
+            study.drop(cohort, reason, actor)
 
 
-def _cohort(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) <= 9):
-        raise Invalid("A cohort is given by its number. Nothing was changed.")
-    return int(text)
+def whole_number(text: str) -> int | None:
+    """Of at most nine digits; None where it is none."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= 9 else None
 
 
 def who_of(token: Token) -> str:
@@ -246,12 +250,22 @@ def _add_views(app: FastAPI, pages: Pages) -> None:
     @app.get("/studies/{name}", include_in_schema=False)
     @access("viewer", page=True)
     def study(name: str, request: Request) -> Response:
-        return HTMLResponse(pages.study(name, request.scope[TOKEN]))
+        token = request.scope[TOKEN]
+        return _found(lambda: pages.study(name, token), token)
 
     @app.get("/studies/{name}/arms/{number}", include_in_schema=False)
     @access("viewer", page=True)
-    def arm(name: str, number: int, request: Request) -> Response:
-        return HTMLResponse(pages.arm(name, number, request.scope[TOKEN]))
+    def arm(name: str, number: str, request: Request) -> Response:
+        token = request.scope[TOKEN]
+        return _found(lambda: pages.arm(name, number, token), token)
+
+
+def _found(make: Callable[[], str], token: Token) -> Response:
+    """A page, or one that says why there is none."""
+    try:
+        return HTMLResponse(make())
+    except NotFound as error:
+        return HTMLResponse(shown(Page("Not found", [one_line(str(error))], [], []), View(who_of(token))), 404)
 
 
 def _add_act(app: FastAPI, pages: Pages, what: str) -> None:
@@ -265,9 +279,9 @@ def _add_act(app: FastAPI, pages: Pages, what: str) -> None:
 def _acted(pages: Pages, name: str, what: str, form: Mapping[str, str], token: Token) -> Response:
     try:
         pages.act(name, what, form, actor_of(token))
-    except NotFound:
-        raise
-    except FairarmError as error:
-        status = getattr(error, "status", 422)
-        return HTMLResponse(pages.study(name, token, one_line(str(error)), what), status)
+    except StudyError as error:
+        refused, status = one_line(str(error)), status_of(error)
+        answer = _found(lambda: pages.study(name, token, refused, what), token)
+        answer.status_code = max(status, answer.status_code)
+        return answer
     return RedirectResponse(study_address(name), 303)
