@@ -25,7 +25,7 @@ from fairarm.reports.words.studies import STATES
 from fairarm.service.problems import status_of
 from fairarm.service.roles import TOKEN, access
 from fairarm.service.session import add_session, form_of
-from fairarm.studies import Invalid, NotFound, Studies, StudyStatus, Token
+from fairarm.studies import Invalid, NotFound, Studies, StudyError, StudyStatus, Token
 
 if TYPE_CHECKING:
     from fairarm.studies import Study
