@@ -43,6 +43,8 @@ def seen_study(name: str = "reminders", bundled: str = "ad-marketplace", **chang
     found = StudyVerdict(
         study=name, status=StudyStatus.RUNNING, answer=None, arm=None, confidence=0.95, void=False, void_by=(), settled=4, out=2,
         people=total, counted=total - 12, lost=4, lost_means="worst", cut=(), dropped=(), next_at=START + 12 * DAY,
+        closes_at=START + 6 * DAY, leader=verdict.leader, probability=verdict.probability, none_probability=verdict.none_probability,
+        runner_up=verdict.runner_up, runner_up_probability=verdict.runner_up_probability, findings=(),
         assumed=("people-independent", "unit-is-a-person", "declared-law", "sensitive-is-a-root"), verdict=verdict,
     )  # fmt: skip
     made = SeenStudy(
@@ -78,6 +80,7 @@ def made_cohort(number: int, problem: Problem) -> CohortReport:
         opened=START + number * DAY,
         closes=START + (number + 1) * DAY,
         matures=START + (number + 8) * DAY,
+        settles=START + (number + 8) * DAY + timedelta(minutes=1),
         settled=START + (number + 8) * DAY if settled else None,
         plan={problem.arm_names[0]: 125},
         share=0.25,
@@ -114,7 +117,10 @@ def made_arm(problem: Problem, report: Any) -> ArmStanding:
         fair_probability=report.fair_probability,
         proof=report.certified,
         paused=False,
+        paused_by=None,
+        reason=str(report.reason),
         people=120,
+        counted=100,
     )
 
 

@@ -322,7 +322,7 @@ def hostile_study(service: Service, names: dict[str, str]) -> str:
     try:
         study = service.studies.create(names["study"], problem, **options, seed=1, actor=names["actor"])
     except StudyError:  # a name that cannot stand in an address
-        study = service.studies.create(f"study {len(service.studies.names())}", problem, **options, seed=1, actor=names["actor"])  # fmt: skip
+        study = service.studies.create(f"study-{len(service.studies.names())}", problem, **options, seed=1, actor=names["actor"])  # fmt: skip
     for i in range(20):
         given = study.assign(f"{names['unit']} {i}", group=problem.groups[i % 2])
         if given.id is not None:

@@ -36,7 +36,7 @@ def test_the_certified_answer_is_the_truth(seed: int, tmp_path: Path) -> None:
     best = crowd.world.problem.arm_names[int(truth.answer)]
     with studies:
         found = crowd.study.verdict()
-        assert (found.answer, found.arm, found.void) == ("found", best, False)
+        assert (found.answer, found.arm, found.void) == ("FOUND", best, False)
         assert 4 <= found.settled <= 20
         assert crowd.study.findings() == ()
         lost = found.lost / found.people

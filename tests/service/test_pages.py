@@ -22,7 +22,7 @@ FORM = {"reason": "a reason", "confirm": "ads"}
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     with served(f"sqlite:///{tmp_path_factory.mktemp('pages') / 'studies.db'}") as made:
         problem = load_problem("ad-marketplace").problem
-        for name in ("ads", "more ads"):
+        for name in ("ads", "more-ads"):
             made.studies.create(
                 name, problem, pulls=1_000, people=100, arrivals=1_000, window="1d", cohort="1d", seed=1, actor="ann"
             )
@@ -55,9 +55,9 @@ def test_without_a_token_pages_lead_to_the_login(service: Service) -> None:
 def test_a_token_for_one_study_sees_that_one(service: Service) -> None:
     with browser_of(service, service.token("viewer", "ads")) as asks:
         text = asks.get("/").text
-        assert "/studies/ads" in text and "more%20ads" not in text
+        assert "/studies/ads" in text and "more-ads" not in text
         assert asks.get("/studies/ads").status_code == 200
-        assert asks.get(study_address("more ads")).status_code == 403
+        assert asks.get(study_address("more-ads")).status_code == 403
     with browser_of(service, service.token("caller")) as asks:
         assert asks.get("/").status_code == 403
 
@@ -95,7 +95,7 @@ def test_only_admins_act_and_only_from_here(service: Service) -> None:
     study = service.studies.open("ads")
     with browser_of(service, service.token("viewer")) as asks:
         assert asks.post("/studies/ads/close", data=FORM).status_code == 403
-    with browser_of(service, service.token("admin", "more ads")) as asks:
+    with browser_of(service, service.token("admin", "more-ads")) as asks:
         assert asks.post("/studies/ads/close", data=FORM).status_code == 403
     with browser_of(service, service.token("admin")) as asks:
         for origin in ("https://evil.example", "null"):

@@ -27,6 +27,8 @@ RATE = 25.0
 """People who arrive in a second."""
 COHORT, WINDOW = 10, 20
 """Seconds."""
+PEOPLE = 240
+"""Of a cohort: nearly all who arrive."""
 LOST = 0.01
 """Of outcomes: never told."""
 SOONEST, LATEST = 1.0, 18.0
@@ -38,9 +40,8 @@ DAY = 86_400
 
 def create(studies: Studies, scenario: Scenario, seed: int) -> Study:
     """The study that simulated people use."""
-    people = round(RATE * COHORT)
     return studies.create(
-        NAME, scenario.problem, pulls=PULLS, people=people, arrivals=RATE * DAY, window=f"{WINDOW}s", cohort=f"{COHORT}s",
+        NAME, scenario.problem, pulls=PULLS, people=PEOPLE, arrivals=RATE * DAY, window=f"{WINDOW}s", cohort=f"{COHORT}s",
         cycle=f"{COHORT}s", confidence=CONFIDENCE, seed=seed, actor="fairarm serve --demo",
     )  # fmt: skip
 

@@ -47,15 +47,15 @@ def test_times_are_in_utc_and_said_as_people_say_them() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"answer": "found", "arm": "by-query"}, "by-query is the best fair arm: certified, wrong with probability at most 0.05."),
-        ({"answer": "no-fair-arm"}, "No arm is fair: certified, wrong with probability at most 0.05."),
-        ({"answer": "undecided"}, "Undecided: the study ended before it was sure. Most likely"),
+        ({"answer": "FOUND", "arm": "by-query"}, "by-query is the best fair arm: certified, wrong with probability at most 0.05."),
+        ({"answer": "NO_FAIR_ARM"}, "No arm is fair: certified, wrong with probability at most 0.05."),
+        ({"answer": "UNDECIDED"}, "Undecided: the study ended before it was sure. Most likely"),
         ({"status": StudyStatus.CLOSED}, "Undecided: the study ended before it was sure. Most likely"),
         ({"settled": 0}, "Nothing is known yet: no cohort is settled."),
         ({}, "Not certified yet. Most likely"),
         ({"void": True, "void_by": ("outcomes-drift",)}, "Nothing is certified: something that was declared is wrong (outcomes-drift)."),
         (
-            {"void": True, "void_by": ("law",), "answer": "found", "arm": "by-query"},
+            {"void": True, "void_by": ("law",), "answer": "FOUND", "arm": "by-query"},
             "Nothing is certified: something that was declared is wrong (law).",
         ),
     ],
@@ -64,7 +64,7 @@ def test_what_is_known_and_how_sure(seen: SeenStudy, changes: dict[str, Any], sa
     found = known_now(replace(seen.verdict, **changes))
     assert found.startswith(said)
     certified = "certified, wrong" in found
-    assert certified == (changes.get("answer") in ("found", "no-fair-arm") and not changes.get("void"))
+    assert certified == (changes.get("answer") in ("FOUND", "NO_FAIR_ARM") and not changes.get("void"))
 
 
 def test_what_comes_next_and_when(seen: SeenStudy) -> None:

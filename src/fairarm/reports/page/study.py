@@ -123,7 +123,7 @@ def _now(seen: SeenStudy) -> Box:
     headline = f"{known_now(found)} {next_step(found, seen.cohorts, seen.now, seen.held)}"
     proof = "" if found.void or found.answer is None else law_text(found.verdict)
     lines = [counted_text(found), *left_out(found), *([proof] if proof else [])]
-    tone: Tone = "warn" if found.void or seen.held else "good" if found.answer in ("found", "no-fair-arm") else "plain"
+    tone: Tone = "warn" if found.void or seen.held else "good" if found.answer in ("FOUND", "NO_FAIR_ARM") else "plain"
     return Box("Now", headline, lines, tone)
 
 
