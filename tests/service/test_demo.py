@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from service.served import Clock, moved_studies
 
 from fairarm import load_problem
 from fairarm.service.demo import COHORT, LOST, NAME, RATE, WINDOW, Crowd, create, crowd_of
 from fairarm.studies import Studies
+from service.served import Clock, moved_studies
 
 MOST = 40 * COHORT
 """Seconds after which a demo that has no answer has failed."""
