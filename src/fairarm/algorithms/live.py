@@ -76,7 +76,8 @@ class LiveRule:
         running = now.state.running
         so_far = now.so_far.plus(cohort.rows)  # type: ignore[arg-type]
         if not running.any():  # the answer stands
-            return replace(now, so_far=so_far), None
+            dealt = now.state.but(given=now.state.given + cohort.dealt)
+            return replace(now, state=dealt, so_far=so_far), None
         state, info = self.pool.settle(now.state, cohort, so_far, seed)
         fair, proof = now.fair.copy(), now.proof.copy()
         if info.standing is not None:
@@ -134,7 +135,7 @@ def _parts(coverage: Coverage) -> tuple[str, ...]:
 
 def people_to_enter(people: int, cards: FloatArray | IntArray) -> FloatArray:
     """How many are to enter a cohort that has so many ``cards``: fewer at the end, when few are left."""
-    return np.minimum(people, np.asarray(cards) / SPARE)
+    return np.asarray(np.minimum(people, np.asarray(cards) / SPARE))
 
 
 UNEVEN_ENTRY = (

@@ -11,8 +11,9 @@ from benchmarks.live.cases import CASES, MOST, steady
 
 from fairarm.algorithms.cohort import Loss
 from fairarm.algorithms.pool import Pool, PoolOptions
+from fairarm.algorithms.timing import Timing
 from fairarm.core.answer import Code
-from fairarm.experiments.live.studies import LiveStudies, Timing
+from fairarm.experiments.live.studies import LiveStudies
 from fairarm.experiments.live.world import HOURS, LiveWorld
 
 

@@ -13,6 +13,7 @@ from fairarm.algorithms.exposure import Exposure, exposure
 from fairarm.algorithms.live import LiveRule, people_to_enter
 from fairarm.algorithms.pool import Pool
 from fairarm.algorithms.state import State
+from fairarm.algorithms.timing import Timing
 from fairarm.algorithms.watch import Watched
 from fairarm.beliefs.evidence import CellEvidence
 from fairarm.core.answer import Code
@@ -23,18 +24,6 @@ from fairarm.problem.problem import Problem
 
 MOST_COHORTS = 4000
 """After these a study ends undecided."""
-
-
-@dataclass(frozen=True)
-class Timing:
-    """What a team chooses, in days: ``people`` to enter a cohort, how long one lasts, how long an outcome counts."""
-
-    people: int
-    arrivals: float
-    """Expected in a day, as declared."""
-    window: float
-    cohort: float = 1.0
-    cycle: float = 1.0
 
 
 class Hand(Protocol):
