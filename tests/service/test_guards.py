@@ -10,8 +10,7 @@ from starlette.testclient import TestClient
 
 from fairarm.service import Settings
 from fairarm.service.guards import Guards
-
-from .conftest import World
+from service_world import World
 
 MARK = "Mark-of-a-person"
 
@@ -34,13 +33,22 @@ def send_marks(world: World) -> list[Any]:
         world.post("/outcomes", {"assignment": id, "row": {**row, "side": MARK}}),
         world.post("/outcomes", {"assignment": id, "row": {**row, MARK: MARK}}),
         world.post("/outcomes", {"assignment": id, "row": {**row, "result": MARK * 10}}),
-        world.post("/outcomes:batch", {"outcomes": [{"assignment": id, "row": {**row, "result": MARK}}, {"assignment": MARK, "row": {}}]}),
-        world.post("/corrections", {"assignment": id, "row": {"result": MARK}, "reason": MARK, "confirm": MARK}, "admin"),
+        world.post(
+            "/outcomes:batch",
+            {"outcomes": [{"assignment": id, "row": {**row, "result": MARK}}, {"assignment": MARK, "row": {}}]},
+        ),
+        world.post(
+            "/corrections", {"assignment": id, "row": {"result": MARK}, "reason": MARK, "confirm": MARK}, "admin"
+        ),
         world.post(":forget", {"unit": MARK, "reason": MARK, "confirm": MARK}, "admin"),
         world.post(":forget", {"unit": MARK, "reason": "asked for it", "confirm": "coin"}, "admin"),
         world.http.get(f"/v1/studies/{MARK}", headers=world.headers("viewer")),
         world.http.get(f"/{MARK}?{MARK}={MARK}", headers=world.headers(MARK)),
-        world.http.post("/v1/studies/coin/assignments", content=f'{{"{MARK}'.encode(), headers=world.headers(content_type="application/json")),
+        world.http.post(
+            "/v1/studies/coin/assignments",
+            content=f'{{"{MARK}'.encode(),
+            headers=world.headers(content_type="application/json"),
+        ),
     ]
 
 
@@ -58,7 +66,12 @@ def test_what_a_body_holds_is_in_no_answer_and_no_log(world: World) -> None:
 def test_a_line_of_the_log_has_the_route_and_not_the_path(world: World) -> None:
     world.get("/verdict")
     line = world.lines()[-1]
-    assert (line["event"], line["method"], line["route"], line["status"]) == ("request", "GET", "/v1/studies/{name}/verdict", 200)
+    assert (line["event"], line["method"], line["route"], line["status"]) == (
+        "request",
+        "GET",
+        "/v1/studies/{name}/verdict",
+        200,
+    )
     assert set(line) == {"at", "event", "method", "route", "status", "ms"}
 
 
@@ -69,9 +82,7 @@ def test_a_defect_says_nothing_of_itself(world: World, monkeypatch: pytest.Monke
     monkeypatch.setattr(type(world.coin), "exposure", broken)
     monkeypatch.setattr(type(world.coin), "assigning", broken)
     http = TestClient(world.guards, base_url="http://127.0.0.1:8000", raise_server_exceptions=False)
-    for answer in (
-        http.post("/v1/studies/coin/assignments", json={"unit": MARK}, headers=world.headers()),
-    ):
+    for answer in (http.post("/v1/studies/coin/assignments", json={"unit": MARK}, headers=world.headers()),):
         assert (answer.status_code, answer.json()["error"]) == (500, "defect")
         assert MARK not in answer.text
     assert MARK not in world.log.getvalue()
@@ -99,7 +110,14 @@ def test_two_hosts_or_none_are_refused(world: World) -> None:
         async def receive() -> Any:
             return {"type": "http.request", "body": b"", "more_body": False}
 
-        scope = {"type": "http", "method": "GET", "path": "/health", "headers": headers, "query_string": b"", "raw_path": b"/health"}
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "path": "/health",
+            "headers": headers,
+            "query_string": b"",
+            "raw_path": b"/health",
+        }
         await world.guards(scope, receive, send)
         return int(sent[0]["status"])
 
@@ -122,7 +140,10 @@ def test_requests_are_counted_by_route(world: World) -> None:
 def test_web_sockets_are_closed(world: World) -> None:
     from starlette.websockets import WebSocketDisconnect
 
-    with pytest.raises(WebSocketDisconnect), world.http.websocket_connect("/v1/studies", headers=world.headers("admin")):
+    with (
+        pytest.raises(WebSocketDisconnect),
+        world.http.websocket_connect("/v1/studies", headers=world.headers("admin")),
+    ):
         pass
 
 

@@ -14,8 +14,7 @@ from starlette.routing import Mount, Route
 from fairarm.errors import FairarmError
 from fairarm.service import Settings, app
 from fairarm.service.roles import RoleRoute, access, check_roles, read_body
-
-from .conftest import World
+from service_world import World
 
 
 def test_a_route_without_a_role_stops_the_start(world: World) -> None:
@@ -69,7 +68,9 @@ def test_tokens_are_looked_up_once_and_bad_ones_do_not_fill_the_memory(world: Wo
         world.get("/verdict", "unknown")
     assert len(asked) == 2
     for i in range(5000):
-        asyncio.run(doors.known(f"bad{i}")) if i % 500 == 0 else doors._found.setdefault(i.to_bytes(32, "big"), (0.0, None))
+        asyncio.run(doors.known(f"bad{i}")) if i % 500 == 0 else doors._found.setdefault(
+            i.to_bytes(32, "big"), (0.0, None)
+        )
     asyncio.run(doors.known("one more"))
     assert len(doors._found) <= 4096
 
@@ -78,7 +79,10 @@ def parts(*bodies: bytes, ends: bool = True) -> Any:
     """``receive`` that gives a body in parts, and then that the caller has gone."""
     messages: Iterator[dict[str, Any]] = iter(
         [
-            *({"type": "http.request", "body": body, "more_body": i < len(bodies) - 1 or not ends} for i, body in enumerate(bodies)),
+            *(
+                {"type": "http.request", "body": body, "more_body": i < len(bodies) - 1 or not ends}
+                for i, body in enumerate(bodies)
+            ),
             {"type": "http.disconnect"},
         ]
     )
@@ -109,10 +113,22 @@ def test_a_body_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> 
 def test_limits_of_bodies(world: World) -> None:
     headers = world.headers("caller", content_type="application/json")
     big = b'{"unit": "' + b"u" * 1_000_000 + b'"}'
-    for path, size, status in [("/assignments", big, 413), ("/outcomes", big, 413), ("/outcomes:batch", big, 422), ("/outcomes:batch", big * 8, 413)]:
+    for path, size, status in [
+        ("/assignments", big, 413),
+        ("/outcomes", big, 413),
+        ("/outcomes:batch", big, 422),
+        ("/outcomes:batch", big * 8, 413),
+    ]:
         assert world.http.post(f"/v1/studies/coin{path}", content=size, headers=headers).status_code == status, path
         chunked = (size[i : i + 100_000] for i in range(0, len(size), 100_000))
         assert world.http.post(f"/v1/studies/coin{path}", content=chunked, headers=headers).status_code == status, path
     lies = {**headers, "content-length": "5"}
     assert world.http.post("/v1/studies/coin/assignments", content=iter([big]), headers=lies).status_code == 413
-    assert world.http.post("/v1/studies/coin/assignments", content=big, headers=world.headers("viewer", content_type="application/json")).status_code == 403
+    assert (
+        world.http.post(
+            "/v1/studies/coin/assignments",
+            content=big,
+            headers=world.headers("viewer", content_type="application/json"),
+        ).status_code
+        == 403
+    )

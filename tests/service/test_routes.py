@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from fairarm import evaluate, load_problem, read_problem, write_problem
-
-from .conftest import DAY, World
+from service_world import DAY, World
 
 
 def assigned(world: World, unit: str = "u-1", **more: Any) -> dict[str, Any]:
@@ -31,13 +30,13 @@ def test_a_person_gets_an_arm_once_and_the_same_one_again(world: World) -> None:
 
 
 def test_who_does_not_enter_is_outside(world: World) -> None:
-    from .conftest import create_coin
+    from service_world import create_coin
 
-    create_coin(world.studies, "few", people=1, arrivals=4_000, deployed="fair")
+    create_coin(world.studies, "few", people=1, arrivals=4_000, deployed="even")
     answers = [world.post("/assignments", {"unit": f"u-{i}", "group": "a"}, study="few") for i in range(5)]
     assert {answer.status_code for answer in answers} == {200}
     assert all(a.json()["outside"] and a.json()["assignment"] is None for a in answers)
-    assert {a.json()["arm"] for a in answers} == {"fair"}
+    assert {a.json()["arm"] for a in answers} == {"even"}
 
 
 def test_an_outcome_is_told_once(world: World) -> None:
@@ -116,7 +115,9 @@ def test_a_body_that_does_not_fit_is_refused_and_nothing_is_dealt(world: World, 
 
 
 @pytest.mark.parametrize(
-    "row", [{}, {"result": "draw"}, {"side": "heads", "result": 3.5}, {"group": "b", "side": "heads", "result": "win"}], ids=repr
+    "row",
+    [{}, {"result": "draw"}, {"side": "heads", "result": 3.5}, {"group": "b", "side": "heads", "result": "win"}],
+    ids=repr,
 )
 def test_a_row_that_does_not_fit_is_refused(world: World, row: dict[str, Any]) -> None:
     id = assigned(world)["assignment"]
@@ -125,7 +126,9 @@ def test_a_row_that_does_not_fit_is_refused(world: World, row: dict[str, Any]) -
     assert world.coin.cohorts()[0].told == 0
 
 
-@pytest.mark.parametrize("text", [b"", b"{", b"\xff", b"[" * 100_000, b'{"unit": NaN}', b'{"unit": ' + b"9" * 5000 + b"}"])
+@pytest.mark.parametrize(
+    "text", [b"", b"{", b"\xff", b"[" * 100_000, b'{"unit": NaN}', b'{"unit": ' + b"9" * 5000 + b"}"]
+)
 def test_what_is_not_json_is_refused(world: World, text: bytes) -> None:
     headers = world.headers("caller", content_type="application/json")
     answer = world.http.post("/v1/studies/coin/assignments", content=text, headers=headers)
@@ -171,7 +174,10 @@ def test_the_hand_on_the_button_needs_the_name_twice(world: World) -> None:
     assert world.post(":pause", {**reason, "confirm": "coin"}, "admin").json() == {"status": "paused"}
     assert world.post(":resume", {**reason, "confirm": "coin"}, "admin").json() == {"status": "running"}
     assert world.post(":drop", {**reason, "confirm": "coin", "cohort": 77}, "admin").status_code == 404
-    assert world.post(":close", {**reason, "confirm": "coin", "now": True}, "admin").json()["status"] in ("draining", "closed")
+    assert world.post(":close", {**reason, "confirm": "coin", "now": True}, "admin").json()["status"] in (
+        "draining",
+        "closed",
+    )
     events = [(event["kind"], event["actor"]) for event in world.get("/events").json()]
     assert ("paused", "admin of tests") in events or ("pause", "admin of tests") in events, events
 
@@ -193,7 +199,14 @@ def test_a_person_is_forgotten(world: World) -> None:
 def test_a_study_is_made_from_a_problem_s_text(world: World, tmp_path: Path) -> None:
     file = tmp_path / "problem.toml"
     write_problem(load_problem("ad-marketplace").problem, file)
-    body = {"name": "ads", "problem": file.read_text(), "pulls": 20_000, "people": 500, "arrivals": 2_000, "window": "7d"}
+    body = {
+        "name": "ads",
+        "problem": file.read_text(),
+        "pulls": 20_000,
+        "people": 500,
+        "arrivals": 2_000,
+        "window": "7d",
+    }
     made = world.http.post("/v1/studies", json=body, headers=world.headers("admin"))
     assert made.status_code == 201, made.text
     assert made.json()["arms"] == list(read_problem(file).problem.arm_names)

@@ -17,7 +17,7 @@ from fairarm.service.problems import add_error_answers
 from fairarm.service.roles import Doors, RoleRoute, check_roles
 from fairarm.service.routes import add_studies
 from fairarm.service.settings import Settings
-from fairarm.service.ticking import EVERY, Ticker
+from fairarm.service.ticking import Ticker
 
 if TYPE_CHECKING:
     from fairarm.studies import Studies
@@ -38,7 +38,6 @@ def app(
     *,
     pages: AddPages | None = None,
     lines: JsonLines | None = None,
-    tick_every: float = EVERY,
 ) -> Guards:
     """The service over ``studies``, as an ASGI app; whoever made ``studies`` closes it, after the server has stopped.
 
@@ -46,7 +45,7 @@ def app(
     """
     lines = lines or JsonLines()
     metrics = Metrics()
-    ticker = Ticker(studies, metrics, lines, tick_every)
+    ticker = Ticker(studies, metrics, lines)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:

@@ -31,7 +31,9 @@ def typescript(document: dict[str, Any]) -> str:
     schemas = document["components"]["schemas"]
     parts = ["// Made by: python -m fairarm.service.languages examples/typescript/fairarm.ts\n"]
     parts += [_declaration(name, schema) for name, schema in sorted(schemas.items())]
-    parts.append("/** What each route takes and gives. */\nexport interface Routes {\n" + "".join(_routes(document)) + "}\n")
+    parts.append(
+        "/** What each route takes and gives. */\nexport interface Routes {\n" + "".join(_routes(document)) + "}\n"
+    )
     return "\n".join(parts)
 
 
@@ -111,7 +113,9 @@ def main(paths: list[str]) -> None:
     document = openapi()
     for path in map(Path, paths):
         check_path(path, "description", (".ts", ".json"))
-        text = typescript(document) if path.suffix == ".ts" else json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+        text = (
+            typescript(document) if path.suffix == ".ts" else json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+        )
         write_whole(path, text, "description")
 
 
