@@ -47,9 +47,7 @@ class World:
         for role in ("caller", "viewer", "admin"):
             self.tokens[role] = self.studies.tokens.make(role, label=f"{role} of tests")
             self.tokens[f"{role} of other"] = self.studies.tokens.make(role, "other", f"{role} of other")
-        self.guards: Guards = app(
-            self.studies, Settings.of("127.0.0.1", 8000), lines=JsonLines(self.log), tick_every=60
-        )
+        self.guards: Guards = app(self.studies, Settings.of("127.0.0.1", 8000), lines=JsonLines(self.log))
         self.http = TestClient(self.guards, base_url=ADDRESS, raise_server_exceptions=True)
 
     def headers(self, token: str | None = "caller", **more: str) -> dict[str, str]:

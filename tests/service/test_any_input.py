@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from service_world import World
-
 from benchmarks.service.any_input import run_cases
+
+from service_world import World
 
 CASES = 8
 """Right and wrong ones of each route; `make service-bench` makes 5 000 in all."""

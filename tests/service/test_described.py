@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
-from service_world import World
 
 from fairarm.service.answers import CODES
 from fairarm.service.roles import RoleRoute
+from service_world import World
 
 
 @pytest.fixture

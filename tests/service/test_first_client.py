@@ -8,10 +8,10 @@ import subprocess
 import sys
 
 import pytest
-from service_world import World, served
 
 from fairarm import load_problem
 from fairarm.service.first_client import curl_line, python_client, sample
+from service_world import World, served
 
 
 @pytest.mark.parametrize("name", ["coin", "ads"])

@@ -11,9 +11,9 @@ from typing import Any
 
 import playwright
 import pytest
-from service_world import World, served
 
 from fairarm.service.languages import main, openapi, typescript
+from service_world import World, served
 
 FOLDER = Path(__file__).parents[2] / "examples" / "typescript"
 NODE = Path(playwright.__file__).parent / "driver" / "node"

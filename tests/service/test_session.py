@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
-from service_world import ADDRESS, World
 from starlette.responses import PlainTextResponse, Response
 from starlette.testclient import TestClient
 
 from fairarm.service import Settings, app
 from fairarm.service.roles import access
 from fairarm.service.session import add_session
+from service_world import ADDRESS, World
 
 FORM = {"content-type": "application/x-www-form-urlencoded", "origin": ADDRESS}
 

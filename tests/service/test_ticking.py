@@ -6,11 +6,10 @@ import io
 import time
 from typing import Any, cast
 
-from service_world import DAY, World
-
 from fairarm.service.logs import JsonLines
 from fairarm.service.metrics import Metrics
 from fairarm.service.ticking import Ticker
+from service_world import DAY, World
 
 
 class Failing:

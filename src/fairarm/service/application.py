@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 
+from fairarm.service.described import complete
 from fairarm.service.guards import Guards
 from fairarm.service.logs import JsonLines
 from fairarm.service.metrics import Metrics
@@ -23,13 +24,6 @@ if TYPE_CHECKING:
     from fairarm.studies import Studies
 
 AddPages = Callable[[FastAPI, "Studies"], None]
-
-
-def describe_tokens(api: FastAPI) -> None:
-    """The description of the API says that tokens are bearer tokens."""
-    described = api.openapi()
-    described["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-    api.openapi_schema = described
 
 
 def app(
@@ -74,5 +68,5 @@ def app(
     if pages is not None:
         pages(api, studies)
     check_roles(api)
-    describe_tokens(api)
+    complete(api)
     return Guards(api, settings, metrics, lines)
