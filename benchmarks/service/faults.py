@@ -1,0 +1,179 @@
+"""What goes wrong with machines, done on purpose: after each fault nothing acknowledged is missing, and the next call works."""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Engine, event
+
+from benchmarks.postgres import Postgres
+from benchmarks.service.load import ROW, Load, check_kept, run_callers
+from benchmarks.service.serving import Caller, Place, Serving
+from fairarm import Client
+from fairarm.studies import Studies, StudyError
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What a fault has done."""
+
+    what: str
+    acknowledged: int
+    lost: int
+    problems: tuple[str, ...]
+    error: str
+    """What a caller was told meanwhile."""
+    next_works: bool
+
+
+def outcome_of(what: str, place: Place, load: Load, error: str, port: int) -> Fault:
+    """Look into the database, and call once more."""
+    kept = check_kept(place, load)
+    status, _ = Caller(port, place.token).post(f"/v1/studies/{place.study}/assignments", {"unit": f"after {what}", "group": "a"})
+    problems = (*kept.problems, *load.errors)
+    return Fault(what, len(load.assigned) + len(load.told), kept.lost_assignments + kept.lost_outcomes, problems, error, status == 201)
+
+
+def terminated(service: Serving, place: Place, callers: int, seconds: float) -> Fault:
+    """SIGTERM under load: what is under way is answered, what comes is refused, the process ends by itself with 0."""
+    with run_callers(service, place, callers) as load:
+        time.sleep(seconds)
+        code = service.stop()
+        refused = refused_connection(service.port)
+        service.start()
+        time.sleep(seconds)
+    return outcome_of("SIGTERM", place, load, f"exit code {code}; then {refused}", service.port)
+
+
+def killed(service: Serving, place: Place, callers: int, seconds: float) -> Fault:
+    """SIGKILL under load."""
+    with run_callers(service, place, callers) as load:
+        time.sleep(seconds)
+        service.kill()
+        refused = refused_connection(service.port)
+        service.start()
+        time.sleep(seconds)
+    return outcome_of("kill -9", place, load, refused, service.port)
+
+
+def refused_connection(port: int) -> str:
+    """What a caller hears where nobody listens."""
+    try:
+        Caller(port).get("/health")
+    except ConnectionError as error:
+        return str(error)
+    return "an answer"
+
+
+def stalled(service: Serving, place: Place, timeout: float, people: int) -> float:
+    """The longest that a client waits for a service that has stopped in mid-air, in units of its timeout."""
+    longest = 0.0
+    with Client(service.url, place.token, place.study, timeout=timeout, patience=5, deployed="even", calls=4) as client:
+        client.assign("before the stall", group="a")
+        service.send(signal.SIGSTOP)
+        try:
+            for i in range(people):
+                began = time.monotonic()
+                assert client.assign(f"stalled {i}", group="a").outside
+                longest = max(longest, time.monotonic() - began)
+        finally:
+            service.send(signal.SIGCONT)
+    return longest / timeout
+
+
+def postgres_gone(service: Serving, place: Place, server: Postgres, callers: int, seconds: float) -> Fault:
+    """The database ends without a word and comes back; the service stays."""
+    path = f"/v1/studies/{place.study}/assignments"
+    with run_callers(service, place, callers) as load:
+        time.sleep(seconds)
+        server.killed()
+        status, document = Caller(service.port, place.token).post(path, {"unit": "while it is away", "group": "a"})
+        server.started()
+        time.sleep(seconds)
+    return outcome_of("PostgreSQL restarted", place, load, f"{status} {document.get('error')}", service.port)
+
+
+def cut(service: Serving, place: Place, number: int) -> Fault:
+    """The connection ends in the middle of a tell, at every so many bytes, and once the answer is on its way."""
+    caller, load = Caller(service.port, place.token), Load()
+    for i in range(number):
+        unit = f"cut {i}"
+        _, document = caller.post(f"/v1/studies/{place.study}/assignments", {"unit": unit, "group": "a"})
+        id = document["assignment"]
+        load.assigned[unit] = (id, document["arm"])
+        request = _request(service.port, place, id)
+        with socket.create_connection(("127.0.0.1", service.port)) as connection:
+            connection.sendall(request[: len(request) * i // (number - 1)])
+        for _ in range(2):
+            status, told = caller.post(f"/v1/studies/{place.study}/outcomes", {"assignment": id, "row": ROW})
+            assert status == 200
+            assert told["status"] in ("new", "repeated")
+        load.told.add(unit)
+    return outcome_of("cut in mid-tell", place, load, "the caller has gone", service.port)
+
+
+def _request(port: int, place: Place, id: str) -> bytes:
+    body = json.dumps({"assignment": id, "row": ROW}).encode()
+    head = (
+        f"POST /v1/studies/{place.study}/outcomes HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {place.token}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+class Disk:
+    """SQLite's own error of a full disk, whenever a transaction would need another page."""
+
+    def __init__(self) -> None:
+        self.full = threading.Event()
+
+    def __call__(self, connection: Any) -> None:
+        if connection.dialect.name == "sqlite":
+            pages = connection.exec_driver_sql("PRAGMA page_count").scalar() if self.full.is_set() else 1 << 30
+            connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}")
+
+
+@contextmanager
+def small_disk() -> Iterator[Disk]:
+    """A disk that tests fill; it holds for every database that is opened in this process."""
+    disk = Disk()
+    event.listen(Engine, "begin", disk)
+    try:
+        yield disk
+    finally:
+        event.remove(Engine, "begin", disk)
+
+
+def filled(disk: Disk, client: Client, studies: Studies, people: int) -> Fault:
+    """The disk is full for a while; ``client`` reaches a service in this process over ``studies``."""
+    load, errors = Load(), set()
+    for part, full in enumerate((False, True, False)):
+        (disk.full.set if full else disk.full.clear)()
+        for i in range(people):
+            unit = f"{part}-{i}"
+            found = client.assign(unit, group="a")
+            if found.id is not None:
+                load.assigned[unit] = (found.id, str(found.arm))
+                try:
+                    client.tell(found.id, ROW)
+                    load.told.add(unit)
+                except StudyError as error:
+                    errors.add(type(error).__name__)
+            elif full:
+                errors.add("outside")
+            else:
+                load.errors.append(f"{unit} is outside though the disk has room")
+    study = studies.open("coin")
+    lost = sum(study.assign(unit, group="a").id != id for unit, (id, _) in load.assigned.items())
+    lost += sum(study.tell(load.assigned[unit][0], ROW).status != "repeated" for unit in load.told)
+    works = not client.assign("after", group="a").outside
+    problems = (*study.verify().problems, *load.errors)
+    return Fault("disk full", len(load.assigned) + len(load.told), lost, problems, ", ".join(sorted(errors)), works)
