@@ -18,19 +18,15 @@ class Tokens:
 
     def make(self, role: Role, study: str | None = None, label: str = "") -> str:
         """A new token, shown once."""
-        ...
 
     def revoke(self, label_or_digest: str) -> int:
         """How many there were; from now on they are refused."""
-        ...
 
     def of(self, token: str) -> Token | None:
         """Whose it is; None where it is unknown or revoked."""
-        ...
 
     def all(self) -> tuple[Token, ...]:
         """Revoked ones too."""
-        ...
 
 
 class Studies:
@@ -59,7 +55,6 @@ class Studies:
 
     def close(self) -> None:
         """Commit what waits, refuse what comes, and let go of the database."""
-        ...
 
     def create(
         self,
@@ -87,46 +82,35 @@ class Studies:
 
         ``pulls``: people in all; ``people`` to enter a cohort, of ``arrivals`` a day. Durations: 10s, 30m, 12h, 7d, or days as a number.
         """
-        ...
 
     def open(self, name: str, problem: Problem | None = None) -> Study:
         """A study that is there; ``problem`` where it is made of code, checked by its fingerprint."""
-        ...
 
     def names(self) -> tuple[str, ...]:
         """Of all studies, sorted."""
-        ...
 
     def summaries(self) -> tuple[Summary, ...]:
         """All studies, by name."""
-        ...
 
     def tick(self) -> tuple[str, ...]:
         """Settle what has matured and open what is due, in every study; what was done ("reminders: settled 3"). Any process may, at any
         time: it happens once."""
-        ...
 
     @property
     def tick_every(self) -> float:
         """Seconds from one tick to the next: min(5, a twentieth of the shortest cohort)."""
-        ...
 
     def backup(self, path: str | Path) -> None:
         """A whole copy of an SQLite database while it is in use; of PostgreSQL use pg_dump."""
-        ...
 
     def restored(self, reason: str, actor: str) -> tuple[str, ...]:
         """After a backup was put back: cut every cohort that is not settled, since what was told since is gone."""
-        ...
 
     def confirm_clock(self, reason: str, actor: str) -> tuple[str, ...]:
         """The clock is right now: studies that were held go on; their names."""
-        ...
 
     def ready(self) -> Ready:
         """Whether this process can serve: a write works, ticks are fresh."""
-        ...
 
     def describe(self) -> dict[str, Any]:
         """The kind of database and where it is, without passwords."""
-        ...
