@@ -11,8 +11,9 @@ import numpy as np
 from benchmarks.live.mutants import AsArrived, CutLeftOut, DailyCohorts, DealtByNoon, LostIgnored
 from fairarm.algorithms.cohort import Loss
 from fairarm.algorithms.pool import Pool, PoolOptions
+from fairarm.algorithms.timing import Timing
 from fairarm.core.types import BoolArray, IntArray
-from fairarm.experiments.live.studies import LiveStudies, Timing
+from fairarm.experiments.live.studies import LiveStudies
 from fairarm.experiments.live.world import HOURS, LiveWorld
 from fairarm.problem.mechanism import Arm, table
 from fairarm.problem.network import Network

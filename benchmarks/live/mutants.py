@@ -9,8 +9,9 @@ import numpy as np
 
 from fairarm.algorithms.cohort import Cohort
 from fairarm.algorithms.pool import Pool
+from fairarm.algorithms.timing import Timing
 from fairarm.core.types import FloatArray
-from fairarm.experiments.live.studies import LiveStudies, Made, Timing
+from fairarm.experiments.live.studies import LiveStudies, Made
 from fairarm.experiments.live.world import LiveWorld
 
 

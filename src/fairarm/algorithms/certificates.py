@@ -22,6 +22,7 @@ from fairarm.core.proof.accounts import Accounts
 from fairarm.core.proof.bets import Brought, Ledger, certificate, open_ledger, settle, teach
 from fairarm.core.proof.claims import Rule
 from fairarm.core.proof.estimate import Seen
+from fairarm.core.proof.law_test import log_average
 from fairarm.core.proof.losses import Lost
 from fairarm.core.proof.monitors import Drift, LossRows
 from fairarm.core.proof.proving_plan import plan_proof
@@ -337,6 +338,12 @@ class Certified:
     def law_report(self, books: Books, replicate: int) -> LawReport:
         """What a run's rows say of what is declared."""
         return LawReport(self._findings(books, replicate), self.declared.least_errors(books.tested[replicate]))
+
+    def law_evidence(self, books: Books, replicate: int) -> float:
+        """log of the evidence against what is declared: it voids at `LOG_VOID`."""
+        tested, natural = (part[replicate : replicate + 1] for part in (books.tested, books.natural))
+        values = self.declared.tests.log_values(tested.astype(np.float64), natural) + books.charged[replicate]
+        return float(log_average(values)[0]) if values.shape[1] else 0.0
 
     def _findings(self, books: Books, replicate: int) -> tuple[Finding, ...]:
         watched = monitor_findings(books.drift, books.losses, books.alarm, replicate)

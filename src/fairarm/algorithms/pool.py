@@ -127,6 +127,10 @@ class Pool(BaseProcedure):
         """Of a certified run."""
         return self._certified.law_report(state.memory, replicate)
 
+    def law_evidence(self, state: State[Books], replicate: int) -> float:
+        """The same as a logarithm of evidence."""
+        return self._certified.law_evidence(state.memory, replicate)
+
     # ---- planning ----
 
     def start(self, n: int) -> State[Books]:

@@ -20,6 +20,7 @@ from fairarm.studies.answers import (
     Ready,
     Role,
     RowStanding,
+    StudyAnswer,
     StudyStatus,
     StudyVerdict,
     Summary,
@@ -30,11 +31,12 @@ from fairarm.studies.answers import (
     WhyPerson,
 )
 from fairarm.studies.errors import Busy, Conflict, Invalid, NotAllowed, NotFound, StudyError
-from fairarm.studies.studies import Studies, Tokens
+from fairarm.studies.studies import Studies
 from fairarm.studies.study import Study
+from fairarm.studies.tokens import Tokens
 
 __all__ = [
     "ROLES", "ArmStanding", "Assignment", "Busy", "CohortReport", "Conflict", "Event", "ExposureReport", "HistoryPoint", "Invalid",
-    "Monitor", "NotAllowed", "NotFound", "Outcome", "Ready", "Role", "RowStanding", "Studies", "Study", "StudyError", "StudyStatus",
+    "Monitor", "NotAllowed", "NotFound", "Outcome", "Ready", "Role", "RowStanding", "Studies", "Study", "StudyAnswer", "StudyError", "StudyStatus",
     "StudyVerdict", "Summary", "Token", "Tokens", "Told", "Verification", "WhyArm", "WhyPerson",
 ]  # fmt: skip

@@ -69,16 +69,26 @@ class Summary:
     """One study in a list."""
 
     name: str
+    problem: str
+    """Its name."""
     status: StudyStatus
     created: datetime
+    pulls: int
+    """People in all, at most."""
     cohorts: int
     """Opened so far."""
     settled: int
     people: int
     """Dealt a card so far."""
     answer: str | None
-    """"found", "no-fair-arm", "undecided"; None while there is none."""
+    """"FOUND", "NO_FAIR_ARM", "UNDECIDED"; None while there is none."""
     arm: str | None
+    leader: str | None
+    """The answer, or, while there is none, the most probable one: an arm's name, or "no fair arm"."""
+    probability: float | None
+    """Of that, by the posterior."""
+    void: bool
+    """Nothing is certified any more."""
     held: bool
     """Clocks did not agree: nothing opens or settles until `Studies.confirm_clock`."""
 
@@ -94,6 +104,8 @@ class CohortReport:
     closes: datetime
     matures: datetime
     """When the last window is over."""
+    settles: datetime
+    """At the latest: earlier where everybody's outcome is told."""
     settled: datetime | None
     plan: dict[str, int]
     """Cards by arm."""
@@ -104,6 +116,7 @@ class CohortReport:
     told: int
     """Outcomes there are, late ones not among them."""
     late: int
+    """Of a settled cohort, as it was when it was settled."""
     unserved: int
     lost: int | None
     """Dealt and not counted; None until it is settled."""
@@ -178,19 +191,25 @@ class ArmStanding:
     proof: str | None
     """"fair", "unfair", "worse" or "unfair or worse", where proved."""
     paused: bool
-    """Not dealt any more: proved unfair, or its guard has given alarm."""
+    """Not dealt any more, because of ``paused_by``."""
+    paused_by: str | None
+    """"proved unfair" or "guard"; said also where the arm is dealt all the same (on_alarm = "tell", or no arm would be left)."""
+    reason: str
+    """Why it is the answer or not: a code of `fairarm.algorithms.verdict.ArmReason`."""
     people: int
     """Dealt so far."""
+    counted: int
+    """Of these, whose outcome counts."""
 
 
 @dataclass(frozen=True)
-class StudyVerdict:
-    """The answer of a study, what it rests on and what happened to it."""
+class StudyAnswer:
+    """The answer of a study, what it rests on and what happened to it: plain values."""
 
     study: str
     status: StudyStatus
     answer: str | None
-    """"found", "no-fair-arm", "undecided"; None while there is none."""
+    """"FOUND", "NO_FAIR_ARM", "UNDECIDED"; None while there is none."""
     arm: str | None
     confidence: float
     void: bool
@@ -211,10 +230,26 @@ class StudyVerdict:
     dropped: tuple[int, ...]
     next_at: datetime | None
     """When the next cohort that is out can be settled."""
+    closes_at: datetime | None
+    """When the open cohort closes."""
     assumed: tuple[str, ...]
     """Codes: people-independent, unit-is-a-person, declared-law, sensitive-is-a-root, and what was stated: lost-at-random, dropped-cohorts."""
+    leader: str | None
+    """The answer, or, while there is none, the most probable one: an arm's name, or "no fair arm"."""
+    probability: float | None
+    """Of that being right, by the posterior."""
+    none_probability: float | None
+    runner_up: str | None
+    runner_up_probability: float | None
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class StudyVerdict(StudyAnswer):
+    """The same, with what words and figures are made of."""
+
     verdict: Verdict
-    """The same as a verdict of the algorithm, for the words and figures that are made of one."""
+    """As of a run of the algorithm."""
 
 
 @dataclass(frozen=True)
@@ -273,8 +308,6 @@ class WhyArm:
     """What happened to one arm and why."""
 
     arm: ArmStanding
-    reason: str
-    """A code of `fairarm.algorithms.verdict.ArmReason`."""
     cards: dict[int, int]
     """By cohort."""
     findings: tuple[Finding, ...]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from fairarm.errors import FairarmError
+from fairarm.errors import FairarmError, printable
 
 
 class StudyError(FairarmError):
-    """Base of what a study refuses; nothing was changed."""
+    """Base of what a study refuses; nothing was changed. What it says can be shown and sent anywhere."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(printable(message))
 
 
 class NotFound(StudyError):  # noqa: N818

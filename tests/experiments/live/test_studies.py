@@ -11,8 +11,9 @@ from benchmarks.live.cases import CASES, MOST, steady
 
 from fairarm.algorithms.cohort import Loss
 from fairarm.algorithms.pool import Pool, PoolOptions
+from fairarm.algorithms.timing import Timing
 from fairarm.core.answer import Code
-from fairarm.experiments.live.studies import LiveStudies, Timing
+from fairarm.experiments.live.studies import LiveStudies
 from fairarm.experiments.live.world import HOURS, LiveWorld
 
 
@@ -136,8 +137,8 @@ def test_a_cohort_as_it_is_settled() -> None:
 
 def test_arms_proved_unfair_are_paused_and_never_all() -> None:
     made = studies(world=steady_at(400))
-    made.proof[0] = [0, 2]
-    made.proof[1] = [6, 5]
+    made.now.proof[0] = [0, 2]
+    made.now.proof[1] = [6, 5]
     paused = made.paused()
     assert paused is not None and paused.tolist() == [[False, True], [False, False], [False, False]]
     assert studies(pauses=False).paused() is None
@@ -148,8 +149,7 @@ def test_uneven_entry_voids() -> None:
     case = next(case for case in CASES if case.name == "by the hour")
     assert case.mutant is not None
     made = case.studies(3, 1, case.mutant[1], MOST)
-    made.watch = studies().watch
-    made.watched = None if made.watch is None else made.watch.start(3)
+    made.rule = replace(made.rule, watched=True)
     ended = made.run()
     assert ended.void.all() and np.all(ended.answer == Code.UNDECIDED)
 

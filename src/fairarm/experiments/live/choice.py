@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from fairarm.algorithms.timing import timings_of
 from fairarm.experiments.live.results import LivePoint, LiveSimulation
-from fairarm.experiments.live.simulate import require_studies, simulate_live, timings_of
+from fairarm.experiments.live.simulate import require_studies, simulate_live
 from fairarm.experiments.live.world import LiveWorld
 from fairarm.experiments.truths_from_prior import PriorTruths, require_prior
 from fairarm.frames import Column

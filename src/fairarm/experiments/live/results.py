@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from fairarm.algorithms.exposure import Exposure
+from fairarm.algorithms.timing import Timing
 from fairarm.core.answer import Code
 from fairarm.core.entry import under_way_at_once
 from fairarm.core.fairness import best_fair
 from fairarm.core.statistics import wilson_interval
 from fairarm.core.types import BoolArray, FloatArray, IntArray
-from fairarm.experiments.live.studies import Ended, LiveStudies, Timing
+from fairarm.experiments.live.studies import Ended, LiveStudies
 from fairarm.experiments.live.world import LiveWorld
 from fairarm.frames import Column, columns_of
 from fairarm.problem.problem import Problem

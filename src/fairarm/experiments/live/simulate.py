@@ -14,25 +14,21 @@ from typing import Any
 import numpy as np
 
 from fairarm.algorithms.cohort import Loss
+from fairarm.algorithms.live import RESERVE
 from fairarm.algorithms.pool import Pool, PoolOptions
 from fairarm.algorithms.procedure import Guarantee
+from fairarm.algorithms.timing import MOST_PULLS, Timing, timings_of
 from fairarm.core.answer import Code
 from fairarm.durations import days_of
 from fairarm.errors import OptionError, ProblemError
 from fairarm.experiments.live.results import Finished, LiveSimulation, Truths, point_of
-from fairarm.experiments.live.studies import Hand, LiveStudies, Timing
+from fairarm.experiments.live.studies import Hand, LiveStudies
 from fairarm.experiments.live.world import LiveWorld
 from fairarm.experiments.simulate import chunk_size, replicate
 from fairarm.experiments.workers import watched_workers
 from fairarm.problem.problem import Problem
 from fairarm.worlds.base import World
 from fairarm.worlds.network import as_network
-
-RESERVE = 0.95
-"""ρ of live studies: a cohort may be stopped by hand at any moment."""
-
-MOST_PEOPLE, MOST_OUT, MOST_PULLS = 1_000_000, 1000, 10_000_000
-"""In a cohort; cohorts that are out at once; people of a study."""
 
 
 @dataclass(frozen=True)
@@ -126,37 +122,6 @@ def require_studies(studies: int, jobs: int) -> None:
     """An error where there would be none."""
     if studies < 1 or jobs < 1:
         raise OptionError(f"Studies and jobs must be 1 or more; got {studies} studies and {jobs} jobs.")
-
-
-def timings_of(
-    people: int | Sequence[int], arrivals: float, window: str | float, cohort: str | float, cycle: str | float
-) -> list[Timing]:
-    """What is chosen, checked: one for each number of people, in order."""
-    counts = [people] if isinstance(people, int) else list(dict.fromkeys(people))
-    length, round_ = days_of(cohort, "cohort"), days_of(cycle, "cycle")
-    if not arrivals > 0 or not np.isfinite(arrivals):
-        raise OptionError(f"Arrivals are {arrivals!r:.20} a day. They are a number above 0.")
-    if abs(length / round_ - round(length / round_)) > 1e-6 or length < round_ - 1e-9:
-        raise OptionError(
-            f"A cohort of {length:g} days is no multiple of the cycle, {round_:g} days. People must enter evenly over whole cycles: "
-            f"use a cohort of one or more of them."
-        )
-    if (days := days_of(window, "window")) > MOST_OUT * length:
-        raise OptionError(
-            f"With a window of {days:g} days and cohorts of {length:g}, {days / length:.0f} cohorts would be out at once; at most {MOST_OUT} "
-            f"are simulated. Use longer cohorts."
-        )
-    if max([*counts, arrivals * length]) > MOST_PEOPLE:
-        raise OptionError(
-            f"More than {MOST_PEOPLE} people in a cohort are not simulated. Use fewer people and arrivals, or shorter cohorts."
-        )
-    for each in counts:
-        if each < 1 or each > arrivals * length:
-            raise OptionError(
-                f"{each} people are to enter a cohort in which {arrivals * length:g} arrive. Ask for 1 or more, and for no more than "
-                f"arrive, or make cohorts longer."
-            )
-    return [Timing(int(each), float(arrivals), days, length, round_) for each in counts]
 
 
 def live_world(world: World | LiveWorld, timing: Timing, delay: str | float | None, loss_rate: float) -> LiveWorld:

@@ -10,42 +10,20 @@ import numpy as np
 from fairarm.algorithms.certificates import Books
 from fairarm.algorithms.cohort import Cohort, Loss
 from fairarm.algorithms.exposure import Exposure, exposure
+from fairarm.algorithms.live import LiveRule, people_to_enter
 from fairarm.algorithms.pool import Pool
 from fairarm.algorithms.state import State
-from fairarm.algorithms.watch import Watch
+from fairarm.algorithms.timing import Timing
+from fairarm.algorithms.watch import Watched
 from fairarm.beliefs.evidence import CellEvidence
-from fairarm.beliefs.standing import Proof
 from fairarm.core.answer import Code
-from fairarm.core.entry import (
-    PARTS,
-    SPARE,
-    Coverage,
-    dealt_deck,
-    deck_size,
-    entry_share,
-    expected_arrivals,
-    time_with_cards,
-)
+from fairarm.core.entry import PARTS, dealt_deck, entry_share, expected_arrivals, time_with_cards
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.experiments.live.world import LiveWorld
 from fairarm.problem.problem import Problem
 
-UNFAIR = (Proof.UNFAIR, Proof.UNFAIR_TO_FIRST, Proof.UNFAIR_TO_SECOND)
-
 MOST_COHORTS = 4000
 """After these a study ends undecided."""
-
-
-@dataclass(frozen=True)
-class Timing:
-    """What a team chooses, in days: ``people`` to enter a cohort, how long one lasts, how long an outcome counts."""
-
-    people: int
-    arrivals: float
-    """Expected in a day, as declared."""
-    window: float
-    cohort: float = 1.0
-    cycle: float = 1.0
 
 
 class Hand(Protocol):
@@ -123,16 +101,12 @@ class LiveStudies:
         self.world = world if self.by_day else world.told_within(timing.window)
         self.group_at_arrival, self.cell_known = group_at_arrival, cell_known
         self.hand, self.outages = hand, outages
-        self.watch, self.pauses = (Watch(pool.problem, loss.what) if watched else None), pauses
+        self.rule = LiveRule(pool, loss, watched, pauses, alarm_pauses=watched)
         self.n, self.seed = studies, seed
         self.rng = np.random.default_rng([seed, 7])
-        self.state: State[Books] = pool.start_live(studies)
-        self.so_far = CellEvidence.empty(pool.problem, studies)
+        self.now = self.rule.start(studies)
         self.waiting: list[Made] = []
-        self.watched = None if self.watch is None else self.watch.start(studies)
         self.coverage = np.zeros((studies, PARTS))
-        arms = len(pool.problem.arms)
-        self.fair, self.proof = np.full((studies, arms), np.nan), np.zeros((studies, arms), dtype=np.int64)
         self.entered: list[tuple[FloatArray, FloatArray, FloatArray]] = []
         self.served: list[tuple[IntArray, FloatArray]] = []
         self.ended = Ended(
@@ -150,6 +124,16 @@ class LiveStudies:
         """What the studies are about."""
         return self.pool.problem
 
+    @property
+    def state(self) -> State[Books]:
+        """Of all studies."""
+        return self.now.state
+
+    @property
+    def watched(self) -> Watched:
+        """What the guard has seen."""
+        return self.now.watched
+
     def run(self) -> Ended:
         """To the end of all; a study of `MOST_COHORTS` is given up."""
         for number in range(MOST_COHORTS):
@@ -165,20 +149,17 @@ class LiveStudies:
         """Whom each study has served with what, where arms have these means by group, (n, K, G), and people would have had the arm
         ``reference`` (n,) instead."""
         people, then = (np.stack(part, axis=1) for part in zip(*self.served, strict=True))
-        return [exposure(people[i], then[i], self.fair[i], means[i], int(reference[i])) for i in range(self.n)]
+        return [exposure(people[i], then[i], self.now.fair[i], means[i], int(reference[i])) for i in range(self.n)]
 
     # ---- a cohort opens and is dealt ----
 
     def open(self, number: int) -> None:
         """Cards planned by what is settled now, dealt to those who enter."""
-        size = deck_size(self.timing.people)
         under_way = np.zeros_like(self.state.given)
         for made in self.waiting:
             under_way += made.dealt
-        cards = self.pool.open(
-            self.state, self.so_far, under_way, size, self.seed, number, paused=self.paused(), dealt=1 / SPARE
-        )
-        share = self.entry(np.minimum(self.timing.people, cards.sum(axis=(1, 2)) / SPARE))
+        cards = self.rule.cards(self.now, under_way, self.timing.people, self.seed, number)
+        share = self.entry(people_to_enter(self.timing.people, cards.sum(axis=(1, 2))))
         entering = self.world.people(self.n, number * self.timing.cohort, self.timing.cohort, share, self.rng)
         dealt = self._dealt(cards[:, 0], entering)
         made = self._made(number, dealt)
@@ -186,7 +167,7 @@ class LiveStudies:
         covered = np.where(left, 1.0, _covered(dealt)) * np.where(made.cut, 0.5, 1.0)
         self._cover(made, covered)
         self.entered.append((made.dealt.sum(axis=(1, 2)), share, covered))
-        self.served.append((made.by_group, self.fair.copy()))
+        self.served.append((made.by_group, self.now.fair))
         self.ended.people += made.dealt.sum(axis=(1, 2))
         self.ended.by_arm += made.dealt.sum(axis=1)
         self.ended.cohorts += self.state.running
@@ -194,11 +175,7 @@ class LiveStudies:
 
     def paused(self) -> BoolArray | None:
         """(n, K): arms that are proved unfair, or whose guard has given alarm, by settled cohorts."""
-        if not self.pauses:
-            return None
-        unfair = np.isin(self.proof, UNFAIR)
-        alarmed = unfair if self.watched is None else unfair | self.watched.alarmed
-        return np.where(alarmed.all(axis=1, keepdims=True), False, alarmed)
+        return self.rule.paused(self.now)
 
     def _cover(self, made: Made, covered: FloatArray) -> None:
         """The time with cards in each part of the cycle; a cohort that was cut ends at its half, on purpose."""
@@ -265,29 +242,11 @@ class LiveStudies:
         running = self.state.running
         if cohort.missing is not None:
             self.ended.lost += np.where(running, cohort.missing.sum(axis=(1, 2)), 0)
-        self.so_far = self.so_far.plus(cohort.rows)  # type: ignore[arg-type]
-        if not running.any():
-            return
-        self.state, info = self.pool.settle(self.state, cohort, self.so_far, self.seed)
-        if info.standing is not None:
-            self.fair[running], self.proof[running] = info.standing.fair, info.standing.proof
-        self._look(cohort, running)
+        self.now, _ = self.rule.settle(self.now, cohort, self.seed, self.coverage)
+        self.ended.void |= self.now.void
         done = running & ~self.state.running
         self.ended.days[done] = at
         self.ended.answer[done] = self.state.answer[done]
-
-    def _look(self, cohort: Cohort, running: BoolArray) -> None:
-        """What the guard says of a settled cohort, and whether people entered evenly: either may void studies that were ``running``."""
-        books = self.state.memory
-        self.ended.void |= running & books.void
-        if self.watch is None or self.watched is None:
-            return
-        fair, number = self.proof == Proof.FAIR, int(self.state.closed.max())
-        self.watched = self.watch.after(self.watched, cohort, self.seed, number, fair)
-        uneven = np.array([Coverage(time).void for time in self.coverage])
-        void = running & (self.watched.void | uneven)
-        self.ended.void |= void
-        self.state = self.pool.voided(self.state, void)
 
     def cohort_of(self, made: Made) -> Cohort:
         """As it is settled: rows told within the window, the others lost."""

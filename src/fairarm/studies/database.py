@@ -1,0 +1,230 @@
+"""One database, SQLite or PostgreSQL: connections, transactions, its clock, its locks. What differs between the two is here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import BigInteger, Connection, Engine, Table, bindparam, create_engine, event, literal_column, text
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.sql import ColumnElement
+
+from fairarm.errors import one_line
+from fairarm.studies.errors import Busy, Invalid
+from fairarm.studies.schema import upgrade
+
+TIMEOUT = 10
+"""Seconds that a statement waits for another process."""
+
+NETWORK_DISKS = ("nfs", "cifs", "smb", "9p", "afs", "fuse.sshfs", "fuse.glusterfs", "ceph", "lustre", "ncpfs", "gfs")
+"""File systems, by the first letters of their names, on which locks and syncs are not what SQLite needs."""
+
+SCHEMA_LOCK, TICK_LOCK = 0x6661_6972, 0x6661_6974
+"""Advisory locks of PostgreSQL."""
+
+_SERVER_NOW = "(extract(epoch from clock_timestamp()) * 1000000)::bigint"
+
+
+class Database:
+    """Transactions of one database; a passed ``clock`` is the time in every one of them."""
+
+    def __init__(self, url: str, clock: Callable[[], int] | None = None) -> None:
+        self.url = _checked(url)
+        self.clock = clock
+        self.sqlite = self.url.get_backend_name() == "sqlite"
+        self.engine = self._engine()
+        self._lay_out()
+
+    def _engine(self) -> Engine:
+        if not self.sqlite:
+            waits = f"-c statement_timeout={TIMEOUT * 1000} -c lock_timeout={TIMEOUT * 1000}"
+            return create_engine(
+                self.url,
+                hide_parameters=True,
+                pool_pre_ping=True,
+                pool_size=8,
+                max_overflow=8,
+                connect_args={"options": waits},
+            )
+        _require_local(Path(self.url.database or "").absolute())
+        made = create_engine(
+            self.url, hide_parameters=True, connect_args={"timeout": TIMEOUT, "check_same_thread": False}
+        )
+        event.listen(made, "connect", _configured)
+        event.listen(made, "begin", _begun)
+        return made
+
+    def _lay_out(self) -> None:
+        with self.failing(), self.engine.connect() as connection:
+            if self.sqlite:
+                connection = connection.execution_options(begins="EXCLUSIVE")
+            with connection.begin():
+                if not self.sqlite:
+                    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": SCHEMA_LOCK})
+                upgrade(connection, self.now(connection))
+
+    # ---- transactions ----
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """One snapshot to read from."""
+        with self.failing(), self.engine.connect() as connection:
+            if not self.sqlite:
+                connection = connection.execution_options(isolation_level="REPEATABLE READ", postgresql_readonly=True)
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that writes; committed at the end."""
+        with self.failing(), self.engine.connect() as connection:
+            if self.sqlite:
+                connection = connection.execution_options(begins="IMMEDIATE")
+            with connection.begin():
+                yield connection
+
+    @contextmanager
+    def failing(self) -> Iterator[None]:
+        """What the database says becomes `Busy`: the call can be repeated."""
+        try:
+            yield
+        except DBAPIError as error:
+            raise Busy(_said(error.orig)) from error
+        except SQLAlchemyError as error:
+            raise Busy(_said(error)) from error
+
+    @contextmanager
+    def try_lock(self, study: int) -> Iterator[bool]:
+        """Whether this process may tick a study now; it saves work, and truth does not rest on it."""
+        if self.sqlite:
+            yield True
+            return
+        keys = {"tick": TICK_LOCK, "study": study}
+        with self.failing(), self.engine.connect() as connection:
+            held = bool(connection.execute(text("SELECT pg_try_advisory_lock(:tick, :study)"), keys).scalar())
+            connection.commit()
+            try:
+                yield held
+            finally:
+                if held:
+                    connection.execute(text("SELECT pg_advisory_unlock(:tick, :study)"), keys)
+                    connection.commit()
+
+    # ---- what differs ----
+
+    def now(self, connection: Connection) -> int:
+        """The time by the passed clock, else by the database."""
+        if self.clock is not None:
+            return int(self.clock())
+        if self.sqlite:
+            return time.time_ns() // 1000
+        return int(connection.execute(text(f"SELECT {_SERVER_NOW}")).scalar_one())
+
+    def now_in_statement(self, now: int) -> ColumnElement[Any]:
+        """The time when a statement runs, after it has waited for others; ``now`` where the clock is not the server's."""
+        if self.clock is None and not self.sqlite:
+            return literal_column(_SERVER_NOW)
+        return bindparam(None, now, type_=BigInteger)
+
+    def insert(self, table: Table) -> Any:
+        """INSERT … ON CONFLICT DO NOTHING."""
+        made = sqlite.insert(table) if self.sqlite else postgresql.insert(table)
+        return made.on_conflict_do_nothing()
+
+    def backup(self, path: Path) -> None:
+        """A whole copy while it is in use (SQLite)."""
+        import sqlite3
+
+        with self.failing(), self.engine.connect() as connection, sqlite3.connect(path) as copy:
+            source = connection.connection.dbapi_connection
+            source.backup(copy)  # type: ignore[union-attr]
+        copy.close()
+
+    @property
+    def shown(self) -> str:
+        """The URL without its password."""
+        return self.url.render_as_string(hide_password=True)
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        self.engine.dispose()
+
+    def forked(self) -> None:
+        """In a child process: the parent's connections are not its own."""
+        self.engine.dispose(close=False)
+
+
+def _checked(url: str) -> URL:
+    """A URL of one of the two kinds; errors do not show it, since it may hold a password."""
+    wanted = "It is sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE."
+    if not isinstance(url, str):
+        raise Invalid(f"The database is named by a URL; got {type(url).__name__}. {wanted}")
+    try:
+        made = make_url(url)
+        kind = made.get_backend_name()
+    except (ArgumentError, NoSuchModuleError, ValueError):
+        raise Invalid(f"The database's URL cannot be read. {wanted}") from None
+    if kind in ("postgresql", "postgres"):
+        return made.set(drivername="postgresql+psycopg")
+    if kind != "sqlite":
+        raise Invalid(f"Studies are kept in SQLite or PostgreSQL; got a URL of '{kind:.20}'. {wanted}")
+    if made.database in (None, "", ":memory:") or str(made.database).startswith("file:"):
+        raise Invalid("A study lasts, and a database in memory does not. Name a file: sqlite:///studies.db")
+    if not Path(str(made.database)).absolute().parent.is_dir():
+        raise Invalid(f"The folder of the database {made.database} does not exist. Make it first.")
+    return made.set(drivername="sqlite")
+
+
+def _require_local(path: Path, mounts: str | None = None) -> None:
+    """An error where the file lies on a network disk."""
+    kind = file_system_of(path, mounts if mounts is not None else _mounts())
+    if kind is not None and kind.startswith(NETWORK_DISKS):
+        raise Invalid(
+            f"The database {path.name} lies on a network disk ({kind}), where SQLite can lose what it has acknowledged. Use a local disk, "
+            f"or PostgreSQL."
+        )
+
+
+def _mounts() -> str:
+    try:
+        return Path("/proc/self/mounts").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def file_system_of(path: Path, mounts: str) -> str | None:
+    """The kind of file system by the longest mount point above a path; None where it is not known."""
+    best, found = -1, None
+    for line in mounts.splitlines():
+        parts = line.split(" ")
+        if len(parts) < 3:
+            continue
+        point = parts[1].replace("\\040", " ")
+        above = point == "/" or str(path) == point or str(path).startswith(point.rstrip("/") + "/")
+        if above and len(point) >= best:
+            best, found = len(point), parts[2]
+    return found
+
+
+def _configured(connection: Any, _: Any) -> None:
+    connection.isolation_level = None  # transactions are begun by `_begun`
+    for setting in ("journal_mode=WAL", "synchronous=FULL", f"busy_timeout={TIMEOUT * 1000}"):
+        connection.execute(f"PRAGMA {setting}")
+
+
+def _begun(connection: Connection) -> None:
+    how = connection.get_execution_options().get("begins", "DEFERRED")
+    connection.exec_driver_sql(f"BEGIN {how}")
+
+
+def _said(error: object) -> str:
+    first = str(error).strip().splitlines()[:1]
+    return one_line(
+        f"The database does not do it: {first[0] if first else type(error).__name__}. Nothing was changed, or it was committed: "
+        f"repeat the call, which then changes nothing twice."
+    )

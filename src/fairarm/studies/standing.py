@@ -1,0 +1,258 @@
+"""What is known of a study by settled cohorts: verdict, arms, findings, monitors, exposure."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, func, select
+
+from fairarm.algorithms.cohort import AT_RANDOM
+from fairarm.algorithms.exposure import exposure
+from fairarm.algorithms.live import UNFAIR
+from fairarm.algorithms.verdict import ArmReport, Verdict, verdict
+from fairarm.beliefs.beliefs import believe
+from fairarm.beliefs.certified import certify_counts
+from fairarm.beliefs.findings import Finding
+from fairarm.beliefs.standing import Proof
+from fairarm.core.answer import Code
+from fairarm.core.entry import VOID, Coverage
+from fairarm.core.proof.guard import ALPHA as GUARD_ALPHA
+from fairarm.core.proof.guard import STAKES
+from fairarm.core.proof.law_test import LOG_VOID
+from fairarm.core.proof.monitors import LOG_ALARM
+from fairarm.core.proof.region import Intervals
+from fairarm.core.types import FloatArray, IntArray
+from fairarm.problem.answer import Answer
+from fairarm.studies import schema
+from fairarm.studies.answers import ArmStanding, ExposureReport, Monitor, RowStanding, StudyVerdict
+from fairarm.studies.cohorts import CUT, DROPPED, by_hand, unsettled
+from fairarm.studies.events import status_of
+from fairarm.studies.progress import Progress
+from fairarm.studies.running import Running
+from fairarm.studies.summaries import cohorts_of, people_by_group, settled_counts
+
+ASSUMED = ("people-independent", "unit-is-a-person", "declared-law", "sensitive-is-a-root")
+DRAWS = 200
+"""Of what is believed, for the outcome given up."""
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What a study's settled cohorts say, read in one snapshot."""
+
+    connection: Connection
+    study: Running
+    progress: Progress
+    now: int
+
+    @property
+    def answer(self) -> int:
+        """An arm or a `Code`."""
+        return int(self.progress.settled.state.answer[0])
+
+    def plain_verdict(self) -> Verdict:
+        """As of a run of the algorithm."""
+        return verdict(self.study.rule.pool, self.progress.settled.state, self.progress.info)
+
+    def findings(self) -> tuple[Finding, ...]:
+        """Of the law, the monitors, the guard, entry, and of the estimates."""
+        live = self.study.rule.findings(self.progress.settled, self.progress.coverage[None])
+        names = {finding.name for finding in live}
+        return (*live, *(each for each in self.plain_verdict().findings if each.name not in names))
+
+    # ---- the answer ----
+
+    def verdict(self) -> StudyVerdict:
+        """The answer, or how far it is."""
+        study, shown, found = self.study, self.plain_verdict(), self.findings()
+        named = None if self.answer == Code.PENDING else Answer.of(self.answer, study.problem.arm_names)
+        reports = cohorts_of(self.connection, study, self.now)
+        out = [each for each in reports if each.settled is None]
+        cut, dropped = (tuple(sorted(by_hand(self.connection, study.id, kind))) for kind in (CUT, DROPPED))
+        stated = (("lost-at-random",) if study.rule.loss.what == AT_RANDOM else ()) + (
+            ("dropped-cohorts",) if dropped else ()
+        )
+        return StudyVerdict(
+            study=study.name, status=status_of(self.connection, study.id), answer=None if named is None else str(named.status),
+            arm=None if named is None else named.arm, confidence=study.options.confidence, void=bool(self.progress.settled.void[0]),
+            void_by=tuple(dict.fromkeys(each.name for each in found if each.voids)) if self.progress.settled.void[0] else (),
+            settled=len(reports) - len(out), out=len(out), people=sum(each.dealt for each in reports),
+            counted=sum(each.counted or 0 for each in reports), lost=sum(each.lost or 0 for each in reports), lost_means=study.options.lost,
+            cut=cut, dropped=dropped, next_at=min((each.settles for each in out), default=None),
+            closes_at=next((each.closes for each in out if each.state == "open"), None), assumed=ASSUMED + stated, leader=shown.leader,
+            probability=_number(shown.probability), none_probability=_number(shown.none_probability), runner_up=shown.runner_up,
+            runner_up_probability=_number(shown.runner_up_probability), findings=found, verdict=shown,
+        )  # fmt: skip
+
+    # ---- arms ----
+
+    def arms(self) -> tuple[ArmStanding, ...]:
+        """What is known of each."""
+        shown, bounds = self.plain_verdict(), self._certified()
+        people, counted = self._people(), self.progress.settled.so_far.pulls()[0].sum(axis=0)
+        paused = self.study.rule.paused(self.progress.settled)
+        return tuple(
+            self._arm(k, report, bounds, int(people[k]), int(counted[k]), paused is not None and bool(paused[0, k]))
+            for k, report in enumerate(shown.arms)
+        )
+
+    def _arm(
+        self, k: int, report: ArmReport, bounds: Intervals | None, people: int, counted: int, paused: bool
+    ) -> ArmStanding:
+        problem = self.study.problem
+        outcome = None if bounds is None else _pair(problem.outcome.unscale(bounds.outcomes[0, k]))
+        rows = []
+        for j, (row, asked) in enumerate(zip(report.fairness, problem.rows, strict=True)):
+            ends = (
+                None
+                if bounds is None
+                else [asked.in_units(problem.outcome, float(end)) for end in bounds.rows[0, k, j]]
+            )
+            rows.append(
+                RowStanding(
+                    row.name,
+                    _number(row.value),
+                    _pair(row.interval),
+                    _pair(ends),
+                    asked.above,
+                    asked.below,
+                    _number(row.holds_probability),
+                )
+            )
+        return ArmStanding(
+            report.name, _number(report.outcome), _pair(report.outcome_interval), outcome, tuple(rows), report.closest,
+            _number(report.best_probability), _number(report.fair_probability), report.certified, paused, self._paused_by(k),
+            str(report.reason), people, counted,
+        )  # fmt: skip
+
+    def _paused_by(self, k: int) -> str | None:
+        now = self.progress.settled
+        if Proof(int(now.proof[0, k])) in UNFAIR:
+            return "proved unfair"
+        return "guard" if now.watched.alarmed[0, k] else None
+
+    def _certified(self) -> Intervals | None:
+        """Intervals of all arms at once, from the counts; None where rows were lost that are not stated to be lost at random: what
+        came says nothing of these."""
+        now, study = self.progress.settled, self.study
+        done = schema.settled
+        lost = self.connection.execute(
+            select(func.coalesce(func.sum(done.c.lost), 0)).where(done.c.study == study.id)
+        ).scalar_one()
+        nothing = not now.so_far.pulls().any() or bool(now.void[0])
+        if nothing or (lost and study.rule.loss.what != AT_RANDOM):
+            return None
+        return certify_counts(now.so_far, 1 - study.options.confidence, False, adaptive=True).intervals
+
+    def _people(self) -> IntArray:
+        """Dealt so far by arm, (K,)."""
+        people = self.progress.settled.state.given[0].sum(axis=0).copy()
+        for each in unsettled(self.connection, self.study.id):
+            people += people_by_group(self.connection, self.study, each.number).sum(axis=1)
+        return np.asarray(people)
+
+    # ---- what it rests on ----
+
+    def monitors(self) -> tuple[Monitor, ...]:
+        """In the order of docs/certified.md, part 5."""
+        now, rule = self.progress.settled, self.study.rule
+        books = now.state.memory
+        errors = rule.pool.law_report(now.state, 0).least_errors.max(axis=1)
+        least = {name: _number(error) for name, error in zip(self.study.problem.arm_names, errors, strict=True)}
+        lost = rule.loss.outcome is None
+        coverage, at_random = Coverage(self.progress.coverage), rule.loss.what == AT_RANDOM
+        drift, loss = float(books.drift.log_value()[0]), float(books.losses.log_value()[0])
+        law = rule.pool.law_evidence(now.state, 0)
+        return (
+            Monitor("law", law, LOG_VOID, bool(books.voided[0] >= 0), bool(books.voided[0] >= 0), True, {"least_error": least}),
+            Monitor("drift", drift, LOG_ALARM, bool(books.drift.alarm()[0]), bool(books.drift.alarm()[0]), True),
+            Monitor("loss", loss, LOG_ALARM, bool(books.losses.alarm()[0]), bool(books.losses.alarm()[0]) and at_random, lost),
+            Monitor(
+                "coverage", coverage.least, VOID, coverage.uneven, coverage.void, True, {"parts": [float(x) for x in coverage.share]}
+            ),
+            self._guard(),
+        )  # fmt: skip
+
+    def _guard(self) -> Monitor:
+        watched, guarded = self.progress.settled.watched, self.study.rule.watch.guarded
+        if not len(guarded.level):
+            return Monitor("guard", 0.0, 0.0, False, False, False)
+        wealth = np.logaddexp.reduce(watched.wealth[0], axis=2) - math.log(len(STAKES))
+        by_arm = wealth.max(axis=1)
+        names = self.study.problem.arm_names
+        threshold = math.log(len(names) * len(guarded.level) / GUARD_ALPHA)
+        detail: dict[str, Any] = {
+            "by_arm": dict(zip(names, map(float, by_arm), strict=True)), "alarmed": [names[k] for k in np.flatnonzero(watched.alarmed[0])]
+        }  # fmt: skip
+        return Monitor(
+            "guard", float(by_arm.max()), threshold, bool(watched.alarmed[0].any()), bool(watched.void[0]), True, detail
+        )
+
+    # ---- whom it served ----
+
+    def exposure(self) -> ExposureReport:
+        """People by arm and group, and what they were exposed to."""
+        study, problem = self.study, self.study.problem
+        then = {each.number: list(each.why["fair"].values()) for each in cohorts_of(self.connection, study, self.now)}
+        counts = [(number, _by_group(made)) for number, made in settled_counts(self.connection, study)]
+        out = unsettled(self.connection, study.id)
+        counts += [(each.number, people_by_group(self.connection, study, each.number)) for each in out]
+        people = (
+            np.stack([each for _, each in counts])
+            if counts
+            else np.zeros((0, len(problem.arms), len(problem.groups) + 1), dtype=int)
+        )
+        known = np.array([[np.nan if p is None else p for p in then[number]] for number, _ in counts]).reshape(
+            len(counts), -1
+        )
+        known = known if len(counts) else np.zeros((0, len(problem.arms)))
+        reference = self._reference()
+        means = self._means()
+        found = exposure(people, known, self.progress.settled.fair[0], means, 0 if reference is None else reference)
+        silent = reference is None or np.isnan(means).any() or self.progress.info.standing is None
+        labels = (*problem.groups, "")
+        return ExposureReport(
+            people={
+                name: {label: int(found.people[k, t]) for t, label in enumerate(labels) if label or found.people[k, t]}
+                for k, name in enumerate(problem.arm_names)
+            },
+            total=found.total, doubted_now=found.doubted_now, doubted_then=found.doubted_then,
+            given_up=None if silent else float(found.given_up * problem.outcome.width),
+            against=None if reference is None else problem.arm_names[reference],
+        )  # fmt: skip
+
+    def _reference(self) -> int | None:
+        """The answer, else the deployed arm."""
+        deployed = self.study.options.deployed
+        return self.answer if self.answer >= 0 else None if deployed is None else self.study.problem.arm_index(deployed)
+
+    def _means(self) -> FloatArray:
+        """Each arm's scaled mean by group, and of everybody last, (K, G + 1), as is believed now."""
+        problem, info = self.study.problem, self.progress.info
+        everybody = info.outcomes[0][:, None]
+        if info.standing is None or not problem.plain:  # of worlds, groups as they are have no mean of their own
+            return np.repeat(everybody, len(problem.groups) + 1, axis=1)
+        beliefs = believe(self.progress.settled.so_far, False, self.study.seed)
+        drawn = beliefs.draw(np.random.default_rng([self.study.seed, 9]), DRAWS)
+        return np.concatenate([beliefs.values(drawn.outcomes, drawn.means).means[0], everybody], axis=1)
+
+
+def _by_group(made: Any) -> IntArray:
+    """People of a settled cohort, (K, G + 1)."""
+    if made.by_group is not None:
+        return np.concatenate([made.by_group, np.zeros((len(made.by_group), 1), dtype=np.int64)], axis=1)
+    return np.concatenate([made.rows.sum(axis=2), made.missing[:, None]], axis=1)
+
+
+def _number(value: object) -> float | None:
+    return None if value is None or not math.isfinite(float(value)) else float(value)  # type: ignore[arg-type]
+
+
+def _pair(values: Any) -> tuple[float, float] | None:
+    if values is None:
+        return None
+    low, high = (_number(value) for value in values)
+    return None if low is None or high is None else (low, high)

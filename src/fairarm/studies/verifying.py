@@ -1,0 +1,185 @@
+"""Is what is stored what it must be? Computed anew from people's rows, with the answer in sight of nobody who stored it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Connection, func, select
+
+from fairarm.studies import schema
+from fairarm.studies.answers import Verification
+from fairarm.studies.cohorts import marks_of
+from fairarm.studies.counting import Counted, Person, counted, counted_bits, people_of
+from fairarm.studies.events import broken_chain
+from fairarm.studies.progress import Progress, chained_digest, restored_progress
+from fairarm.studies.running import Running
+from fairarm.studies.schema import AnyRow
+from fairarm.studies.ticking import settled_progress
+
+CLOSE = 1e-9
+"""How far numbers that are computed anew may be from those stored: numpy and BLAS change."""
+
+
+@dataclass(eq=False)
+class Check:
+    """Of one study, in one snapshot."""
+
+    connection: Connection
+    study: Running
+    problems: list[str] = field(default_factory=list)
+    not_recomputed: list[int] = field(default_factory=list)
+    behind: int = 0
+
+    def run(self) -> Verification:
+        """Everything."""
+        self.problems += broken_chain(self.connection, self.study.id)
+        stored = {row.number: row for row in self._all(schema.settled)}
+        progress, prev = Progress.start(self.study.rule), ""
+        for cohort in self._all(schema.cohort):
+            people = people_of(self.connection, self.study, cohort.number)
+            self._check_cards(cohort, people)
+            if (row := stored.pop(cohort.number, None)) is not None:
+                self._check_order(cohort, stored)
+                progress = self._check_settled(cohort, row, people, progress, prev)
+                prev = row.digest
+        self.problems += [f"cohort {number} is settled, and was never opened" for number in stored]
+        self._check_orphans()
+        self._check_cost()
+        dealt, done = schema.assignment, schema.settled
+        return Verification(
+            study=self.study.name, problems=tuple(self.problems), assignments=self._count(dealt, dealt.c.study == self.study.id),
+            cohorts=self._count(schema.cohort, schema.cohort.c.study == self.study.id),
+            settled=self._count(done, done.c.study == self.study.id),
+            events=self._count(schema.event, schema.event.c.study == self.study.id),
+            erased=self._count(dealt, (dealt.c.study == self.study.id) & dealt.c.erased.is_not(None)), behind=self.behind,
+            not_recomputed=tuple(self.not_recomputed),
+        )  # fmt: skip
+
+    def _all(self, table: Any) -> list[AnyRow]:
+        return list(
+            self.connection.execute(select(table).where(table.c.study == self.study.id).order_by(table.c.number))
+        )
+
+    def _count(self, table: Any, which: Any) -> int:
+        return int(self.connection.execute(select(func.count()).select_from(table).where(which)).scalar_one())
+
+    # ---- cards ----
+
+    def _check_cards(self, cohort: AnyRow, people: list[Person]) -> None:
+        """arm = deck[slot], each slot once and within those issued, nobody outside of the cohort's time."""
+        number, deck = cohort.number, self.study.deck(self.connection, cohort.number)
+        cards = schema.counter
+        size, issued = self.connection.execute(
+            select(cards.c.size, cards.c.issued).where(cards.c.study == self.study.id, cards.c.number == number)
+        ).one()
+        if not 0 <= issued <= size <= len(deck):
+            self.problems.append(f"cohort {number}: {issued} cards issued, of {size}, from a deck of {len(deck)}")
+        slots = [person.slot for person in people]
+        if len(set(slots)) != len(slots) or any(not 0 <= slot < issued for slot in slots):
+            self.problems.append(f"cohort {number}: a card was dealt twice, or was not in the deck")
+            return
+        wrong = [person.slot for person in people if deck[person.slot] != person.arm]
+        if wrong:
+            self.problems.append(
+                f"cohort {number}: the arm of {len(wrong)} people is not that of their card (slot {wrong[0]})"
+            )
+        if any(not cohort.starts <= person.issued < cohort.closes for person in people):
+            self.problems.append(f"cohort {number}: somebody was dealt a card outside of its time")
+
+    def _check_cost(self) -> None:
+        """No more pulls than asked for, and the average cost within the budget, over everybody who was dealt a card."""
+        people, problem, options = schema.assignment, self.study.problem, self.study.options
+        asked = select(people.c.arm, func.count()).where(people.c.study == self.study.id).group_by(people.c.arm)
+        dealt = np.zeros(len(problem.arms), dtype=np.int64)
+        for arm, count in self.connection.execute(asked):
+            dealt[arm] = count
+        total, cost = int(dealt.sum()), float((dealt * problem.compiled.cost_array[0]).sum())
+        if total > options.pulls:
+            self.problems.append(f"{total} people were dealt a card; at most {options.pulls} may be")
+        budget = problem.average_cost_budget(options.pulls)
+        if budget is not None and cost > budget * options.pulls * (1 + CLOSE):
+            self.problems.append(
+                f"the people dealt a card cost {cost:g}, more than the budget of {budget * options.pulls:g}"
+            )
+
+    # ---- what was settled ----
+
+    def _check_order(self, cohort: AnyRow, later: dict[int, AnyRow]) -> None:
+        if any(number < cohort.number for number in later):
+            self.problems.append(f"cohort {cohort.number} was settled, and one before it was not")
+
+    def _check_settled(
+        self, cohort: AnyRow, row: AnyRow, people: list[Person], progress: Progress, prev: str
+    ) -> Progress:
+        """Cells are the counted rows; wealth and all else follow from them."""
+        number, stored = cohort.number, Counted.from_json(self.study.problem, row.cells)
+        if row.digest != chained_digest(prev, row.cells.encode(), bytes(row.counted), bytes(row.state)):
+            self.problems.append(f"cohort {number}: what was settled was changed since")
+        if any(person.erased for person in people):
+            self.not_recomputed.append(number)
+        else:
+            self._check_cells(cohort, row, people, stored)
+        after = settled_progress(self.study, progress, stored)
+        kept = restored_progress(bytes(row.state), self.study.rule)
+        for name in _far(after, kept):
+            self.problems.append(f"cohort {number}: '{name}' is not what its rows make of it")
+        return kept
+
+    def _check_cells(self, cohort: AnyRow, row: AnyRow, people: list[Person], stored: Counted) -> None:
+        marks, number = marks_of(self.connection, self.study, cohort), cohort.number
+        bits = np.unpackbits(np.frombuffer(row.counted, dtype=np.uint8))[: marks.size].astype(bool)
+        told = np.unpackbits(np.frombuffer(counted_bits(people, marks.size), dtype=np.uint8))[: marks.size].astype(bool)
+        if (bits & ~told).any():
+            self.problems.append(
+                f"cohort {number}: {int((bits & ~told).sum())} outcomes were counted that are not there"
+            )
+        self.behind += int((told & ~bits).sum())
+        as_counted = [person if bits[person.slot] else person.lost(self.study.options.at_arrival) for person in people]
+        made = counted(self.study, as_counted, marks)
+        for each in fields(Counted):
+            if each.name == "in_cells" and (told & ~bits).any():
+                continue  # of those behind the snapshot the cell was not looked up
+            if not np.array_equal(getattr(made, each.name), getattr(stored, each.name)):
+                self.problems.append(f"cohort {number}: '{each.name}' is not what its people's rows come to")
+        if row.lost != int(made.missing.sum()) or bool(row.cut) != made.cut:
+            self.problems.append(f"cohort {number}: what is said to be lost or cut is not")
+
+    def _check_orphans(self) -> None:
+        """Every outcome has its assignment, every assignment its cohort."""
+        told, people, cohorts = schema.outcome, schema.assignment, schema.cohort
+        lonely = (
+            select(func.count())
+            .select_from(told.outerjoin(people, people.c.id == told.c.assignment))
+            .where(people.c.id.is_(None))
+        )
+        if count := self.connection.execute(lonely).scalar_one():
+            self.problems.append(f"{count} outcomes belong to no assignment")
+        on = (cohorts.c.study == people.c.study) & (cohorts.c.number == people.c.number)
+        lost = select(func.count()).select_from(people.outerjoin(cohorts, on))
+        lost = lost.where(people.c.study == self.study.id, cohorts.c.number.is_(None))
+        if count := self.connection.execute(lost).scalar_one():
+            self.problems.append(f"{count} people belong to no cohort")
+
+
+def _far(made: Progress, kept: Progress) -> list[str]:
+    """Arrays of the state that are further apart than rounding."""
+    found = []
+    for name, first, second in (
+        *_arrays("", made.settled.state.memory, kept.settled.state.memory),
+        *_arrays("", made.settled.watched, kept.settled.watched),
+        *_arrays("", made.settled.state, kept.settled.state),
+        ("so_far", made.settled.so_far.counts, kept.settled.so_far.counts),
+        ("coverage", made.coverage, kept.coverage),
+        ("proof", made.settled.proof, kept.settled.proof),
+        ("void", made.settled.void, kept.settled.void),
+    ):
+        if first.shape != second.shape or not np.allclose(first, second, rtol=CLOSE, atol=CLOSE, equal_nan=True):
+            found.append(name)
+    return found
+
+
+def _arrays(prefix: str, first: Any, second: Any) -> list[tuple[str, Any, Any]]:
+    pairs = ((each.name, getattr(first, each.name), getattr(second, each.name)) for each in fields(first))
+    return [(prefix + name, one, other) for name, one, other in pairs if isinstance(one, np.ndarray)]
