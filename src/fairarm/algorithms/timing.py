@@ -48,7 +48,7 @@ def timings_of(
             f"More than {MOST_PEOPLE} people in a cohort are too many. Use fewer people and arrivals, or shorter cohorts."
         )
     for each in counts:
-        if each < 1 or each > arrivals * length:
+        if each < 1 or each > arrivals * length * (1 + 1e-9):
             raise OptionError(
                 f"{each} people are to enter a cohort in which {arrivals * length:g} arrive. Ask for 1 or more, and for no more than "
                 f"arrive, or make cohorts longer."

@@ -32,7 +32,8 @@ def id_number(id: object) -> int:
     """As it is stored; `NotFound` where there cannot be one."""
     try:
         if isinstance(id, str) and len(id) == 16 and id.isascii() and id == id.lower():
-            return int(id, 16)
+            if (number := int(id, 16)) < 1 << 63:  # as large as a database's whole number
+                return number
     except ValueError:
         pass
     raise NotFound(f"There is no assignment {id!r:.40}. Use the id that `assign` returned.")

@@ -42,7 +42,7 @@ from fairarm.studies.standing import Known
 from fairarm.studies.summaries import cohorts_of, history_of
 from fairarm.studies.verifying import Check
 from fairarm.studies.why import why_arm, why_person
-from fairarm.studies.writer import MOST_WAITING, Call
+from fairarm.studies.writer import Call
 
 Group = str | Mapping[str, str] | None
 """A group of one attribute, or the state of each of several: {"race": "b", "sex": "f"}."""
@@ -133,37 +133,31 @@ class Study:
         return self._core.writer.submit(call)
 
     def tell_many(self, outcomes: Sequence[Outcome]) -> list[Told | StudyError]:
-        """Many at once, at most 10 000: one answer, or error, for each, in order."""
-        if len(outcomes) > MOST_AT_ONCE:
-            raise Invalid(
-                f"There are {len(outcomes)} outcomes; at most {MOST_AT_ONCE} are told at once. Send them in parts."
-            )
-        answers: list[Told | StudyError] = []
-        part = MOST_WAITING // 4
-        for first in range(0, len(outcomes), part):
-            answers += self._tell_part(outcomes[first : first + part])
-        return answers
+        """Many at once, at most 10 000, in one transaction: one answer, or error, for each, in order."""
+        return self.telling_many(outcomes).result()
 
-    def _tell_part(self, outcomes: Sequence[Outcome]) -> list[Told | StudyError]:
-        calls: list[Call | StudyError] = []
-        for each in outcomes:
-            try:
-                row = None if each.unserved else each.row
-                if not each.unserved and not isinstance(row, Mapping):
-                    raise Invalid(
-                        f"The row is {row!r:.60}. It holds values by column, or the outcome is said to be unserved."
-                    )
-                calls.append(
-                    Call(
-                        self._teller,
-                        (TELLS, 0),
-                        Tell(self.running, id_number(each.id), None if row is None else dict(row)),
-                    )
-                )
-            except StudyError as error:
-                calls.append(error)
-        self._core.writer.submit_all([call for call in calls if isinstance(call, Call)])
-        return [call if isinstance(call, StudyError) else _answer(call) for call in calls]
+    def telling_many(self, outcomes: Sequence[Outcome]) -> Future[list[Told | StudyError]]:
+        """The same for servers."""
+        if len(outcomes) > MOST_AT_ONCE:
+            raise Invalid(f"There are {len(outcomes)} outcomes; at most {MOST_AT_ONCE} are told at once. Send them in parts.")
+        checked = [self._checked(each) for each in outcomes]
+        tells = [each for each in checked if isinstance(each, Tell)]
+
+        def run(connection: Connection, now: int, _: Sequence[Any]) -> list[Any]:
+            found = iter(self._teller(connection, now, tells))
+            return [[next(found) if isinstance(each, Tell) else each for each in checked]]
+
+        return self._core.writer.submit(Call(run, (TELLS, 0), None, alone=True))
+
+    def _checked(self, told: Outcome) -> Tell | StudyError:
+        try:
+            if told.unserved:
+                return Tell(self.running, id_number(told.id), None)
+            if not isinstance(told.row, Mapping):
+                raise Invalid(f"The row is {told.row!r:.60}. It holds values by column, or the outcome is said to be unserved.")
+            return Tell(self.running, id_number(told.id), dict(told.row))
+        except StudyError as error:
+            return error
 
     def correct(self, id: str, row: Mapping[str, Any], reason: str, actor: str) -> bool:
         """Another outcome than was told: what was not known at assignment. Whether it counts: only within the window, and before its
@@ -274,9 +268,3 @@ class Study:
         with self._core.database.reading() as connection:
             return Check(connection, self.running).run()
 
-
-def _answer(call: Call) -> Told | StudyError:
-    try:
-        return call.future.result()  # type: ignore[no-any-return]
-    except StudyError as error:
-        return error

@@ -148,25 +148,28 @@ class Writer:
 
 
 def _together(connection: Connection, now: int, calls: list[Call]) -> list[Any]:
-    """Calls of one kind at once; where the database refuses that, one by one: the others go on."""
+    """Calls of one kind at once; where that fails, one by one: what is wrong with one is not the others' mistake."""
     try:
         with connection.begin_nested():
             return calls[0].run(connection, now, [call.asked for call in calls])
-    except OperationalError:
-        raise
-    except DBAPIError as error:
-        if error.connection_invalidated or len(calls) == 1:
+    except Exception as error:
+        if len(calls) == 1 or _broken(error):
             raise
     answers: list[Any] = []
     for call in calls:
         try:
             with connection.begin_nested():
                 answers += call.run(connection, now, [call.asked])
-        except OperationalError:
-            raise
-        except DBAPIError as error:
-            answers.append(Busy(f"The database refuses this call: {type(error.orig).__name__}. Check what it holds."))
+        except Exception as error:
+            if _broken(error):
+                raise
+            answers.append(error)
     return answers
+
+
+def _broken(error: Exception) -> bool:
+    """Whether the transaction as a whole is lost, and not just what one call asked for."""
+    return isinstance(error, OperationalError) or (isinstance(error, DBAPIError) and error.connection_invalidated)
 
 
 def _in_the_way(error: BaseException | None) -> bool:
