@@ -20,6 +20,7 @@ OWN_KINDS = {
     "docs": "the documentation runs, and its site",
     "examples": "the examples run",
     "smoke": "the wheel, in an environment of its own",
+    "under_fire": "live studies: kills, many processes, random schedules, a whole study",
 }
 
 TOPICS = {
@@ -140,6 +141,7 @@ THROUGH = {
     "problem/world_cells.py": ("test_worlds_enumeration.py", "beliefs/test_beliefs_about_worlds.py"),
     "problem/world_terms.py": ("test_worlds_enumeration.py", "beliefs/test_beliefs_about_worlds.py"),
     "problem/tables.py": ("test_enumeration.py", "core/paper/test_divergence.py"),
+    "readers/first_error.py": ("readers/test_problem_file.py", "readers/test_study_file.py"),
     "readers/networks.py": ("readers/test_pyagrum_formats.py",),
     "readers/problem_keys.py": ("readers/test_problem_file.py",),
     "readers/problem_writer.py": ("readers/test_problem_file.py",),

@@ -1,4 +1,4 @@
-// Made from openapi.json by: python -m fairarm.service.languages examples/typescript
+// Made by: python -m fairarm.service.languages examples/typescript/fairarm.ts
 
 /** A hand on the button. */
 export interface ActBody {

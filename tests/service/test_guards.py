@@ -10,8 +10,7 @@ from starlette.testclient import TestClient
 
 from fairarm.service import Settings
 from fairarm.service.guards import Guards
-
-from .conftest import World
+from service_world import World
 
 MARK = "Mark-of-a-person"
 

@@ -14,8 +14,7 @@ from starlette.routing import Mount, Route
 from fairarm.errors import FairarmError
 from fairarm.service import Settings, app
 from fairarm.service.roles import RoleRoute, access, check_roles, read_body
-
-from .conftest import World
+from service_world import World
 
 
 def test_a_route_without_a_role_stops_the_start(world: World) -> None:

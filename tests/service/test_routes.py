@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from fairarm import evaluate, load_problem, read_problem, write_problem
-
-from .conftest import DAY, World
+from service_world import DAY, World
 
 
 def assigned(world: World, unit: str = "u-1", **more: Any) -> dict[str, Any]:
@@ -31,13 +30,13 @@ def test_a_person_gets_an_arm_once_and_the_same_one_again(world: World) -> None:
 
 
 def test_who_does_not_enter_is_outside(world: World) -> None:
-    from .conftest import create_coin
+    from service_world import create_coin
 
-    create_coin(world.studies, "few", people=1, arrivals=4_000, deployed="fair")
+    create_coin(world.studies, "few", people=1, arrivals=4_000, deployed="even")
     answers = [world.post("/assignments", {"unit": f"u-{i}", "group": "a"}, study="few") for i in range(5)]
     assert {answer.status_code for answer in answers} == {200}
     assert all(a.json()["outside"] and a.json()["assignment"] is None for a in answers)
-    assert {a.json()["arm"] for a in answers} == {"fair"}
+    assert {a.json()["arm"] for a in answers} == {"even"}
 
 
 def test_an_outcome_is_told_once(world: World) -> None:

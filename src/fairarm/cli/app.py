@@ -20,6 +20,7 @@ from fairarm.cli.problems import problems
 from fairarm.cli.serve import serve
 from fairarm.cli.shared import note, print_json
 from fairarm.cli.simulate import simulate
+from fairarm.cli.study import study
 from fairarm.errors import FairarmError, one_line
 
 app = typer.Typer(
@@ -91,3 +92,4 @@ def schema() -> None:
 
 for _command in (init, evaluate, inspect, plan, identify, simulate, serve, problems, algorithms, paper, schema):
     app.command()(_command)
+app.add_typer(study, name="study")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,6 +28,7 @@ from fairarm.problem.profiles import named_attributes, single_names, states_by_a
 from fairarm.problem.regimes import arm_costs, offered_regimes
 from fairarm.problem.shares import JointShares
 from fairarm.problem.variables import Variable, with_order
+from fairarm.readers.first_error import first_error
 from fairarm.readers.networks import read_network
 from fairarm.readers.problem_keys import (
     ArmEntry,
@@ -86,7 +86,9 @@ def parse_problem(text: str, source: str, folder: Path, tolerance: float | None 
     try:
         entry = ProblemFile.model_validate(parse_toml(text, source))
     except ValidationError as error:
-        raise ReadError(one_line(f"{source}: {_first_error(error)}")) from None
+        raise ReadError(
+            one_line(f"{source}: {first_error(error, _MODELS, '`fairarm schema` lists the keys.')}")
+        ) from None
     try:
         _check_roles(entry.problem)
         entry = _with_tolerance(entry, tolerance)
@@ -103,49 +105,10 @@ def parse_problem(text: str, source: str, folder: Path, tolerance: float | None 
         raise ReadError(one_line(f"{source}: {error}")) from None
 
 
-def _first_error(error: ValidationError) -> str:
-    """One line: key, rule, what arrived, the way out."""
-    errors = error.errors(include_url=False)
-    first = errors[0]
-    key = _key(first["loc"])
-    if first["type"] == "missing":
-        keys = ", ".join(_key(e["loc"]) for e in errors if e["type"] == "missing")
-        return f"{keys}: not given, but needed."
-    if first["type"] == "extra_forbidden":
-        return f"{key}: there is no such key.{_nearest(str(first['loc'][-1]))}"
-    rules = dict.fromkeys(e["msg"].removeprefix("Input should be ") for e in errors if _key(e["loc"]) == key)
-    others = len({_key(e["loc"]) for e in errors}) - 1
-    extra = f" ({others} more keys are wrong)" if others else ""
-    return f"{key}: should be {', or '.join(rules)}; got {repr(first.get('input'))[:60]}.{extra}"
-
-
-def _key(location: tuple[int | str, ...]) -> str:
-    """problem.arms[1].table"""
-    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in location if not _is_branch(part))
-    return "".join(parts).lstrip(".")
-
-
-def _nearest(word: str) -> str:
-    models = (
-        ProblemFile,
-        ProblemEntry,
-        WorldEntry,
-        ArmEntry,
-        MechanismEntry,
-        OutcomeEntry,
-        ConstraintEntry,
-        ContextEntry,
-        JointSharesEntry,
-        LogEntry,
-    )
-    known = sorted({name for model in models for name in model.model_fields})
-    near = get_close_matches(word, known, n=1)
-    return f" Did you mean '{near[0]}'?" if near else " `fairarm schema` lists the keys."
-
-
-def _is_branch(part: int | str) -> bool:
-    """pydantic names the branch of a union in the location; readers of the message do not want it."""
-    return isinstance(part, str) and (part in ("float", "str") or part.startswith(("literal[", "dict[", "list[")))
+_MODELS = (
+    ProblemFile, ProblemEntry, WorldEntry, ArmEntry, MechanismEntry, OutcomeEntry, ConstraintEntry, ContextEntry,
+    JointSharesEntry, LogEntry,
+)  # fmt: skip
 
 
 def _array(value: Any, shape: tuple[int, ...], where: str) -> FloatArray:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 
+from fairarm.service.described import complete
 from fairarm.service.guards import Guards
 from fairarm.service.logs import JsonLines
 from fairarm.service.metrics import Metrics
@@ -17,19 +18,12 @@ from fairarm.service.problems import add_error_answers
 from fairarm.service.roles import Doors, RoleRoute, check_roles
 from fairarm.service.routes import add_studies
 from fairarm.service.settings import Settings
-from fairarm.service.ticking import EVERY, Ticker
+from fairarm.service.ticking import Ticker
 
 if TYPE_CHECKING:
     from fairarm.studies import Studies
 
 AddPages = Callable[[FastAPI, "Studies"], None]
-
-
-def describe_tokens(api: FastAPI) -> None:
-    """The description of the API says that tokens are bearer tokens."""
-    described = api.openapi()
-    described["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-    api.openapi_schema = described
 
 
 def app(
@@ -38,7 +32,6 @@ def app(
     *,
     pages: AddPages | None = None,
     lines: JsonLines | None = None,
-    tick_every: float = EVERY,
 ) -> Guards:
     """The service over ``studies``, as an ASGI app; whoever made ``studies`` closes it, after the server has stopped.
 
@@ -46,7 +39,7 @@ def app(
     """
     lines = lines or JsonLines()
     metrics = Metrics()
-    ticker = Ticker(studies, metrics, lines, tick_every)
+    ticker = Ticker(studies, metrics, lines)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -75,5 +68,5 @@ def app(
     if pages is not None:
         pages(api, studies)
     check_roles(api)
-    describe_tokens(api)
+    complete(api)
     return Guards(api, settings, metrics, lines)

@@ -16,7 +16,6 @@ from fairarm.errors import OptionError
 from fairarm.files import check_path, write_whole
 from fairarm.service.owed import Owed
 from fairarm.service.settings import BATCH, BATCH_ITEMS
-from fairarm.service.verdicts import StudyAnswer
 from fairarm.service.wire import Unreachable, Wire
 from fairarm.studies.answers import (
     ArmStanding,
@@ -27,6 +26,7 @@ from fairarm.studies.answers import (
     HistoryPoint,
     Monitor,
     Outcome,
+    StudyAnswer,
     StudyStatus,
     Summary,
     Told,

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from fastapi import FastAPI
+
 from fairarm.service.answers import CODES, ErrorAnswer
+from fairarm.service.models import Assigned, BatchAnswer
+
+EXAMPLES: tuple[Any, ...] = (Assigned, BatchAnswer)
+"""Models whose examples hold nulls."""
+
 
 ERRORS = {
     400: ("The body cannot be read.", "The body cannot be read as JSON."),
@@ -62,6 +69,25 @@ def said(
         responses[also] = {**good, "description": summary}
     responses |= {code: error(code) for code in errors}
     return {"summary": summary, "responses": responses, "status_code": status}
+
+
+def complete(app: FastAPI) -> None:
+    """Make the app's description: that tokens are bearer tokens, and examples as they were given (the framework leaves out nulls)."""
+    document = app.openapi()
+    document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    for route in app.routes:
+        entry = document["paths"].get(getattr(route, "path", ""), {})
+        for method in getattr(route, "methods", None) or ():
+            for status, answer in getattr(route, "responses", {}).items() if method.lower() in entry else ():
+                content = entry[method.lower()]["responses"][str(status)].get("content", {})
+                for kind, given in answer.get("content", {}).items():
+                    if "example" in given:
+                        content[kind]["example"] = given["example"]
+    for model in EXAMPLES:
+        schema = document["components"]["schemas"].get(model.__name__)
+        if schema is not None:
+            schema["example"] = model.model_config["json_schema_extra"]["example"]
+    app.openapi_schema = document
 
 
 AT = "2026-01-06T00:00:00Z"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 
 from fairarm.service import models
 from fairarm.service.answers import json_answer
@@ -51,7 +51,7 @@ def metrics_options() -> dict[str, Any]:
     options = said("Counts for Prometheus", None, None)
     content = {"text/plain": {"schema": {"type": "string"}, "example": example}}
     options["responses"][200] = {"description": options["summary"], "content": content}
-    return {**options, "response_class": PlainTextResponse}
+    return {**options, "response_class": Response}
 
 
 def add_operations(app: FastAPI, studies: Studies, metrics: Metrics, ticker: Ticker) -> None:

@@ -37,6 +37,7 @@ def add_error_answers(app: FastAPI) -> None:
     app.add_exception_handler(FairarmError, _engine)
     app.add_exception_handler(RequestValidationError, _body)
     app.add_exception_handler(HTTPException, _route)
+    app.add_exception_handler(Exception, _defect)
 
 
 def status_of(error: FairarmError) -> int:
@@ -108,3 +109,8 @@ async def _route(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
     return refused(error.status_code, USUAL.get(error.status_code, "Refused."), error.headers)
+
+
+async def _defect(request: Request, error: Exception) -> Response:
+    """The guards log it: they get the error too."""
+    return refused(500, "A defect of the service; its log says where.")

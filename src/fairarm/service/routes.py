@@ -7,7 +7,7 @@ import tempfile
 from asyncio import wrap_future
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -24,7 +24,6 @@ from fairarm.service.models import Name
 from fairarm.service.problems import Unsaid, status_of
 from fairarm.service.roles import TOKEN, access
 from fairarm.service.settings import BATCH
-from fairarm.service.verdicts import StudyAnswer, answer_of
 from fairarm.studies import (
     ArmStanding,
     Assignment,
@@ -38,6 +37,7 @@ from fairarm.studies import (
     Outcome,
     Studies,
     Study,
+    StudyAnswer,
     StudyError,
     Summary,
     Token,
@@ -214,6 +214,12 @@ def add_views(app: FastAPI, studies: Studies, opened: Opened) -> None:
     view("history", "What was known, by settled cohort", list[HistoryPoint], [example.HISTORY], Study.history)
     view("monitors", "Tests of what is assumed", list[Monitor], [example.MONITOR], Study.monitors)
     view("events", "What happened, who did it and why", list[Event], [example.EVENT], Study.events)
+
+
+def answer_of(study: Study) -> dict[str, Any]:
+    """A study's verdict without the algorithm's own, which holds the whole problem."""
+    found = study.verdict()
+    return {each.name: getattr(found, each.name) for each in fields(StudyAnswer)}
 
 
 def about_study(study: Study) -> dict[str, Any]:

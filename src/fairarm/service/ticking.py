@@ -12,15 +12,15 @@ from fairarm.service.metrics import Metrics
 if TYPE_CHECKING:
     from fairarm.studies import Studies
 
-EVERY = 5.0
-"""Seconds between two rounds at most; a study with short cohorts has more of them."""
+AFTER_ERROR = 1.0
+"""Seconds after which a round that failed is tried again."""
 
 
 class Ticker:
     """A thread that calls ``tick`` again and again; an error is logged, and the next round comes all the same."""
 
-    def __init__(self, studies: Studies, metrics: Metrics, lines: JsonLines, every: float = EVERY) -> None:
-        self._studies, self._metrics, self._lines, self._every = studies, metrics, lines, every
+    def __init__(self, studies: Studies, metrics: Metrics, lines: JsonLines) -> None:
+        self._studies, self._metrics, self._lines = studies, metrics, lines
         self._stop = threading.Event()
         self._worked = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="fairarm-tick", daemon=True)
@@ -41,18 +41,18 @@ class Ticker:
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            self.round()
-            self._stop.wait(self._every)
+            self._stop.wait(self.round())
 
-    def round(self) -> None:
-        """One round."""
+    def round(self) -> float:
+        """One round; seconds until the next."""
         try:
             done = self._studies.tick()
         except Exception as error:  # the database may be away for a while
             self._metrics.tick_errors.inc()
             self._lines.error("tick-failed", error)
-            return
+            return AFTER_ERROR
         self._worked = time.monotonic()
         self._metrics.ticks.inc()
         for what in done:
             self._lines("tick", done=what)
+        return self._studies.tick_every

@@ -1,0 +1,116 @@
+"""What a request costs beside an empty one: CPU of the service, waiting at 16 callers, batches, memory."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.service.serving import Caller, Place, Serving
+
+ROW = {"side": "heads", "result": "win"}
+PARTS = 10
+"""Assignments and empty requests take turns in so many parts, so that a busy machine is busy for both."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Ratios are what counts: seconds are of one machine."""
+
+    empty_ms: float
+    assign_ms: float
+    tell_ms: float
+    single_a_second: float
+    batch_a_second: float
+    single_cpu_ms: float
+    batch_cpu_ms: float
+    p50_ms: float
+    p99_ms: float
+    callers: int
+    a_second: float
+    megabytes: float
+
+
+def measure(service: Serving, place: Place, requests: int, callers: int, seconds: float, batch: int) -> Cost:
+    """All of it against one service that is warm."""
+    caller = Caller(service.port, place.token)
+    ids = _assign(caller, place, "warm", 50)
+    [caller.get("/health") for _ in range(50)]
+    empty, assign, tell, told = 0.0, 0.0, 0.0, 0
+    for part in range(PARTS):
+        number = requests // PARTS
+        before = service.cpu()
+        for _ in range(number):
+            caller.get("/health")
+        between = service.cpu()
+        ids = _assign(caller, place, f"part {part}", number)
+        after = service.cpu()
+        began = time.perf_counter()
+        _tell(caller, place, ids)
+        told += time.perf_counter() - began
+        empty, assign, tell = empty + between - before, assign + after - between, tell + service.cpu() - after
+    batch_seconds, batch_cpu, batched = _batches(service, caller, place, requests, batch)
+    waits, took = _callers(service, place, callers, seconds)
+    return Cost(
+        empty_ms=1000 * empty / requests,
+        assign_ms=1000 * assign / requests,
+        tell_ms=1000 * tell / requests,
+        single_a_second=requests / told,
+        batch_a_second=batched / batch_seconds,
+        single_cpu_ms=1000 * tell / requests,
+        batch_cpu_ms=1000 * batch_cpu / batched,
+        p50_ms=1000 * float(np.quantile(waits, 0.5)),
+        p99_ms=1000 * float(np.quantile(waits, 0.99)),
+        callers=callers,
+        a_second=len(waits) / took,
+        megabytes=service.largest(),
+    )
+
+
+def _assign(caller: Caller, place: Place, what: str, number: int) -> list[str]:
+    path = f"/v1/studies/{place.study}/assignments"
+    found = [caller.post(path, {"unit": f"{what} {i}", "group": "ab"[i % 2]}) for i in range(number)]
+    assert {status for status, _ in found} == {201}, found[0]
+    return [str(document["assignment"]) for _, document in found]
+
+
+def _tell(caller: Caller, place: Place, ids: list[str]) -> None:
+    path = f"/v1/studies/{place.study}/outcomes"
+    statuses = {caller.post(path, {"assignment": id, "row": ROW})[0] for id in ids}
+    assert statuses == {200}
+
+
+def _batches(service: Serving, caller: Caller, place: Place, requests: int, batch: int) -> tuple[float, float, int]:
+    ids = _assign(caller, place, "batch", requests)
+    path = f"/v1/studies/{place.study}/outcomes:batch"
+    began, before = time.perf_counter(), service.cpu()
+    for start in range(0, len(ids), batch):
+        items = [{"assignment": id, "row": ROW} for id in ids[start : start + batch]]
+        status, answer = caller.post(path, {"outcomes": items})
+        assert status == 200
+        assert {item["status"] for item in answer["results"]} == {"new"}
+    return time.perf_counter() - began, service.cpu() - before, len(ids)
+
+
+def _callers(service: Serving, place: Place, callers: int, seconds: float) -> tuple[list[float], float]:
+    """How long each of many assignments took, with so many callers at once."""
+    waits: list[list[float]] = [[] for _ in range(callers)]
+    ends = time.perf_counter() + seconds
+
+    def call(number: int) -> None:
+        caller, i = Caller(service.port, place.token), 0
+        path = f"/v1/studies/{place.study}/assignments"
+        while time.perf_counter() < ends:
+            i += 1
+            began = time.perf_counter()
+            status, _ = caller.post(path, {"unit": f"many {number}-{i}", "group": "ab"[i % 2]})
+            waits[number].append(time.perf_counter() - began)
+            assert status == 201
+
+    threads = [threading.Thread(target=call, args=(number,)) for number in range(callers)]
+    began = time.perf_counter()
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    return [wait for each in waits for wait in each], time.perf_counter() - began

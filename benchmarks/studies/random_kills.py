@@ -1,0 +1,131 @@
+"""SIGKILL at random moments of a process that assigns, tells and ticks; another goes on where it was."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.studies.fork_server import KILLED, ForkServer, Journal
+from benchmarks.studies.places import DAY, Place, SharedClock
+from benchmarks.studies.stored import Stored
+from benchmarks.studies.transactions import START, open_studies, other_row, row_of
+from fairarm.catalog import load_problem
+from fairarm.studies import Conflict
+
+NAME = "kills"
+JOB = "benchmarks.studies.random_kills:work"
+OPTIONS: dict[str, Any] = {
+    "pulls": 200_000, "people": 400, "arrivals": 400.0, "window": "1d", "cohort": "1d", "seed": 8, "on_alarm": "tell", "actor": "test",
+}  # fmt: skip
+
+
+def work(journal: Journal, url: str, clock: str, seed: int, first: int) -> None:
+    """Until killed: new people, outcomes of earlier ones, repeats of both, ticks."""
+    rng = random.Random(seed)
+    studies = open_studies(url, clock)
+    study = studies.open(NAME)
+    journal.ack(begun=seed)
+    told: list[tuple[int, str]] = []
+    for number in range(first, first + 100_000):
+        made = study.assign(f"u-{number}", group="ab"[number % 2])
+        journal.ack(unit=number, id=made.id, arm=made.arm, cohort=made.cohort)
+        if made.id is not None and rng.random() < 0.8:
+            status = study.tell(made.id, row_of(number)).status
+            journal.ack(told=made.id, unit=number, status=status)
+            told.append((number, made.id))
+        if told and rng.random() < 0.1:
+            number_again, again = rng.choice(told)
+            assert study.tell(again, row_of(number_again)).status in ("repeated", "late")
+        if rng.random() < 0.05:
+            studies.tick()
+            journal.ack(ticked=True)
+
+
+@dataclass
+class RandomKills:
+    """One study, many deaths."""
+
+    server: ForkServer
+    place: Place
+    folder: Path
+    seed: int = 1
+    kills: int = 0
+    acknowledged: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """By id."""
+    told: set[str] = field(default_factory=set)
+    units: dict[int, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.rng = random.Random(self.seed)
+        self.clock = SharedClock(self.folder / f"clock-random-{self.place.kind}", START)
+        with open_studies(self.place.url, self.clock) as studies:
+            studies.create(NAME, load_problem("coin").problem, **OPTIONS)
+
+    def kill(self, longest: float = 0.25) -> None:
+        """Let a process work for a moment, kill it, and take note of what it had acknowledged."""
+        journal = Journal(str(self.folder / f"journal-random-{self.place.kind}-{self.kills}"))
+        pid = self.server.start(
+            JOB,
+            journal,
+            url=self.place.url,
+            clock=str(self.clock.path),
+            seed=self.kills,
+            first=1_000_000 * (1 + self.kills),
+        )
+        deadline = time.monotonic() + 60
+        while not Path(journal.path).exists() and time.monotonic() < deadline:
+            time.sleep(0.002)
+        time.sleep(self.rng.random() * longest)
+        if self.rng.random() < 0.3:
+            self.clock.advance(self.rng.randrange(DAY // 3))
+            time.sleep(self.rng.random() * longest / 4)
+        os.kill(pid, signal.SIGKILL)
+        ended = self.server.wait(pid)
+        assert ended.code == KILLED, ended.error
+        for line in journal.lines():
+            if "told" in line:
+                self.told.add(line["told"])
+            elif line.get("id"):
+                assert line["id"] not in self.acknowledged, "one assignment for two people"
+                self.acknowledged[line["id"]] = line
+                self.units[line["unit"]] = line["id"]
+        Path(journal.path).unlink()
+        self.kills += 1
+
+    def check(self) -> dict[str, int]:
+        """Everything acknowledged is stored once; nothing is stored that nobody asked for."""
+        stored = Stored(self.place)
+        assignments, outcomes = stored.assignments(NAME), stored.told(NAME)
+        with open_studies(self.place.url, self.clock) as studies:
+            study = studies.open(NAME)
+            arms = study.problem.arm_names
+            for made, line in self.acknowledged.items():
+                arm, number = assignments[made]
+                assert (arms[arm], number) == (line["arm"], line["cohort"]), f"{line} is stored as {arm}, {number}"
+            assert self.told <= outcomes, f"{len(self.told - outcomes)} acknowledged outcomes are lost"
+            lost = [made for made in self.acknowledged if made not in assignments]
+            assert not lost, f"{len(lost)} acknowledged assignments are lost"
+            extra = len(assignments) - len(self.acknowledged)
+            assert 0 <= extra <= self.kills, f"{extra} assignments that nobody was told about, after {self.kills} kills"
+            assert 0 <= len(outcomes - self.told) <= self.kills
+            for unit in random.Random(self.kills).sample(sorted(self.units), min(20, len(self.units))):
+                again = study.assign(f"u-{unit}", group="ab"[unit % 2])
+                assert again.outside or (again.id == self.units[unit] and again.repeated)
+            found = study.verify()
+            assert found.ok, found.problems
+            self._refuses_another(studies)
+        return {"kills": self.kills, "assigned": len(assignments), "told": len(outcomes), "settled": found.settled}
+
+    def _refuses_another(self, studies: Any) -> None:
+        study = studies.open(NAME)
+        for made in sorted(self.told)[:5]:
+            try:
+                status = study.tell(made, other_row(self.acknowledged[made]["unit"])).status
+            except Conflict:
+                continue
+            raise AssertionError(f"another outcome was taken as {status}")

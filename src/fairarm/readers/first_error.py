@@ -1,0 +1,41 @@
+"""What is wrong in a file that a pydantic model reads: the first mistake, on one line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from pydantic import BaseModel, ValidationError
+
+
+def first_error(error: ValidationError, models: Sequence[type[BaseModel]], keys: str) -> str:
+    """Key, rule, what arrived, the way out; ``keys`` says where the keys of these ``models`` are listed."""
+    errors = error.errors(include_url=False)
+    first = errors[0]
+    key = _key(first["loc"])
+    if first["type"] == "missing":
+        missing = ", ".join(_key(e["loc"]) for e in errors if e["type"] == "missing")
+        return f"{missing}: not given, but needed."
+    if first["type"] == "extra_forbidden":
+        return f"{key}: there is no such key. {_nearest(str(first['loc'][-1]), models) or keys}"
+    rules = dict.fromkeys(e["msg"].removeprefix("Input should be ") for e in errors if _key(e["loc"]) == key)
+    others = len({_key(e["loc"]) for e in errors}) - 1
+    extra = f" ({others} more keys are wrong)" if others else ""
+    return f"{key}: should be {', or '.join(rules)}; got {repr(first.get('input'))[:60]}.{extra}"
+
+
+def _key(location: tuple[int | str, ...]) -> str:
+    """problem.arms[1].table"""
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in location if not _is_branch(part))
+    return "".join(parts).lstrip(".")
+
+
+def _nearest(word: str, models: Sequence[type[BaseModel]]) -> str:
+    known = sorted({name for model in models for name in model.model_fields})
+    near = get_close_matches(word, known, n=1)
+    return f"Did you mean '{near[0]}'?" if near else ""
+
+
+def _is_branch(part: int | str) -> bool:
+    """pydantic names the branch of a union in the location; readers of the message do not want it."""
+    return isinstance(part, str) and (part in ("float", "str") or part.startswith(("literal[", "dict[", "list[")))
