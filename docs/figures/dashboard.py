@@ -5,19 +5,24 @@ python -m docs.figures.dashboard
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from playwright.sync_api import Page
-from tests.service.browser import PHONE, chromium, window
-from tests.service.served import Service, served
+from playwright.sync_api import Browser, Page
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))  # a browser and a service, as the tests have them
 
 from fairarm import load_problem
 from fairarm.service.demo import COHORT, NAME, WINDOW, Crowd, create, crowd_of
+from service.browser import PHONE, chromium, window
+from service.served import Service, served
 
 FOLDER = Path(__file__).parent
 SEED = 7
-EARLY = 4 * COHORT + WINDOW + 5
+EARLY = 2 * COHORT + WINDOW + 5
 """Seconds after which some cohorts are settled, and nothing is certified yet."""
 MOST = 40 * COHORT
 
@@ -41,6 +46,17 @@ def taken(page: Page, service: Service, path: str, name: str, height: int | None
     page.screenshot(path=FOLDER / f"{name}.png", full_page=True, clip=clip)  # type: ignore[arg-type]
 
 
+@contextmanager
+def signed_in(
+    browser: Browser, service: Service, token: str, size: dict[str, int], dark: bool = False
+) -> Iterator[Page]:
+    """A window of somebody who has used the link."""
+    with window(browser, dark=dark, size=size) as (page, _):
+        page.goto(f"{service.address}/login#token={token}")
+        page.wait_for_url(f"{service.address}/")
+        yield page
+
+
 def main() -> None:
     """All pictures."""
     scenario = load_problem("ad-marketplace")
@@ -48,19 +64,14 @@ def main() -> None:
         crowd = crowd_of(create(service.studies, scenario, SEED), scenario, SEED)
         token = service.token("viewer", label="ann")
         passed(service, crowd, EARLY)
-        for dark, phone in ((False, False), (True, True)):
-            size = PHONE if phone else {"width": 1000, "height": 900}
-            with window(browser, dark=dark, size=size) as (page, _):
-                page.goto(f"{service.address}/login#token={token}")
-                page.wait_for_url(f"{service.address}/")
-                if phone:
-                    taken(page, service, f"/studies/{NAME}", "dashboard-phone", 1500)
-                    continue
-                taken(page, service, f"/studies/{NAME}", "dashboard-early", 1250)
-                passed(service, crowd, MOST)
-                taken(page, service, f"/studies/{NAME}", "dashboard", 1250)
-                arm = scenario.problem.arm_index("by-sex")
-                taken(page, service, f"/studies/{NAME}/arms/{arm}", "dashboard-arm", 900)
+        with signed_in(browser, service, token, {"width": 1000, "height": 900}) as page:
+            taken(page, service, f"/studies/{NAME}", "dashboard-early", 1150)
+            with signed_in(browser, service, token, PHONE, dark=True) as phone:
+                taken(phone, service, f"/studies/{NAME}", "dashboard-phone", 1500)
+            passed(service, crowd, MOST)
+            taken(page, service, f"/studies/{NAME}", "dashboard", 1150)
+            arm = scenario.problem.arm_index("by-sex")
+            taken(page, service, f"/studies/{NAME}/arms/{arm}", "dashboard-arm", 900)
 
 
 if __name__ == "__main__":

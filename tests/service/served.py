@@ -1,10 +1,8 @@
-"""A service in this process, on a free port of the loopback, with pages, over studies whose clock the test moves."""
+"""A service with pages, on a free port of the loopback, over studies whose clock the test moves."""
 
 from __future__ import annotations
 
 import io
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,8 +11,8 @@ from datetime import UTC, datetime
 from fairarm.service import Settings, app
 from fairarm.service.logs import JsonLines
 from fairarm.service.pages import add_pages
-from fairarm.service.server import listen, server
 from fairarm.studies import Studies
+from service_world import served as on_loopback
 
 START = int(datetime(2026, 3, 2, 8, 0, tzinfo=UTC).timestamp() * 1e6)
 
@@ -33,6 +31,7 @@ class Clock:
         return self.now / 1e6
 
     def move(self, seconds: float) -> None:
+        """Let so much time pass."""
         self.now += round(seconds * 1e6)
 
 
@@ -59,17 +58,6 @@ def served(url: str) -> Iterator[Service]:
     """A service over the database, until the end of the block; time stands still unless it is moved."""
     clock, log = Clock(), io.StringIO()
     with moved_studies(url, clock) as studies:
-        socket = listen("127.0.0.1", 0)
-        port = socket.getsockname()[1]
-        made = server(
-            app(studies, Settings.of("127.0.0.1", port), pages=add_pages, lines=JsonLines(log), tick_every=0.5)
-        )
-        thread = threading.Thread(target=made.run, kwargs={"sockets": [socket]}, daemon=True)
-        thread.start()
-        until = time.monotonic() + 60
-        while not made.started:
-            assert time.monotonic() < until and thread.is_alive(), log.getvalue()
-            time.sleep(0.01)
-        yield Service(f"http://127.0.0.1:{port}", studies, clock, log)
-        made.should_exit = True
-        thread.join(timeout=60)
+        guards = app(studies, Settings.of("127.0.0.1", 0), pages=add_pages, lines=JsonLines(log))
+        with on_loopback(guards) as address:
+            yield Service(address, studies, clock, log)

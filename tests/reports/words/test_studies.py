@@ -67,6 +67,13 @@ def test_what_is_known_and_how_sure(seen: SeenStudy, changes: dict[str, Any], sa
     assert certified == (changes.get("answer") in ("FOUND", "NO_FAIR_ARM") and not changes.get("void"))
 
 
+def test_what_is_not_certified_does_not_look_certain(seen: SeenStudy) -> None:
+    said = known_now(replace(seen.verdict, leader="popular", probability=0.99999))
+    assert said == "Not certified yet. Most likely popular is the best fair arm, with probability above 0.99."
+    said = known_now(replace(seen.verdict, leader="no fair arm", probability=0.904))
+    assert said == "Not certified yet. Most likely no arm is fair, with probability 0.90."
+
+
 def test_what_comes_next_and_when(seen: SeenStudy) -> None:
     now = START + 5 * DAY + timedelta(hours=20)
     said = next_step(seen.verdict, seen.cohorts, now)

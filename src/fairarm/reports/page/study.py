@@ -46,9 +46,12 @@ from fairarm.studies import (
 
 MOST_EVENTS, MOST_LINES = 50, 100
 """Events and cohorts that the page lists: the latest."""
-SIGNS = (
-    "Thick line: usual 95 % limits, by the posterior. Thin line: certified limits, all at once, whatever the truth.",
-    "★ the answer. ● fair or not known to be unfair. ○ and grey: probably unfair.",
+THICK = "Thick line: usual 95 % limits, by the posterior."
+THIN = " Thin line: certified limits, which hold for all arms at once, however often you look."
+MARKS = "★ the answer. ● fair or not known to be unfair. ○ and grey: probably unfair."
+NO_LIMITS = (
+    "There are no certified limits of single numbers here: outcomes were lost, and such limits do not allow for what these could be. What is "
+    "proved of arms does: it charges every lost outcome as it hurts most."
 )
 
 
@@ -79,6 +82,16 @@ class SeenStudy:
             study.name, study.problem, study.options, now, study.verdict(), study.findings(), study.exposure(), study.cohorts(),
             study.events(), study.history(), study.arms(), study.monitors(), held, addresses,
         )  # fmt: skip
+
+    @property
+    def limited(self) -> bool:
+        """Whether there are certified limits of single numbers."""
+        return any(arm.certified is not None for arm in self.arms)
+
+    @property
+    def lines(self) -> str:
+        """What the lines of its figures are."""
+        return THICK + (THIN if self.limited else "")
 
     def rows_of(self, arm: ArmStanding) -> ArmRows:
         """What is known of the rows of fairness of an arm."""
@@ -202,8 +215,9 @@ def _arms(seen: SeenStudy) -> Section:
     if not seen.verdict.settled:
         return Section("Arms", [Text("What is known of each arm is shown when the first cohort is settled.")])
     rows = [seen.rows_of(arm) for arm in arms]
-    fair = question_figures(seen.problem, rows, Told("95 % limits", SIGNS[0]))
-    return Section("Arms", [_outcomes(seen, arms), *fair, _arm_table(seen, arms, rows)])
+    fair = question_figures(seen.problem, rows, Told("95 % limits", seen.lines))
+    none = [] if seen.limited or not seen.verdict.lost or seen.verdict.void else [Text(NO_LIMITS)]
+    return Section("Arms", [_outcomes(seen, arms), *fair, _arm_table(seen, arms, rows), *none])
 
 
 def _outcomes(seen: SeenStudy, arms: Sequence[ArmStanding]) -> Block:
@@ -230,7 +244,7 @@ def _outcomes(seen: SeenStudy, arms: Sequence[ArmStanding]) -> Block:
         description=f"{count(len(lines), 'arm')}. All numbers are in the table.",
         heads=("arm", "outcome (95 % limits)", "outcome"),
         xlabel=f"mean {unit_of(seen.problem.outcome)}",
-        caption=[*SIGNS, *cut],
+        caption=[seen.lines, MARKS, *cut],
     )
     return forest(words, lines)
 
@@ -242,7 +256,7 @@ def _arm_table(seen: SeenStudy, arms: Sequence[ArmStanding], rows: Sequence[ArmR
         states = row_states(own.known, arm.proof)
         lines.append(
             (
-                arm.name, whole(arm.people), value(arm.outcome, digits), limits(arm.certified, digits), value(arm.best_probability, ".2f"),
+                arm.name, whole(arm.people), value(arm.outcome, digits), certified_text(arm.certified, digits), value(arm.best_probability, ".2f"),
                 value(arm.fair_probability, ".2f"), *(str(states.count(state)) for state in RowState), proof_text(arm),
                 closest_cells(seen.problem, own.known)[0],
             )
@@ -255,6 +269,11 @@ def _arm_table(seen: SeenStudy, arms: Sequence[ArmStanding], rows: Sequence[ArmR
         "certified to hold, not yet known, certified to be broken."
     )
     return PageTable(title, columns, lines, ("proved", "closest to unfair"), seen.verdict.arm, links={**seen.addresses})
+
+
+def certified_text(ends: tuple[float, float] | None, digits: str) -> str:
+    """Certified limits, where there are any."""
+    return "none" if ends is None else limits(ends, digits)
 
 
 def proof_text(arm: ArmStanding) -> str:

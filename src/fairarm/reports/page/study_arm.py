@@ -6,7 +6,7 @@ from fairarm.reports.known import KnownRow, by_question, read_ends, row_heads
 from fairarm.reports.page.forest import Line, Marks, forest
 from fairarm.reports.page.parts import Block, Box, Facts, Page, PageTable, Section, Text, Tone
 from fairarm.reports.page.rows import Row, Words
-from fairarm.reports.page.study import SIGNS, SeenStudy, courses_of, history_table, probably_unfair, proof_text
+from fairarm.reports.page.study import SeenStudy, certified_text, courses_of, history_table, probably_unfair, proof_text
 from fairarm.reports.page.study_charts import Course, course_figure
 from fairarm.reports.page.study_rows import RowState, row_states
 from fairarm.reports.words import arm_reason, count, digits_of, limits, norm, shown_digits, unit_of, value, whole
@@ -33,8 +33,8 @@ def _now(seen: SeenStudy, arm: ArmStanding) -> Box:
     digits = digits_of(seen.problem.outcome)
     reason = arm_reason(seen.verdict.verdict, report)
     lines = [
-        f"Outcome {value(arm.outcome, digits)}, 95 % limits {limits(arm.interval, digits)}, certified {limits(arm.certified, digits)}: mean "
-        f"{unit_of(seen.problem.outcome)}.",
+        f"Outcome {value(arm.outcome, digits)}, 95 % limits {limits(arm.interval, digits)}, certified limits "
+        f"{certified_text(arm.certified, digits)}: mean {unit_of(seen.problem.outcome)}.",
         f"Best fair arm with probability {value(arm.best_probability, '.3f')}, fair with probability "
         f"{value(arm.fair_probability, '.3f')}, by the posterior. Proved: {proof_text(arm)}.",
     ]
@@ -57,7 +57,7 @@ def _fairness(seen: SeenStudy, arm: ArmStanding) -> Section:
     lines = [
         (
             head, value(row.shown, shown_digits(seen.problem, row.row)), limits(row.shown_interval, shown_digits(seen.problem, row.row)),
-            limits(row.shown_certified, shown_digits(seen.problem, row.row)), norm(row.row).partition(": ")[2], value(row.holds, ".3f"), state,
+            certified_text(row.shown_certified, shown_digits(seen.problem, row.row)), norm(row.row).partition(": ")[2], value(row.holds, ".3f"), state,
         )
         for head, row, state in zip(heads, known.rows, states, strict=True)
     ]  # fmt: skip
@@ -93,7 +93,7 @@ def _figure(seen: SeenStudy, rows: list[tuple[str, KnownRow]], number: int) -> B
         description="All numbers are in the table.",
         heads=("condition", "value (95 % limits)", "value"),
         xlabel=f"in {unit_of(seen.problem.outcome)}" if one.ratio is None else "one mean as a share of another",
-        caption=[f"Shaded: what is fair ({norm(one)}).", *([SIGNS[0]] if number == 1 else [])],
+        caption=[f"Shaded: what is fair ({norm(one)}).", *([seen.lines] if number == 1 else [])],
     )
     return forest(words, lines, Marks(zero=one.is_gap, ends=read_ends(one)))
 

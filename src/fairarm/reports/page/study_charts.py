@@ -68,12 +68,12 @@ def people_figure(cohorts: Sequence[PeopleOfCohort], title: str, description: st
         drawing.height = panel.box.bottom + BELOW + LINE + 12
         return drawing.element(title, description)
 
-    return Figure("people", draw("people", WIDE, 190), draw("people-narrow", NARROW, 170), caption)
+    return Figure("people", draw("people", WIDE, 150), draw("people-narrow", NARROW, 150), caption)
 
 
 def _kinds(drawing: Drawing) -> tuple[Kind, Kind, Kind]:
     return (
-        Kind("told and counted", "mark"),
+        Kind("told", "mark"),
         Kind("not told in time: lost", drawing.hatch(crossed=True), "bad"),
         Kind("waited for", drawing.hatch(), "muted"),
     )

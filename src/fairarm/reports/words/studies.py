@@ -98,7 +98,12 @@ def _likeliest(found: StudyVerdict) -> str:
     if leader is None or probability is None:
         return "No arm is known well enough to say more."
     what = "no arm is fair" if leader == NO_FAIR_ARM else f"{leader} is the best fair arm"
-    return f"Most likely {what}, with probability {probability:.2f}."
+    return f"Most likely {what}, with probability {_chance(probability)}."
+
+
+def _chance(probability: float) -> str:
+    """Two digits; what is not certain does not look so."""
+    return "above 0.99" if probability > 0.99 else f"{probability:.2f}"
 
 
 def next_step(found: StudyVerdict, cohorts: Sequence[CohortReport], now: datetime, held: bool = False) -> str:
