@@ -16,6 +16,7 @@ from fairarm.errors import ProblemError, printable
 from fairarm.problem.names import check_name
 from fairarm.problem.problem import Problem
 from fairarm.readers.problem_file import parse_problem
+from fairarm.reports.words.studies import known_now
 from fairarm.service.demo import NAME, Crowd, create, crowd_of
 from fairarm.service.pages import study_address
 from fairarm.studies import StudyError
@@ -139,8 +140,11 @@ def test_what_changes_is_put_in_place_and_the_reader_is_left_alone(
         summary.click()
         summary.focus()
         before = page.locator("#lines-1").inner_text()
+        assert page.locator("#spoken").text_content() == ""
         live(service, crowd, 10)
         page.wait_for_function("t => document.getElementById('lines-1').innerText !== t", arg=before, timeout=SLOW)
+        spoken = page.locator("#spoken").text_content() or ""
+        assert spoken == known_now(service.studies.open(NAME).verdict()) and "is settled in" not in spoken
         assert page.evaluate("window.same") is True
         assert page.locator("details[open] > summary", has_text="Cohorts, the latest first").count() == 1
         assert "Cohorts, the latest first" in page.evaluate("document.activeElement.textContent")

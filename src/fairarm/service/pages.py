@@ -21,7 +21,7 @@ from fairarm.reports.page.study import SeenStudy, study_page
 from fairarm.reports.page.study_arm import arm_page
 from fairarm.reports.page.study_list import list_page
 from fairarm.reports.rendering import render
-from fairarm.reports.words.studies import STATES
+from fairarm.reports.words.studies import STATES, known_now
 from fairarm.service.problems import status_of
 from fairarm.service.roles import TOKEN, access
 from fairarm.service.session import add_session, form_of
@@ -60,6 +60,8 @@ class View:
     acts: Sequence[Act] = ()
     confirm: str = ""
     refused: str = ""
+    spoken: str = ""
+    """What is read aloud when it changes: not every second that goes by."""
     version: str = version("fairarm")
 
 
@@ -160,6 +162,7 @@ class Pages:
             acts,
             confirm=name,
             refused=refused,
+            spoken=known_now(seen.verdict),
         )
         return shown(study_page(seen), view)
 

@@ -33,16 +33,18 @@ function replacePart(old, fresh) {
   }
 }
 
-function sameWords(old, fresh) {
-  if (old.textContent !== fresh.textContent) old.textContent = fresh.textContent;
+// What is known is read aloud when it changes: once, and not with every second that goes by.
+function speak(old, fresh) {
+  if (old.dataset.words === fresh.dataset.words) return;
+  old.dataset.words = fresh.dataset.words;
+  old.textContent = fresh.dataset.words;
 }
 
 function put(fresh) {
   for (const old of document.querySelectorAll("[data-live]")) {
     const found = fresh.getElementById(old.id);
     if (!found) continue;
-    // Words that are read aloud when they change keep their element.
-    if (old.hasAttribute("aria-live")) sameWords(old, found);
+    if (old.hasAttribute("aria-live")) speak(old, found);
     else replacePart(old, found);
   }
   document.title = fresh.title;
