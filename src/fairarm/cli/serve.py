@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 import typer
@@ -13,6 +12,7 @@ from fairarm.errors import OptionError
 if TYPE_CHECKING:
     import socket
 
+    from fairarm.service.logs import JsonLines
     from fairarm.service.settings import Settings
     from fairarm.studies import Studies
 
@@ -81,6 +81,7 @@ def _given(context: typer.Context, name: str) -> bool:
 def serve_demo(settings: Settings, at: socket.socket, address: str, seed: int) -> None:
     """A study with simulated people, until stopped; nothing of it stays."""
     from fairarm.service.demo import COHORT, LOST, RATE, WINDOW, running_demo
+    from fairarm.service.logs import OnlyErrors
 
     with running_demo(seed) as (studies, token):
         typer.echo(
@@ -88,8 +89,7 @@ def serve_demo(settings: Settings, at: socket.socket, address: str, seed: int) -
             f"{WINDOW} s, {LOST:.0%} of them lost. The certified answer comes after some 6 to 13 cohorts. Ctrl-C ends it, and nothing stays."
         )
         typer.echo(f"Open {address}/login#token={token}")
-        with open(os.devnull, "w", encoding="utf-8") as nowhere:
-            start(studies, settings, at, nowhere)
+        start(studies, settings, at, OnlyErrors())
 
 
 def refuse_password(db: str) -> None:
@@ -124,11 +124,10 @@ def show(studies: Studies, address: str) -> None:
     typer.echo(f"\nThe same by curl (in bash):\n\n    {printable(curl_line(address, name, problem))}\n")
 
 
-def start(studies: Studies, settings: Settings, at: socket.socket, log: TextIO | None = None) -> None:
-    """Serve until stopped; lines of ``log`` go to standard error if nothing is said."""
+def start(studies: Studies, settings: Settings, at: socket.socket, lines: JsonLines | None = None) -> None:
+    """Serve until stopped."""
     from fairarm.service import app
-    from fairarm.service.logs import JsonLines
     from fairarm.service.pages import add_pages
     from fairarm.service.server import run
 
-    run(app(studies, settings, pages=add_pages, lines=JsonLines(log)), at)
+    run(app(studies, settings, pages=add_pages, lines=lines), at)
