@@ -119,7 +119,7 @@ docs-figures: $(TEST_VENV)/.installed
 		--runs 400 --seed 7 --jobs $(JOBS) --plot docs/figures/ad-marketplace.svg
 	$(TEST_BIN)/python docs/figures/from_log.py
 	$(TEST_BIN)/python docs/figures/questions.py
-	$(TEST_BIN)/python docs/figures/dashboard.py
+	PYTHONPATH=.:tests $(TEST_BIN)/python docs/figures/dashboard.py
 
 # The declared minimum of every dependency, in an environment of its own, passes the smoke test: alone, then with extras.
 lowest:

@@ -1,22 +1,20 @@
 """Pictures of the dashboard for the docs: the demo's study with simulated people, on a clock that does not wait, in a real browser.
 
-python -m docs.figures.dashboard
+PYTHONPATH=.:tests python docs/figures/dashboard.py
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from benchmarks.service.demo import MOST, live
 from playwright.sync_api import Browser, Page
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))  # a browser and a service, as the tests have them
-
 from fairarm import load_problem
-from fairarm.service.demo import COHORT, NAME, WINDOW, Crowd, create, crowd_of
+from fairarm.service.demo import COHORT, NAME, WINDOW, create, crowd_of
 from service.browser import PHONE, chromium, window
 from service.served import Service, served
 
@@ -24,17 +22,6 @@ FOLDER = Path(__file__).parent
 SEED = 7
 EARLY = 2 * COHORT + WINDOW + 5
 """Seconds after which some cohorts are settled, and nothing is certified yet."""
-MOST = 40 * COHORT
-
-
-def passed(service: Service, crowd: Crowd, seconds: int) -> None:
-    """Let time pass, second by second, until so many seconds after the start or the end of the study."""
-    for second in range(round(crowd.seconds) + 1, seconds + 1):
-        if crowd.study.status.over:
-            return
-        service.clock.move(1)
-        crowd.until(second)
-        service.studies.tick()
 
 
 def taken(page: Page, service: Service, path: str, name: str, height: int | None = None) -> None:
@@ -63,12 +50,12 @@ def main() -> None:
     with TemporaryDirectory() as folder, served(f"sqlite:///{folder}/studies.db") as service, chromium() as browser:
         crowd = crowd_of(create(service.studies, scenario, SEED), scenario, SEED)
         token = service.token("viewer", label="ann")
-        passed(service, crowd, EARLY)
+        live(service.studies, crowd, service.clock, EARLY)
         with signed_in(browser, service, token, {"width": 1000, "height": 900}) as page:
             taken(page, service, f"/studies/{NAME}", "dashboard-early", 1150)
             with signed_in(browser, service, token, PHONE, dark=True) as phone:
                 taken(phone, service, f"/studies/{NAME}", "dashboard-phone", 1500)
-            passed(service, crowd, MOST)
+            live(service.studies, crowd, service.clock, MOST)
             taken(page, service, f"/studies/{NAME}", "dashboard", 1150)
             arm = scenario.problem.arm_index("by-sex")
             taken(page, service, f"/studies/{NAME}/arms/{arm}", "dashboard-arm", 900)

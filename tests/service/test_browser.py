@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import tomli_w
 from axe_playwright_python.sync_playwright import Axe
+from benchmarks.service.demo import live as pass_time
 from playwright.sync_api import Browser, Page, expect
 
 from fairarm import load_problem
@@ -56,12 +57,8 @@ def crowd(service: Service) -> Crowd:
 
 
 def live(service: Service, crowd: Crowd, seconds: int) -> None:
-    """Let time pass, second by second."""
-    began = crowd.seconds
-    for second in range(1, seconds + 1):
-        service.clock.move(1)
-        crowd.until(began + second)
-        service.studies.tick()
+    """Let time pass."""
+    pass_time(service.studies, crowd, service.clock, round(crowd.seconds) + seconds)
 
 
 def sign_in(page: Page, service: Service, role: str = "viewer", label: str = "ann") -> None:

@@ -86,7 +86,7 @@ def serve_demo(settings: Settings, at: socket.socket, address: str, seed: int) -
     with running_demo(seed) as (studies, token):
         typer.echo(
             f"A study of the bundled ad marketplace: {RATE:g} simulated people a second, cohorts of {COHORT} s, outcomes that count for "
-            f"{WINDOW} s, {LOST:.0%} of them lost. The certified answer comes after some 6 to 13 cohorts. Ctrl-C ends it, and nothing stays."
+            f"{WINDOW} s, {LOST:.0%} of them lost. The certified answer usually comes after 3 to 12 cohorts, in one to two and a half minutes. Ctrl-C ends it, and nothing stays."
         )
         typer.echo(f"Open {address}/login#token={token}")
         start(studies, settings, at, OnlyErrors())
