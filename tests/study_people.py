@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from four_arms import EASY, chain, world
 
 from fairarm.problem.problem import Problem
 from fairarm.studies import Assignment, Outcome, Studies, Study, StudyError, Told
 from fairarm.worlds import NetworkWorld
+from four_arms import EASY, chain, world
 
 START = 1_767_571_200_000_000
 """A Monday, 0:00 UTC."""
@@ -54,20 +54,28 @@ class Crowd:
     def network(self) -> NetworkWorld:
         return world(self.study.problem, self.theta)
 
-    def arrive(self, at: int) -> Assignment:
-        """One more person."""
+    def arrive(self, at: int, people: int = 1) -> list[Assignment]:
+        """Some more people, at the same time."""
         self.clock.now = at
-        problem, self.count = self.study.problem, self.count + 1
-        group = problem.groups[int(self.rng.random() >= 0.4)]
-        at_arrival = self.study.options["group"] == "at arrival"
-        a = self.study.assign(f"u{self.count}", group if at_arrival else None, {} if self.known else None)
-        if not a.outside:
-            row = self.row(problem, a, group)
-            self.made[str(a.id)] = a, group, row
-            if self.rng.random() >= self.lost(row):
-                told = {name: row[name] for name in row if name != "S" or not at_arrival}
-                self.out.append((at + int(self.rng.integers(0, 2 * DAY)), str(a.id), told))
-        return a
+        problem, at_arrival = self.study.problem, self.study.options["group"] == "at arrival"
+        asked = []
+        for _ in range(people):
+            self.count += 1
+            group = problem.groups[int(self.rng.random() >= 0.4)]
+            unit = f"u{self.count}"
+            asked.append((group, self.study.assigning(unit, group if at_arrival else None, {} if self.known else None)))
+        for group, answer in asked:
+            self._meets(answer.result(), group, at, at_arrival)
+        return [answer.result() for _, answer in asked]
+
+    def _meets(self, a: Assignment, group: str, at: int, at_arrival: bool) -> None:
+        if a.outside:
+            return
+        row = self.row(self.study.problem, a, group)
+        self.made[str(a.id)] = a, group, row
+        if self.rng.random() >= self.lost(row):
+            told = {name: row[name] for name in row if name != "S" or not at_arrival}
+            self.out.append((at + int(self.rng.integers(0, 2 * DAY)), str(a.id), told))
 
     def row(self, problem: Problem, a: Assignment, group: str) -> dict[str, str]:
         law = self.network.law[problem.arm_index(str(a.arm)), problem.groups.index(group)]
@@ -80,9 +88,10 @@ class Crowd:
 
     def day(self, number: int, arrivals: int = 120, until: float = 1.0) -> None:
         """People over one day, or a part of it; then what is due by its end is told."""
-        times = np.sort(self.rng.integers(0, int(DAY * until), int(arrivals * until)))
-        for time in times:
-            self.arrive(START + number * DAY + int(time))
+        for hour, people in enumerate(
+            self.rng.multinomial(int(arrivals * until), np.full(int(24 * until), 1 / int(24 * until)))
+        ):
+            self.arrive(START + number * DAY + hour * HOUR + int(self.rng.integers(2 * SECOND, HOUR)), int(people))
         self.clock.now = START + number * DAY + int(DAY * until) - 1
         self.tell()
 

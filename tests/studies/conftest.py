@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from study_people import Clock, Crowd, small_study
 
 from fairarm.studies import Studies
+from study_people import Clock, Crowd, small_study
 
 _NUMBERS = count()
 

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from four_arms import chain
-from study_people import DAY, HOUR, SECOND, START, Clock, Crowd, small_study
 
 from fairarm.algorithms.cohort import Cohort, Loss
 from fairarm.algorithms.pool import Pool, PoolOptions
@@ -19,6 +17,8 @@ from fairarm.beliefs.evidence import CellEvidence
 from fairarm.beliefs.standing import Proof
 from fairarm.studies import Studies, StudyStatus
 from fairarm.studies.progress import read_progress
+from four_arms import chain
+from study_people import DAY, HOUR, SECOND, START, Clock, Crowd, small_study
 
 Query = Callable[[str], list[tuple[Any, ...]]]
 
