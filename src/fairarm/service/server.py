@@ -56,6 +56,7 @@ def server(app: Guards) -> uvicorn.Server:
 
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket; port 0 takes a free one."""
+    found = None
     try:
         kind = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         found = socket.socket(kind[0], socket.SOCK_STREAM)
@@ -63,6 +64,8 @@ def listen(host: str, port: int) -> socket.socket:
         found.bind(kind[4])
         found.listen(1024)
     except OSError as error:
+        if found is not None:
+            found.close()
         text = f"--host {host} --port {port} cannot be listened at: {error.strerror or error}. Is it in use? Try another --port."
         raise OptionError(text) from None
     return found
