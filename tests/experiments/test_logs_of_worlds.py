@@ -286,5 +286,5 @@ def test_doubts_and_live_studies_are_for_groups_alone() -> None:
     found = evaluate(problem, holes, columns=WHERE)
     assert found.missing is None and "missing-outcomes" in found.evidence.voided_by
     given = load_problem("synthetic-causes")
-    with pytest.raises(FairarmError, match="A live study compares the groups of one attribute"):
+    with pytest.raises(FairarmError, match="A live study is simulated where groups of one attribute"):
         simulate_live(given.problem, given.world, people=50, arrivals=200, window="7d", studies=1)

@@ -155,16 +155,6 @@ def _from_the_start(cohort: Cohort) -> bool:
     return cohort.by_group is not None or cohort.by_shares
 
 
-def _lost_by_group(cohort: Cohort) -> IntArray | None:
-    """Missing rows by arm and group, (N, K, G), where the groups are known."""
-    if cohort.missing is None or cohort.by_group is None:
-        return None
-    if not cohort.rows.problem.plain:  # forced rows have groups of their own there
-        forced = cohort.missing[:, 1:].any()
-        return None if forced else np.asarray(cohort.by_group - cohort.rows.group_sums((0,))[0])
-    return np.asarray(np.moveaxis(cohort.missing[:, 1:], 1, 2) + cohort.by_group - cohort.rows.group_sums((0,))[0])
-
-
 @dataclass(frozen=True)
 class Certified:
     """The rule for one problem and δ. ``estimated``: use neither a declared P(S) nor a declared law of contexts."""
@@ -235,7 +225,7 @@ class Certified:
         )
         ledger = self._with_groups_of_cut(ledger, cohort)
         missing, lost = (cohort.missing if cohort.charged else None), books.lost
-        law = self.declared.after(books.law, cohort.rows, ledger.seen.natural, missing, _lost_by_group(cohort))
+        law = self.declared.after(books.law, cohort.rows, ledger.seen.natural, missing, self._lost_by_group(cohort))
         law = law.unless(cohort.cut, books.law)
         if cohort.beyond is not None:
             seen = cohort.beyond.summary(self.cells)
@@ -270,6 +260,15 @@ class Certified:
         known = cohort.in_cells.sum(axis=1).reshape(len(by_arm), -1)
         cells = sum_by_group(known, self.cells.cell_of.ravel(), self.cells.cells)
         return cells.astype(np.float64), by_arm - cohort.in_cells.sum(axis=(2, 3))
+
+    def _lost_by_group(self, cohort: Cohort) -> IntArray | None:
+        """Missing rows by arm and group, or place, (N, K, G), where the groups are known."""
+        if cohort.missing is None or cohort.by_group is None:
+            return None
+        natural = np.asarray(cohort.by_group - cohort.rows.group_sums((0,))[0])
+        if not cohort.rows.problem.plain:  # forced rows have groups of their own there
+            return None if cohort.missing[:, 1:].any() else self.kinds.natural(natural)
+        return np.asarray(np.moveaxis(cohort.missing[:, 1:], 1, 2) + natural)
 
     def _whole(self, cohort: Cohort) -> FloatArray:
         """All rows of the plan by arm and place, (N, K, T), those that never came included."""

@@ -255,12 +255,7 @@ class Pool(BaseProcedure):
     # ---- live studies: several cohorts under way at once ----
 
     def start_live(self, n: int) -> State[Books]:
-        """n studies of which no cohort has been opened; an error where what is asked about are not one attribute's groups."""
-        if not self.problem.plain:
-            raise OptionError(
-                f"A live study compares the groups of one attribute without causes, with nothing kept; problem '{self.problem.name}' asks for "
-                f"more. Run it in phases (identify, ask and tell), or ask about one such attribute."
-            )
+        """n studies of which no cohort has been opened."""
         certified = self.guarantee == Guarantee.CERTIFIED
         return self.fresh(n, self._certified.start(n, days=True) if certified else Books.none(n)).but(phase=1)
 

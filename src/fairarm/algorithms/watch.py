@@ -38,7 +38,9 @@ class Watch:
 
     @cached_property
     def guarded(self) -> Guarded:
-        """The ends whose gap as served means what is asked: none where a fair arm may have such a gap."""
+        """The ends whose gap as served means what is asked: none where a fair arm may have such a gap, as with causes or kept nodes."""
+        if not self.problem.plain:
+            return Guarded(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))
         return Guarded.of(self.problem.compiled.rows)
 
     @cached_property

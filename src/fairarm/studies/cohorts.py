@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 
 import numpy as np
@@ -67,6 +68,12 @@ def marks_of(connection: Connection, study: Running, cohort: AnyRow) -> Marks:
     return Marks(
         cohort.starts, cohort.opened, cohort.closes, size, int(dealt), out, None if cut is None else cut[0], dropped
     )
+
+
+def cohort_digest(cohort: AnyRow, deck: bytes) -> str:
+    """Of all that is fixed when a cohort opens, its deck too."""
+    fixed = [cohort.plan, cohort.share, cohort.starts, cohort.opened, cohort.closes, cohort.why]
+    return hashlib.sha256(json.dumps(fixed).encode("ascii") + b"\n" + deck).hexdigest()
 
 
 def seal(connection: Connection, study: int, number: int) -> bool:

@@ -15,7 +15,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlch
 from sqlalchemy.sql import ColumnElement
 
 from fairarm.errors import one_line
-from fairarm.studies.errors import Busy, Invalid
+from fairarm.studies.errors import Busy, Invalid, StudyError
 from fairarm.studies.schema import upgrade
 
 TIMEOUT = 10
@@ -94,9 +94,9 @@ class Database:
         try:
             yield
         except DBAPIError as error:
-            raise Busy(_said(error.orig)) from error
+            raise _failure(error.orig, self.shown) from error
         except SQLAlchemyError as error:
-            raise Busy(_said(error)) from error
+            raise _failure(error, self.shown) from error
 
     @contextmanager
     def try_lock(self, study: int) -> Iterator[bool]:
@@ -222,9 +222,27 @@ def _begun(connection: Connection) -> None:
     connection.exec_driver_sql(f"BEGIN {how}")
 
 
-def _said(error: object) -> str:
+def _failure(error: object, shown: str) -> StudyError:
+    """What the database said, and what to do about it."""
     first = str(error).strip().splitlines()[:1]
-    return one_line(
-        f"The database does not do it: {first[0] if first else type(error).__name__}. Nothing was changed, or it was committed: "
-        f"repeat the call, which then changes nothing twice."
+    said = first[0] if first else type(error).__name__
+    for words, kind, way in _KNOWN:
+        if any(each in said for each in words):
+            return kind(one_line(f"The database {shown} cannot be used: {said}. {way}"))
+    return Busy(
+        one_line(
+            f"The database does not do it: {said}. Nothing was changed, or it was committed: repeat the call, which changes nothing twice."
+        )
     )
+
+
+_KNOWN: tuple[tuple[tuple[str, ...], type[StudyError], str], ...] = (
+    (("file is not a database",), Invalid, "It is another kind of file: name one that fairarm made, or a new one."),
+    (("malformed",), Invalid, "The file is damaged: put a backup back, and say so (study restored)."),
+    (
+        ("readonly database", "unable to open database file"),
+        Invalid,
+        "Make file and folder writable for this user, or name another file.",
+    ),
+    (("disk is full", "disk I/O error"), Busy, "Nothing was changed. Make room on its disk, then repeat the call."),
+)

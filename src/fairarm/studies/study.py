@@ -139,7 +139,9 @@ class Study:
     def telling_many(self, outcomes: Sequence[Outcome]) -> Future[list[Told | StudyError]]:
         """The same for servers."""
         if len(outcomes) > MOST_AT_ONCE:
-            raise Invalid(f"There are {len(outcomes)} outcomes; at most {MOST_AT_ONCE} are told at once. Send them in parts.")
+            raise Invalid(
+                f"There are {len(outcomes)} outcomes; at most {MOST_AT_ONCE} are told at once. Send them in parts."
+            )
         checked = [self._checked(each) for each in outcomes]
         tells = [each for each in checked if isinstance(each, Tell)]
 
@@ -154,7 +156,9 @@ class Study:
             if told.unserved:
                 return Tell(self.running, id_number(told.id), None)
             if not isinstance(told.row, Mapping):
-                raise Invalid(f"The row is {told.row!r:.60}. It holds values by column, or the outcome is said to be unserved.")
+                raise Invalid(
+                    f"The row is {told.row!r:.60}. It holds values by column, or the outcome is said to be unserved."
+                )
             return Tell(self.running, id_number(told.id), dict(told.row))
         except StudyError as error:
             return error
@@ -267,4 +271,3 @@ class Study:
         """Whether what is stored is what it must be."""
         with self._core.database.reading() as connection:
             return Check(connection, self.running).run()
-

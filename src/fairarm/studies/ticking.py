@@ -24,7 +24,7 @@ from fairarm.problem.answer import Answer
 from fairarm.problem.mechanism import NO_FAIR_ARM
 from fairarm.studies import schema
 from fairarm.studies.answers import StudyStatus
-from fairarm.studies.cohorts import all_resolved, dealt_by_arm, latest, marks_of, seal, unsettled
+from fairarm.studies.cohorts import all_resolved, cohort_digest, dealt_by_arm, latest, marks_of, seal, unsettled
 from fairarm.studies.counting import ON_TIME, Counted, Marks, counted, counted_bits, people_of
 from fairarm.studies.database import Database
 from fairarm.studies.events import append, status_of
@@ -220,7 +220,17 @@ class Clockwork:
             return False
         connection.execute(insert(schema.deck).values(**rows["deck"]))
         connection.execute(insert(schema.counter).values(**rows["counter"]))
-        body = {"cohort": rows["cohort"]["number"], "cards": rows["counter"]["size"], "share": rows["cohort"]["share"]}
+        stored = connection.execute(
+            select(schema.cohort).where(
+                schema.cohort.c.study == study.id, schema.cohort.c.number == rows["cohort"]["number"]
+            )
+        ).one()
+        body = {
+            "cohort": stored.number,
+            "cards": rows["counter"]["size"],
+            "share": stored.share,
+            "digest": cohort_digest(stored, rows["deck"]["arms"]),
+        }
         append(connection, study.id, now, TICK, "opened", body, StudyStatus.RUNNING)
         return True
 

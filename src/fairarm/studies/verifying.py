@@ -10,9 +10,9 @@ from sqlalchemy import Connection, func, select
 
 from fairarm.studies import schema
 from fairarm.studies.answers import Verification
-from fairarm.studies.cohorts import marks_of
+from fairarm.studies.cohorts import cohort_digest, marks_of
 from fairarm.studies.counting import Counted, Person, counted, counted_bits, people_of
-from fairarm.studies.events import broken_chain
+from fairarm.studies.events import broken_chain, events_of
 from fairarm.studies.progress import Progress, chained_digest, restored_progress
 from fairarm.studies.running import Running
 from fairarm.studies.schema import AnyRow
@@ -36,10 +36,18 @@ class Check:
         """Everything."""
         self.problems += broken_chain(self.connection, self.study.id)
         stored = {row.number: row for row in self._all(schema.settled)}
+        opened = {
+            each.body["cohort"]: each.body["digest"]
+            for each in events_of(self.connection, self.study.id, kinds=("opened",))
+        }
         progress, prev = Progress.start(self.study.rule), ""
         for cohort in self._all(schema.cohort):
             people = people_of(self.connection, self.study, cohort.number)
             self._check_cards(cohort, people)
+            if opened.get(cohort.number) != cohort_digest(cohort, self._deck(cohort.number)):
+                self.problems.append(
+                    f"cohort {cohort.number}: its plan, share, times or deck were changed since it opened"
+                )
             if (row := stored.pop(cohort.number, None)) is not None:
                 self._check_order(cohort, stored)
                 progress = self._check_settled(cohort, row, people, progress, prev)
@@ -61,6 +69,11 @@ class Check:
         return list(
             self.connection.execute(select(table).where(table.c.study == self.study.id).order_by(table.c.number))
         )
+
+    def _deck(self, number: int) -> bytes:
+        deck = schema.deck
+        asked = select(deck.c.arms).where(deck.c.study == self.study.id, deck.c.number == number)
+        return bytes(self.connection.execute(asked).scalar() or b"")
 
     def _count(self, table: Any, which: Any) -> int:
         return int(self.connection.execute(select(func.count()).select_from(table).where(which)).scalar_one())

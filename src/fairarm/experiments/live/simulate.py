@@ -144,6 +144,11 @@ def _pool(asked: _Asked) -> Pool:
 
 def _check(asked: _Asked) -> None:
     """Every mistake shows before the first study; tables are filled once, for all workers."""
+    if not asked.problem.plain:
+        raise OptionError(
+            f"A live study is simulated where groups of one attribute without causes are compared, with nothing kept; problem "
+            f"'{asked.problem.name}' asks for more. Run it (fairarm study), or simulate it in phases (fairarm simulate)."
+        )
     pool = _pool(asked)
     if pool.guarantee != Guarantee.CERTIFIED:
         raise OptionError("A live study is certified. Leave out stop, or use `simulate` for other rules.")

@@ -1,0 +1,238 @@
+"""Cohorts are opened and settled by the clock, once, and what is settled is what plain counts settle to, bit for bit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairarm.algorithms.cohort import Cohort, Loss
+from fairarm.algorithms.pool import Pool, PoolOptions
+from fairarm.algorithms.watch import Watch
+from fairarm.beliefs.evidence import CellEvidence
+from fairarm.beliefs.standing import Proof
+from fairarm.studies import Studies, StudyStatus
+from fairarm.studies.progress import read_progress
+from four_arms import chain
+from study_people import DAY, HOUR, SECOND, START, Clock, Crowd, small_study
+
+Query = Callable[[str], list[tuple[Any, ...]]]
+
+
+class Oracle:
+    """A certified pool, its guard, and counts that plain Python makes of plain SQL. Shares no code with the engine above `Pool`."""
+
+    def __init__(self, query: Query, lost: str = "worst", at_arrival: bool = True, known: bool = False) -> None:
+        self.query, self.problem, self.lost = query, chain(), lost
+        self.at_arrival, self.known = at_arrival, known
+        self.pool = Pool(self.problem, 2_000, PoolOptions(confidence=0.95), reserve=0.95)
+        self.state, self.so_far = self.pool.start_live(1), CellEvidence.empty(self.problem, 1)
+        self.watch = Watch(self.problem, lost)
+        self.watched = self.watch.start(1)
+
+    def settle(self, number: int, cut: bool = False) -> None:
+        rows = np.zeros((1, 3, 4, 2, 6), dtype=np.int64)
+        missing, by_group = np.zeros((1, 3, 4), dtype=np.int64), np.zeros((1, 4, 2), dtype=np.int64)
+        in_cells = np.zeros((1, 4, 2, 3), dtype=np.int64)
+        told = self.query(
+            "SELECT a.arm, a.label, a.decision, o.label, o.row, o.told - a.issued FROM fairarm_assignment a LEFT JOIN fairarm_outcome o "
+            f"ON o.assignment = a.id WHERE a.number = {number}"
+        )
+        for arm, group, decision, row_group, row, delay in told:
+            counts = row is not None and delay <= 2 * DAY
+            group = group if group is not None else row_group if counts else None
+            if group is not None:
+                by_group[0, arm, group] += 1
+            if counts:
+                rows[0, 0, arm, group, row] += 1
+                continue
+            missing[0, 0, arm] += 1
+            if self.known:
+                in_cells[0, arm, group, decision] += 1
+        cohort = Cohort(
+            CellEvidence(self.problem, rows),
+            missing if missing.any() else None,
+            Loss.of(self.problem, self.lost),
+            by_group=by_group if self.at_arrival else None,
+            by_shares=not self.at_arrival,
+            in_cells=in_cells if self.known and missing.any() else None,
+            cut=np.array([True]) if cut else None,
+            weekday=number % 7,
+        )
+        self.so_far = self.so_far.plus(cohort.rows)  # type: ignore[arg-type]
+        if not self.state.running.any():
+            return
+        self.state, info = self.pool.settle(self.state, cohort, self.so_far, 11)
+        assert info.standing is not None
+        fair = info.standing.proof == Proof.FAIR
+        self.watched = self.watch.after(self.watched, cohort, 11, int(self.state.closed.max()), fair)
+
+    def agrees(self, crowd: Crowd, number: int) -> None:
+        """Every array of the state is the same, bit for bit, as what was stored."""
+        core, running = crowd.study._core, crowd.study.running
+        with core.database.reading() as connection:
+            kept = read_progress(connection, running.id, number, running.rule).settled
+        for each in fields(self.state.memory):
+            made, stored = getattr(self.state.memory, each.name), getattr(kept.state.memory, each.name)
+            assert made.dtype == stored.dtype and np.array_equal(made, stored), each.name
+        for name in ("closed", "running", "answer"):
+            assert np.array_equal(getattr(self.state, name), getattr(kept.state, name)), name
+        assert np.array_equal(self.so_far.counts, kept.so_far.counts)
+        assert np.array_equal(self.watched.wealth, kept.watched.wealth)
+
+
+HOW: list[dict[str, Any]] = [
+    {},
+    {"lost": "at random", "at_random_confirmed": True},
+    {"lost": "0"},
+    {"group": "with outcome"},
+]
+
+
+@pytest.mark.parametrize("how", HOW, ids=["worst", "at random", "a state", "with outcome"])
+def test_a_study_settles_to_what_plain_counts_settle_to(
+    studies: Studies, clock: Clock, query: Query, how: dict[str, Any]
+) -> None:
+    """Eight days, a tenth of the outcomes never told, the others within two days; every settled state against the oracle."""
+    crowd = Crowd(studies, small_study(studies, **how), clock, lost=lambda row: 0.1)
+    oracle, settled = Oracle(query, how.get("lost", "worst"), how.get("group") is None), []
+    for number in range(8):
+        for line in crowd.tick(START + number * DAY + SECOND):
+            if "settled" in line:
+                settled.append(int(line.split()[-1]))
+                oracle.settle(settled[-1])
+                oracle.agrees(crowd, settled[-1])
+        if crowd.study.status != StudyStatus.RUNNING:
+            break
+        crowd.day(number)
+    assert settled == list(range(len(settled))) and len(settled) >= 2
+    lost = query("SELECT sum(lost) FROM fairarm_settled")[0][0]
+    assert lost > 5
+
+
+def test_known_cells_cuts_and_cohorts_after_the_answer(studies: Studies, clock: Clock, query: Query) -> None:
+    """Decisions are drawn, lost rows fall into known cells, cohort 1 is cut at noon: states as of plain counts; and until the end."""
+    crowd = Crowd(studies, small_study(studies), clock, known=True, lost=lambda row: 0.03)
+    oracle, settled, number = Oracle(query, known=True), [], 0
+    while not crowd.study.status.over:
+        for line in crowd.tick(START + number * DAY + SECOND):
+            if "settled" in line:
+                settled.append(int(line.split()[-1]))
+                oracle.settle(settled[-1], cut=settled[-1] == 1)
+                oracle.agrees(crowd, settled[-1])
+        if crowd.study.status == StudyStatus.RUNNING:
+            crowd.day(number, until=0.5 if number == 1 else 1.0)
+        if number == 1:
+            crowd.study.pause("it looks bad", "ann", now=True)
+            crowd.study.resume("it does not", "ann")
+        crowd.clock.now = START + (number + 1) * DAY - 1
+        crowd.tell()
+        number += 1
+        assert number < 40
+    assert crowd.study.verdict().arm == "good" and crowd.study.verdict().cut == (1,)
+    assert settled == [row[0] for row in query("SELECT number FROM fairarm_cohort ORDER BY number")]
+    assert crowd.study.verify().ok, crowd.study.verify().problems
+
+
+def test_the_deck_is_what_the_pool_plans(crowd: Crowd, query: Query) -> None:
+    """Cohorts 0 … 2 are planned before anything is settled, beside what is under way; their cards are `Pool.open`'s."""
+    crowd.days(0, 3)
+    pool = Pool(chain(), 2_000, PoolOptions(confidence=0.95), reserve=0.95)
+    state, nothing = pool.start_live(1), CellEvidence.empty(chain(), 1)
+    under_way = np.zeros_like(state.given)
+    for number in range(3):
+        cards = pool.open(state, nothing, under_way, 75, 11, number, dealt=0.8)[0, 0]
+        plan = json.loads(query(f"SELECT plan FROM fairarm_cohort WHERE number = {number}")[0][0])
+        assert plan == {name: int(count) for name, count in zip(chain().arm_names, cards, strict=True) if count}
+        deck = np.frombuffer(query(f"SELECT arms FROM fairarm_deck WHERE number = {number}")[0][0], dtype="<u2")
+        assert np.array_equal(np.bincount(deck, minlength=4), cards)
+        assert np.any(np.diff(deck.astype(int)) < 0) and np.any(np.diff(deck.astype(int)) > 0)  # shuffled
+        for arm, count in query(f"SELECT arm, count(*) FROM fairarm_assignment WHERE number = {number} GROUP BY arm"):
+            under_way[0, 0, arm] += count
+
+
+def test_a_cohort_settles_when_matured_or_when_all_is_told(crowd: Crowd) -> None:
+    """Window 2 d, grace 60 s: at the second, not before; one whose outcomes are all told settles two seconds after its end."""
+    crowd.day(0)
+    matured = START + 3 * DAY + 60 * SECOND
+    assert crowd.tick(START + DAY) == ("small: opened 1",)
+    assert crowd.tick(matured - 1) == ("small: opened 3",)
+    assert crowd.tick(matured) == (
+        "small: settled 0",
+        "small: settled 1",
+    )  # nobody came to cohort 1: nothing is waited for
+    crowd.day(3)
+    crowd.clock.now = START + 4 * DAY - 1
+    crowd.out = [(0, id, row) for _, id, row in crowd.out]
+    crowd.tell()
+    assert crowd.tick(START + 4 * DAY + 2 * SECOND - 1) == ("small: opened 4",)
+    assert crowd.tick(START + 4 * DAY + 2 * SECOND) == ("small: settled 3",)
+
+
+def test_the_share_follows_the_arrivals(studies: Studies, clock: Clock, query: Query) -> None:
+    """30 of 240 a day are to enter; when 120 come, the share goes from an eighth to about a quarter."""
+    crowd = Crowd(studies, small_study(studies, people=30, arrivals=240), clock)
+    for number in range(3):
+        crowd.tick(START + number * DAY + SECOND)
+        crowd.day(number)
+    crowd.tick(START + 3 * DAY + SECOND)
+    shares = [row[0] for row in query("SELECT share FROM fairarm_cohort ORDER BY number")]
+    dealt = [row[1] for row in query("SELECT number, count(*) FROM fairarm_assignment GROUP BY number ORDER BY number")]
+    assert shares[0] == 0.125
+    expected = float(np.median([n / share for n, share in zip(dealt, shares, strict=False)]))
+    assert shares[3] == pytest.approx(30 / expected) and 0.15 < shares[3] < 0.45
+
+
+def test_a_late_tick_skips_a_cohort_that_would_leave_hours_behind(crowd: Crowd, query: Query) -> None:
+    """Nothing ticked for a day and a half: a cohort that opens at noon would know no mornings; the next one opens in time."""
+    crowd.day(0)
+    assert crowd.tick(START + 2 * DAY + 12 * HOUR) == ()
+    assert crowd.tick(START + 3 * DAY + 5 * SECOND) == ("small: opened 3",)
+    crowd.day(3)
+    crowd.days(4, 12)
+    # a fifth of an hour late, after ten whole days: little enough
+    crowd.tick(START + 12 * DAY + HOUR // 5)
+    numbers = [row[0] for row in query("SELECT number FROM fairarm_cohort ORDER BY number")]
+    assert numbers[:2] == [0, 3] and (numbers[-1] == 12 or crowd.study.status != StudyStatus.RUNNING)
+
+
+def test_hours_without_cards_are_found_and_void(studies: Studies, clock: Clock) -> None:
+    """Arrivals are four times what was declared, all in the morning: cards run out, and nothing is certified."""
+    crowd = Crowd(studies, small_study(studies, arrivals=60, people=60), clock)
+    crowd.day(0, arrivals=480, until=0.5)
+    crowd.clock.now = START + DAY - 1
+    crowd.tell()
+    crowd.tick(START + DAY)
+    crowd.tick(START + 4 * DAY)
+    assert [finding.name for finding in crowd.study.findings()] == ["uneven-entry"]
+    verdict = crowd.study.verdict()
+    assert verdict.void and verdict.void_by == ("uneven-entry",) and verdict.answer == "UNDECIDED"
+    assert crowd.study.status in (StudyStatus.DRAINING, StudyStatus.FINISHED)
+
+
+def test_pulls_run_out_and_the_study_ends_undecided(studies: Studies, clock: Clock) -> None:
+    crowd = Crowd(studies, small_study(studies, pulls=70, confidence=0.999999), clock)
+    number = 0
+    while not crowd.study.status.over:
+        crowd.tick(START + number * DAY + SECOND)
+        crowd.day(number)
+        number += 1
+        assert number < 30
+    verdict = crowd.study.verdict()
+    assert verdict.answer == "UNDECIDED" and verdict.people <= 70
+    assert crowd.study.assign("later", "a").outside
+
+
+def test_another_process_ticks_and_it_happens_once(opened: Callable[..., Studies], clock: Clock, query: Query) -> None:
+    first, second = opened(), opened()
+    crowd = Crowd(first, small_study(first), clock)
+    crowd.day(0)
+    clock.now = START + 4 * DAY
+    assert second.tick() == ("small: settled 0", "small: opened 4")
+    assert first.tick() == ()
+    assert query("SELECT count(*) FROM fairarm_settled") == [(1,)]
+    assert crowd.study.verdict().settled == 1 and second.open("small").verdict().settled == 1
