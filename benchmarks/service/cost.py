@@ -44,7 +44,7 @@ def _measured(
 ) -> Cost:
     ids = _assign(caller, place, "warm", 50)
     [caller.get("/health") for _ in range(50)]
-    empty, assign, tell, told = 0.0, 0.0, 0.0, 0
+    empty, assign, tell, told = 0.0, 0.0, 0.0, 0.0
     for part in range(PARTS):
         number = requests // PARTS
         before = service.cpu()
@@ -117,6 +117,8 @@ def _callers(service: Serving, place: Place, callers: int, seconds: float) -> tu
 
     threads = [threading.Thread(target=call, args=(number,)) for number in range(callers)]
     began = time.perf_counter()
-    [thread.start() for thread in threads]
-    [thread.join() for thread in threads]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     return [wait for each in waits for wait in each], time.perf_counter() - began

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from fairarm.service.answers import CODES, ErrorAnswer
-from fairarm.service.models import Assigned, BatchAnswer
+from fairarm.service.models import Assigned, BatchAnswer, example_of
 
 EXAMPLES: tuple[Any, ...] = (Assigned, BatchAnswer)
 """Models whose examples hold nulls."""
@@ -86,7 +86,7 @@ def complete(app: FastAPI) -> None:
     for model in EXAMPLES:
         schema = document["components"]["schemas"].get(model.__name__)
         if schema is not None:
-            schema["example"] = model.model_config["json_schema_extra"]["example"]
+            schema["example"] = example_of(model)
     app.openapi_schema = document
 
 

@@ -32,7 +32,9 @@ def run(app: Guards, at: socket.socket) -> None:
 
 def server(app: Guards) -> uvicorn.Server:
     """A server that is not running yet; `run` runs one, tests run theirs in a thread."""
-    uvicorn = require("uvicorn", "service")
+    require("uvicorn", "service")
+    import uvicorn
+
     from fairarm.service.logs import ServerLines
 
     logger = logging.getLogger("uvicorn.error")
