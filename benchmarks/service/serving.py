@@ -9,13 +9,12 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from fairarm import load_problem
 from fairarm.studies import Studies
@@ -32,7 +31,7 @@ class Serving:
     db: str
     log: Path
     port: int = 0
-    process: subprocess.Popen[str] | None = field(default=None, repr=False)
+    process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     @property
     def url(self) -> str:
@@ -42,21 +41,17 @@ class Serving:
         """Until it says where it is and answers there."""
         command = [sys.executable, "-m", "fairarm", "serve", "--port", str(self.port)]
         env = {**os.environ, "FAIRARM_DB": self.db}
-        with self.log.open("a") as log:
-            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=env)
-        stdout = self.process.stdout
-        assert stdout is not None
-        said = re.search(r"http://127\.0\.0\.1:(\d+)", stdout.readline())
-        assert said, self.log.read_text()[-2000:]
-        self.port = int(said[1])
-        threading.Thread(target=stdout.read, daemon=True).start()
+        said = self.log.with_suffix(".out")
+        with self.log.open("a") as log, said.open("w") as out:
+            self.process = subprocess.Popen(command, stdout=out, stderr=log, env=env)
         ends = time.monotonic() + PATIENCE
-        while time.monotonic() < ends:
-            try:
-                if Caller(self.port).get("/health")[0] == 200:
+        while time.monotonic() < ends and self.process.poll() is None:
+            found = re.search(r"http://127\.0\.0\.1:(\d+)", said.read_text())
+            if found:
+                self.port = int(found[1])
+                if answers(self.port):
                     return self
-            except OSError:
-                time.sleep(0.02)
+            time.sleep(0.02)
         raise AssertionError(self.log.read_text()[-2000:])
 
     def send(self, kind: signal.Signals) -> None:
@@ -93,12 +88,27 @@ class Serving:
         return int(found[1]) / 1000
 
 
+def answers(port: int) -> bool:
+    """Whether somebody is there."""
+    try:
+        with Caller(port) as caller:
+            return caller.get("/health")[0] == 200
+    except ConnectionError:
+        return False
+
+
 class Caller:
     """One kept connection, without a library's cost."""
 
     def __init__(self, port: int, token: str = "", timeout: float = 30.0) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
 
     def get(self, path: str) -> tuple[int, Any]:
         """Status and document."""

@@ -20,7 +20,10 @@ export interface ArmStanding {
   fair_probability: number | null;
   proof: string | null;
   paused: boolean;
+  paused_by: string | null;
+  reason: string;
   people: number;
+  counted: number;
 }
 
 /** A person who has come. */
@@ -73,6 +76,7 @@ export interface CohortReport {
   opened: string;
   closes: string;
   matures: string;
+  settles: string;
   settled: string | null;
   plan: Record<string, number>;
   share: number;
@@ -269,6 +273,7 @@ export interface StudyAbout {
   under_way_at_once: number;
 }
 
+/** The answer of a study, what it rests on and what happened to it: plain values. */
 export interface StudyAnswer {
   study: string;
   status: StudyStatus;
@@ -286,7 +291,14 @@ export interface StudyAnswer {
   cut: number[];
   dropped: number[];
   next_at: string | null;
+  closes_at: string | null;
   assumed: string[];
+  leader: string | null;
+  probability: number | null;
+  none_probability: number | null;
+  runner_up: string | null;
+  runner_up_probability: number | null;
+  findings: Finding[];
 }
 
 /** running ⇄ paused → draining → finished | closed. */
@@ -295,13 +307,18 @@ export type StudyStatus = "running" | "paused" | "draining" | "finished" | "clos
 /** One study in a list. */
 export interface Summary {
   name: string;
+  problem: string;
   status: StudyStatus;
   created: string;
+  pulls: number;
   cohorts: number;
   settled: number;
   people: number;
   answer: string | null;
   arm: string | null;
+  leader: string | null;
+  probability: number | null;
+  void: boolean;
   held: boolean;
 }
 

@@ -39,6 +39,7 @@ def app(
     """
     lines = lines or JsonLines()
     metrics = Metrics()
+    metrics.waiting.set_function(lambda: studies.waiting)
     ticker = Ticker(studies, metrics, lines)
 
     @asynccontextmanager

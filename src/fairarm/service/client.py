@@ -265,13 +265,13 @@ class Client:
     def _because(self, reason: str) -> dict[str, Any]:
         return {"reason": reason, "confirm": self.name}
 
-    def _get(self, kind: Any, rest: str) -> Any:
+    def _get(self, kind: type[T], rest: str) -> T:
         return self._read(kind, self._wire.patiently("GET", self._path(rest)).content)
 
-    def _post(self, kind: Any, rest: str, body: dict[str, Any]) -> Any:
+    def _post(self, kind: type[T], rest: str, body: dict[str, Any]) -> T:
         return self._read(kind, self._wire.patiently("POST", self._path(rest), body).content)
 
-    def _read(self, kind: Any, content: bytes) -> Any:
+    def _read(self, kind: type[T], content: bytes) -> T:
         return TypeAdapter(kind).validate_json(content)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from fairarm.service.answers import CODES, ErrorAnswer
-from fairarm.service.models import Assigned, BatchAnswer
+from fairarm.service.models import Assigned, BatchAnswer, example_of
 
 EXAMPLES: tuple[Any, ...] = (Assigned, BatchAnswer)
 """Models whose examples hold nulls."""
@@ -86,20 +86,25 @@ def complete(app: FastAPI) -> None:
     for model in EXAMPLES:
         schema = document["components"]["schemas"].get(model.__name__)
         if schema is not None:
-            schema["example"] = model.model_config["json_schema_extra"]["example"]
+            schema["example"] = example_of(model)
     app.openapi_schema = document
 
 
 AT = "2026-01-06T00:00:00Z"
 SUMMARY = {
     "name": "reminders",
+    "problem": "reminders of a clinic",
     "status": "running",
     "created": AT,
+    "pulls": 20000,
     "cohorts": 9,
     "settled": 1,
     "people": 4400,
     "answer": None,
     "arm": None,
+    "leader": "by-distance",
+    "probability": 0.7,
+    "void": False,
     "held": False,
 }
 COHORT = {
@@ -109,6 +114,7 @@ COHORT = {
     "opened": AT,
     "closes": "2026-01-07T00:00:00Z",
     "matures": "2026-01-14T00:00:00Z",
+    "settles": "2026-01-14T00:01:00Z",
     "settled": None,
     "plan": {"as-now": 300, "by-distance": 325},
     "share": 0.25,
@@ -155,7 +161,14 @@ ANSWER = {
     "cut": [],
     "dropped": [],
     "next_at": AT,
+    "closes_at": AT,
     "assumed": ["people-independent", "unit-is-a-person", "declared-law", "sensitive-is-a-root"],
+    "leader": "by-distance",
+    "probability": 0.7,
+    "none_probability": 0.1,
+    "runner_up": "as-now",
+    "runner_up_probability": 0.2,
+    "findings": [],
 }
 EVENT = {
     "seq": 1,
@@ -188,6 +201,9 @@ ARM = {
     "fair_probability": 0.8,
     "proof": None,
     "paused": False,
+    "paused_by": None,
+    "reason": "not-known",
     "people": 250,
+    "counted": 230,
 }
 MONITOR = {"name": "drift", "value": -0.4, "threshold": 6.9, "alarm": False, "voids": False, "on": True, "detail": {}}

@@ -289,3 +289,8 @@ class Readiness(BaseModel):
     tick_age: float | None = Field(description="Seconds since cohorts were last looked after, by any process.")
     held: int = Field(description="Studies that wait until somebody confirms the clock.")
     waiting: int = Field(description="Calls that wait for their commit.")
+
+
+def example_of(model: Any) -> Any:
+    """The example that a body or an answer shows of itself."""
+    return model.model_config["json_schema_extra"]["example"]

@@ -11,6 +11,7 @@ from fairarm.service import models
 from fairarm.service.answers import json_answer
 from fairarm.service.described import said
 from fairarm.service.metrics import Metrics
+from fairarm.service.models import example_of
 from fairarm.service.roles import access
 from fairarm.service.ticking import Ticker
 
@@ -39,7 +40,7 @@ def readiness(studies: Studies) -> Response:
 
 def ready_options() -> dict[str, Any]:
     """How readiness is described: the same document whether ready or not."""
-    example = models.Readiness.model_config["json_schema_extra"]["example"]
+    example = example_of(models.Readiness)
     options = said("Whether a write works and cohorts are looked after", models.Readiness, example, also=503)
     options["responses"][503]["description"] = "Not ready"
     return options

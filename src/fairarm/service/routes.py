@@ -20,7 +20,7 @@ from fairarm.service import described as example
 from fairarm.service import models
 from fairarm.service.answers import BODY_READ, CODES, json_answer
 from fairarm.service.described import STORED, said
-from fairarm.service.models import Name
+from fairarm.service.models import Name, example_of
 from fairarm.service.problems import Unsaid, status_of
 from fairarm.service.roles import TOKEN, access
 from fairarm.service.settings import BATCH
@@ -62,7 +62,7 @@ class Opened:
 
     async def soon(self, name: str) -> Study:
         """The same where nothing may wait for the database."""
-        return self._found.get(name) or await asyncio.to_thread(self, name)
+        return self._found[name] if name in self._found else await asyncio.to_thread(self, name)
 
     async def call(self, name: str, what: Callable[[Study], Future[T]]) -> T:
         """What a study answers once it is committed."""
@@ -96,7 +96,7 @@ def add_people(app: FastAPI, opened: Opened) -> None:
 
     @app.post(
         f"{STUDY}/assignments",
-        **said("What a person gets", models.Assigned, _example(models.Assigned), *errors, status=201, also=200),
+        **said("What a person gets", models.Assigned, example_of(models.Assigned), *errors, status=201, also=200),
     )
     @access("caller")
     async def assign(name: Name, body: models.AssignBody) -> Response:
@@ -109,7 +109,7 @@ def add_people(app: FastAPI, opened: Opened) -> None:
 
     @app.post(
         f"{STUDY}/outcomes:batch",
-        **said("What became of each outcome", models.BatchAnswer, _example(models.BatchAnswer), *STORED),
+        **said("What became of each outcome", models.BatchAnswer, example_of(models.BatchAnswer), *STORED),
     )
     @access("caller", body=BATCH)
     def tell_many(name: Name, body: models.BatchBody, request: Request) -> Response:
@@ -195,7 +195,7 @@ def add_views(app: FastAPI, studies: Studies, opened: Opened) -> None:
         only = token_of(request).study
         return json_answer([found for found in studies.summaries() if only in (None, found.name)])
 
-    @app.get(STUDY, **said("What a study is about", models.StudyAbout, _example(models.StudyAbout), *STORED))
+    @app.get(STUDY, **said("What a study is about", models.StudyAbout, example_of(models.StudyAbout), *STORED))
     @access("viewer")
     def about(name: Name) -> Response:
         return json_answer(about_study(opened(name)))
@@ -247,7 +247,7 @@ def add_admin(app: FastAPI, studies: Studies, opened: Opened) -> None:
     """Studies are made, outcomes corrected, people erased, rows taken away."""
 
     @app.post(
-        "/v1/studies", **said("The new study", models.StudyAbout, _example(models.StudyAbout), 409, 503, status=201)
+        "/v1/studies", **said("The new study", models.StudyAbout, example_of(models.StudyAbout), 409, 503, status=201)
     )
     @access("admin")
     def create(body: models.CreateBody, request: Request) -> Response:
@@ -274,7 +274,7 @@ def add_admin(app: FastAPI, studies: Studies, opened: Opened) -> None:
     def export(name: Name, format: Annotated[Format, Query(description="toml: the problem.")] = "csv") -> Response:
         return exported(opened(name), format)
 
-    @app.get("/v1/token", **said("What the token is good for", models.Whose, _example(models.Whose)))
+    @app.get("/v1/token", **said("What the token is good for", models.Whose, example_of(models.Whose)))
     @access("any")
     async def whose(request: Request) -> Response:
         token = token_of(request)
@@ -304,7 +304,3 @@ def exported(study: Study, format: Format) -> Response:
         content = (Path(folder) / (f"{file}.toml" if format == "toml" else file)).read_bytes()
     shown = f'attachment; filename="{study.name}.{format}"'
     return Response(content, headers={"content-disposition": shown}, media_type=kind)
-
-
-def _example(model: Any) -> Any:
-    return model.model_config["json_schema_extra"]["example"]

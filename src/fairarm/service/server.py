@@ -32,7 +32,9 @@ def run(app: Guards, at: socket.socket) -> None:
 
 def server(app: Guards) -> uvicorn.Server:
     """A server that is not running yet; `run` runs one, tests run theirs in a thread."""
-    uvicorn = require("uvicorn", "service")
+    require("uvicorn", "service")
+    import uvicorn
+
     from fairarm.service.logs import ServerLines
 
     logger = logging.getLogger("uvicorn.error")
@@ -56,6 +58,7 @@ def server(app: Guards) -> uvicorn.Server:
 
 def listen(host: str, port: int) -> socket.socket:
     """A listening socket; port 0 takes a free one."""
+    found = None
     try:
         kind = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         found = socket.socket(kind[0], socket.SOCK_STREAM)
@@ -63,6 +66,8 @@ def listen(host: str, port: int) -> socket.socket:
         found.bind(kind[4])
         found.listen(1024)
     except OSError as error:
+        if found is not None:
+            found.close()
         text = f"--host {host} --port {port} cannot be listened at: {error.strerror or error}. Is it in use? Try another --port."
         raise OptionError(text) from None
     return found
