@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from tempfile import TemporaryDirectory
@@ -19,7 +19,7 @@ import numpy as np
 
 from fairarm.catalog.bundled import Scenario, load_problem
 from fairarm.core.types import FloatArray
-from fairarm.studies import Assignment, Outcome, Studies, Study
+from fairarm.studies import Assignment, Busy, Outcome, Studies, Study
 from fairarm.worlds.network import NetworkWorld, as_network
 
 NAME, PROBLEM = "demo", "ad-marketplace"
@@ -154,7 +154,8 @@ class Arrivals:
 
     def _run(self) -> None:
         while not self._stop.wait(self._every) and not self._crowd.study.status.over:
-            self._crowd.until(self._clock() - self._start)
+            with suppress(Busy):  # those who came now are gone; others will come
+                self._crowd.until(self._clock() - self._start)
 
 
 @contextmanager
