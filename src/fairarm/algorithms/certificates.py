@@ -340,8 +340,8 @@ class Certified:
 
     def law_evidence(self, books: Books, replicate: int) -> float:
         """log of the evidence against what is declared: it voids at `LOG_VOID`."""
-        tested, natural = (part[replicate : replicate + 1] for part in (books.tested, books.natural))
-        values = self.declared.tests.log_values(tested.astype(np.float64), natural) + books.charged[replicate]
+        tested, natural = books.tested[[replicate]].astype(np.float64), books.natural[[replicate]]
+        values = self.declared.tests.log_values(tested, natural) + books.charged[replicate]
         return float(log_average(values)[0]) if values.shape[1] else 0.0
 
     def _findings(self, books: Books, replicate: int) -> tuple[Finding, ...]:

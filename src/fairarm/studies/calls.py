@@ -7,16 +7,16 @@ import re
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import BigInteger, Connection, Integer, bindparam, select, true, update
 
 from fairarm.studies import schema
-from fairarm.studies.answers import Assignment, Told
+from fairarm.studies.answers import Assignment, StudyStatus, Told
 from fairarm.studies.coding import Known, drawn_number, known_of, known_text
 from fairarm.studies.database import Database
 from fairarm.studies.errors import Busy, Conflict, Invalid, NotFound, StudyError
-from fairarm.studies.events import status_of
 from fairarm.studies.running import Running
 from fairarm.studies.schema import AnyRow
 
@@ -60,9 +60,8 @@ class Dealer:
     def __call__(self, connection: Connection, now: int, asks: Sequence[Ask]) -> list[Assignment | StudyError]:
         """An answer for each; the same person twice is the same answer."""
         there = self._there(connection, [ask.unit for ask in asks])
-        over = status_of(connection, self.study.id).over
+        over, cohort = _standing(connection, self.study.id, now)
         fresh: dict[str, Ask] = {}
-        cohort = None if over else _open_cohort(connection, self.study.id, now)
         if cohort is not None:
             fresh = {ask.unit: ask for ask in asks if ask.unit not in there and ask.entry < cohort.share}
         made = self._dealt(connection, now, cohort, list(fresh.values())) if cohort is not None and fresh else {}
@@ -81,7 +80,7 @@ class Dealer:
 
     def _there(self, connection: Connection, units: Sequence[str]) -> dict[str, Any]:
         people = schema.assignment
-        asked = select(*_ASSIGNED).where(people.c.study == self.study.id, people.c.unit.in_(units))
+        asked = select(*_ASSIGNED).where(people.c.study == self.study.id, self.database.among(people.c.unit, units))
         return {row.unit: row for row in connection.execute(asked)} if units else {}
 
     def _dealt(self, connection: Connection, now: int, cohort: AnyRow, asks: list[Ask]) -> dict[str, Any]:
@@ -101,28 +100,36 @@ class Dealer:
                     "label": ask.label, "known": known_text(ask.known), "decision": decision, "issued": now, "erased": None,
                 }
             )  # fmt: skip
-        insert = self.database.insert(schema.assignment).returning(schema.assignment.c.id)
-        done = set(connection.execute(insert, sorted(rows, key=lambda row: str(row["unit"]))).scalars())
+        done = set(connection.execute(self._insert, sorted(rows, key=lambda row: str(row["unit"]))).scalars())
         return {row["unit"]: _Made(**row) if row["id"] in done else None for row in rows}
 
     def _taken(self, connection: Connection, now: int, cohort: AnyRow, count: int) -> tuple[int, int]:
         """The first of some cards that nobody else has, and how many there are: none once the cohort is closed."""
-        cards, at = schema.counter, self.database.now_in_statement(now)
-        here = (cards.c.study == self.study.id) & (cards.c.number == cohort.number)
+        where = {"of": self.study.id, "at": cohort.number, "closes": cohort.closes}
+        where |= {} if self.database.asks_server else {"now": now}
         for _ in range(4):
-            taken = connection.execute(
-                update(cards)
-                .where(here, cards.c.issued + count <= cards.c.size, at < cohort.closes)
-                .values(issued=cards.c.issued + count)
-                .returning(cards.c.issued)
-            ).scalar()
+            taken = connection.execute(self._take, {**where, "wanted": count}).scalar()
             if taken is not None:
                 return taken - count, count
-            left = connection.execute(select(cards.c.size - cards.c.issued).where(here)).scalar_one()
+            left = connection.execute(_LEFT, {"of": self.study.id, "at": cohort.number}).scalar_one()
             if left <= 0 or left >= count:  # none left, or it is closed
                 return 0, 0
             count = int(left)
         raise Busy("Others took the cards at the same time, time and again. Try again.")
+
+    @cached_property
+    def _take(self) -> Any:
+        """Some cards, all or none, while the cohort is open."""
+        cards, wanted = schema.counter, bindparam("wanted", type_=Integer)
+        here = (cards.c.study == bindparam("of", type_=Integer)) & (cards.c.number == bindparam("at", type_=Integer))
+        in_time = self.database.now_in_statement("now") < bindparam("closes", type_=BigInteger)
+        enough = cards.c.issued + wanted <= cards.c.size
+        made = update(cards).where(here, enough, in_time).values(issued=cards.c.issued + wanted)
+        return made.returning(cards.c.issued)
+
+    @cached_property
+    def _insert(self) -> Any:
+        return self.database.insert(schema.assignment).returning(schema.assignment.c.id)
 
     def _answer(self, row: Any, repeated: bool) -> Assignment:
         problem = self.study.problem
@@ -157,18 +164,31 @@ class _Made:
     erased: None
 
 
+_LEFT = select(schema.counter.c.size - schema.counter.c.issued).where(
+    schema.counter.c.study == bindparam("of", type_=Integer), schema.counter.c.number == bindparam("at", type_=Integer)
+)
+
 _ASSIGNED = tuple(schema.assignment.c[name] for name in ("id", "unit", "number", "arm", "decision"))
 
 
-def _open_cohort(connection: Connection, study: int, now: int) -> AnyRow | None:
-    cohorts = schema.cohort
-    found = connection.execute(
-        select(cohorts.c.number, cohorts.c.share, cohorts.c.starts, cohorts.c.closes)
-        .where(cohorts.c.study == study)
-        .order_by(cohorts.c.number.desc())
-        .limit(1)
-    ).one_or_none()
-    return None if found is None or not found.starts <= now < found.closes else found
+def _standing_query() -> Any:
+    """The status by the newest event, and the newest cohort, if there is one."""
+    lines, cohorts, asked = schema.event, schema.cohort, bindparam("asked", type_=Integer)
+    status = select(lines.c.status).where(lines.c.study == asked).order_by(lines.c.seq.desc()).limit(1).subquery()
+    newest = select(cohorts).where(cohorts.c.study == asked).order_by(cohorts.c.number.desc()).limit(1).subquery()
+    return select(status.c.status, newest.c.number, newest.c.share, newest.c.starts, newest.c.closes).select_from(
+        status.outerjoin(newest, true())
+    )
+
+
+_STANDING = _standing_query()
+
+
+def _standing(connection: Connection, study: int, now: int) -> tuple[bool, AnyRow | None]:
+    """Whether a study is over, and the cohort that is open."""
+    found = connection.execute(_STANDING, {"asked": study}).one()
+    closed = found.number is None or not found.starts <= now < found.closes
+    return StudyStatus(found.status).over, None if closed else found
 
 
 # ---- tell ----
@@ -192,10 +212,8 @@ class Teller:
     def __call__(self, connection: Connection, now: int, tells: Sequence[Tell]) -> list[Told | StudyError]:
         """An answer for each. One INSERT for all that are new, in the order of their ids."""
         ids = sorted({tell.id for tell in tells})
-        people = {
-            row.id: row for row in connection.execute(select(schema.assignment).where(schema.assignment.c.id.in_(ids)))
-        }
-        there = self._there(connection, ids)
+        people = self._people(connection, ids)
+        there = {id: row.digest for id, row in people.items() if row.digest is not None}
         fresh: dict[int, dict[str, Any]] = {}
         checked: list[dict[str, Any] | StudyError] = []
         for tell in tells:
@@ -234,10 +252,18 @@ class Teller:
         insert = self.database.insert(schema.outcome).returning(schema.outcome.c.assignment)
         return set(connection.execute(insert, [fresh[id] for id in sorted(fresh)]).scalars())
 
+    def _people(self, connection: Connection, ids: Sequence[int]) -> dict[int, AnyRow]:
+        """Assignments, with the digest of what was told of each."""
+        people, told = schema.assignment, schema.outcome
+        joined = people.outerjoin(told, told.c.assignment == people.c.id)
+        asked = select(people, told.c.digest).select_from(joined).where(self.database.among(people.c.id, ids))
+        return {row.id: row for row in connection.execute(asked)}
+
     def _there(self, connection: Connection, ids: Sequence[int]) -> dict[int, str]:
         asked = select(schema.outcome.c.assignment, schema.outcome.c.digest)
         return {
-            row.assignment: row.digest for row in connection.execute(asked.where(schema.outcome.c.assignment.in_(ids)))
+            row.assignment: row.digest
+            for row in connection.execute(asked.where(self.database.among(schema.outcome.c.assignment, ids)))
         }
 
 

@@ -95,7 +95,7 @@ def _person(coding: Coding, stored: AnyRow, corrected: AnyRow | None, window: in
     row, label = None, stored.label
     if stored.told is not None and stored.told <= stored.issued + window:
         row, row_label = (stored.row, stored.row_label) if corrected is None else (corrected.row, corrected.label)
-        label = row_label if row is not None else label
+        label = row_label if row is not None and label is None else label
     cell = coding.cell(known_of(stored.known), stored.decision) if row is None and stored.known is not None else None
     return Person(stored.id, stored.slot, stored.arm, stored.issued, label, cell, row, stored.erased is not None)
 

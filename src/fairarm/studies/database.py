@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, Engine, Table, bindparam, create_engine, event, literal_column, text
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    Column,
+    Connection,
+    Engine,
+    Table,
+    any_,
+    bindparam,
+    create_engine,
+    event,
+    literal_column,
+    text,
+)
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
@@ -37,19 +50,16 @@ class Database:
         self.url = _checked(url)
         self.clock = clock
         self.sqlite = self.url.get_backend_name() == "sqlite"
-        self.engine = self._engine()
+        self.engine, self._writes = self._engines()
         self._lay_out()
 
-    def _engine(self) -> Engine:
+    def _engines(self) -> tuple[Engine, Engine]:
+        """To read by, and to write by."""
         if not self.sqlite:
             waits = f"-c statement_timeout={TIMEOUT * 1000} -c lock_timeout={TIMEOUT * 1000}"
-            return create_engine(
-                self.url,
-                hide_parameters=True,
-                pool_pre_ping=True,
-                pool_size=8,
-                max_overflow=8,
-                connect_args={"options": waits},
+            how: dict[str, Any] = {"hide_parameters": True, "connect_args": {"options": waits}}
+            return create_engine(self.url, pool_pre_ping=True, pool_size=8, max_overflow=8, **how), create_engine(
+                self.url, pool_size=1, **how
             )
         _require_local(Path(self.url.database or "").absolute())
         made = create_engine(
@@ -57,7 +67,7 @@ class Database:
         )
         event.listen(made, "connect", _configured)
         event.listen(made, "begin", _begun)
-        return made
+        return made, made
 
     def _lay_out(self) -> None:
         with self.failing(), self.engine.connect() as connection:
@@ -80,13 +90,30 @@ class Database:
                 yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """A transaction that writes; committed at the end."""
-        with self.failing(), self.engine.connect() as connection:
-            if self.sqlite:
-                connection = connection.execution_options(begins="IMMEDIATE")
-            with connection.begin():
-                yield connection
+    def writing(self) -> Iterator[tuple[Connection, int]]:
+        """A transaction that writes, and the time at which it began; committed at the end."""
+        with self.failing():
+            connection, now = self._begun()
+            with connection:  # what is not committed is rolled back
+                yield connection, now
+                connection.commit()
+
+    def _begun(self) -> tuple[Connection, int]:
+        """The first question also tells whether the connection still is one: a new one is made where it is not, and nothing was lost."""
+        for first in (True, False):
+            connection = self._writes.connect()
+            try:
+                if self.sqlite:
+                    connection = connection.execution_options(begins="IMMEDIATE")
+                connection.begin()
+                if not self.sqlite and self.clock is not None:
+                    connection.execute(text("SELECT 1"))
+                return connection, self.now(connection)
+            except DBAPIError as error:
+                connection.close()
+                if not (first and error.connection_invalidated):
+                    raise
+        raise Busy("The database does not answer. Try again.")
 
     @contextmanager
     def failing(self) -> Iterator[None]:
@@ -125,11 +152,20 @@ class Database:
             return time.time_ns() // 1000
         return int(connection.execute(text(f"SELECT {_SERVER_NOW}")).scalar_one())
 
-    def now_in_statement(self, now: int) -> ColumnElement[Any]:
-        """The time when a statement runs, after it has waited for others; ``now`` where the clock is not the server's."""
-        if self.clock is None and not self.sqlite:
-            return literal_column(_SERVER_NOW)
-        return bindparam(None, now, type_=BigInteger)
+    @property
+    def asks_server(self) -> bool:
+        """Whether the time is the server's."""
+        return self.clock is None and not self.sqlite
+
+    def now_in_statement(self, name: str) -> ColumnElement[Any]:
+        """The time when a statement runs, after it has waited for others; a parameter of this name where it is not the server's."""
+        return literal_column(_SERVER_NOW, BigInteger) if self.asks_server else bindparam(name, type_=BigInteger)
+
+    def among(self, column: Column[Any], values: Sequence[Any]) -> ColumnElement[bool]:
+        """Whether a column has one of these values: as a text that does not depend on how many there are, where that can be."""
+        if self.sqlite:
+            return column.in_(values)
+        return column == any_(bindparam(None, list(values), type_=ARRAY(column.type)))
 
     def insert(self, table: Table) -> Any:
         """INSERT … ON CONFLICT DO NOTHING."""
@@ -153,10 +189,12 @@ class Database:
     def close(self) -> None:
         """Let go of all connections."""
         self.engine.dispose()
+        self._writes.dispose()
 
     def forked(self) -> None:
         """In a child process: the parent's connections are not its own."""
         self.engine.dispose(close=False)
+        self._writes.dispose(close=False)
 
 
 def _checked(url: str) -> URL:

@@ -12,6 +12,8 @@ TICK = "tick"
 """Who did what happens by itself."""
 
 HELD, CONFIRMED = "clock-held", "clock-confirmed"
+SKIPPED = "skipped"
+"""A cohort that was not opened: too late for people to enter evenly over the cycle."""
 
 
 def move_on(connection: Connection, study: int, now: int, answered: bool, why: str = "answered") -> StudyStatus:

@@ -29,12 +29,22 @@ from fairarm.problem.answer import Answer
 from fairarm.studies import schema
 from fairarm.studies.answers import ArmStanding, ExposureReport, Monitor, RowStanding, StudyVerdict
 from fairarm.studies.cohorts import CUT, DROPPED, by_hand, unsettled
-from fairarm.studies.events import status_of
+from fairarm.studies.events import events_of, status_of
+from fairarm.studies.moving import SKIPPED, is_held
+from fairarm.studies.options import moment
 from fairarm.studies.progress import Progress
 from fairarm.studies.running import Running
 from fairarm.studies.summaries import cohorts_of, people_by_group, settled_counts
 
 ASSUMED = ("people-independent", "unit-is-a-person", "declared-law", "sensitive-is-a-root")
+CLOCK_HELD = (
+    "The clock was moved by more than a minute: nothing opens or settles until somebody has looked at it. Confirm that it is right now "
+    "(fairarm study confirm-clock)."
+)
+OPENS_LATE = (
+    "Cohort {number} was not opened: nobody ticked at its start, and people who enter later are not spread over the whole cycle. Keep ticks "
+    "going (fairarm study run, or fairarm serve); the next chance is at {chance}."
+)
 DRAWS = 200
 """Of what is believed, for the outcome given up."""
 
@@ -61,7 +71,21 @@ class Known:
         """Of the law, the monitors, the guard, entry, and of the estimates."""
         live = self.study.rule.findings(self.progress.settled, self.progress.coverage[None])
         names = {finding.name for finding in live}
-        return (*live, *(each for each in self.plain_verdict().findings if each.name not in names))
+        return (
+            *live,
+            *(each for each in self.plain_verdict().findings if each.name not in names),
+            *self._of_the_clock(),
+        )
+
+    def _of_the_clock(self) -> list[Finding]:
+        """Whether the study stands still: its clock is held, or nobody ticked when a cohort was to open."""
+        found = [Finding("clock-held", CLOCK_HELD, voids=False)] if is_held(self.connection, self.study.id) else []
+        last = events_of(self.connection, self.study.id, kinds=("opened", SKIPPED))[-1:]
+        if last and last[0].kind == SKIPPED:
+            number = last[0].body["cohort"]
+            chance = moment(self.study.starts(number + 1)).isoformat()
+            found.append(Finding("opens-late", OPENS_LATE.format(number=number, chance=chance), voids=False))
+        return found
 
     # ---- the answer ----
 

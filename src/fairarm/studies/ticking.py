@@ -27,8 +27,8 @@ from fairarm.studies.answers import StudyStatus
 from fairarm.studies.cohorts import all_resolved, cohort_digest, dealt_by_arm, latest, marks_of, seal, unsettled
 from fairarm.studies.counting import ON_TIME, Counted, Marks, counted, counted_bits, people_of
 from fairarm.studies.database import Database
-from fairarm.studies.events import append, status_of
-from fairarm.studies.moving import TICK, is_held, move_on
+from fairarm.studies.events import append, events_of, status_of
+from fairarm.studies.moving import SKIPPED, TICK, is_held, move_on
 from fairarm.studies.options import SECOND, UNTIL_SETTLED
 from fairarm.studies.progress import Progress, chained_digest, last_settled, read_progress, stored_progress
 from fairarm.studies.running import CARD, Running
@@ -154,11 +154,13 @@ class Clockwork:
             if self.without_cards.get(study.id) == (before, len(out)):
                 return None
             recent = [(each, marks_of(connection, study, each)) for each in _recent(connection, study.id)]
-            if not self._evenly(study, progress, out, recent, number, now):
-                return None
+            late = not self._evenly(study, progress, out, recent, number, now)
             under_way = np.zeros_like(progress.settled.state.given)
             for each in out:
                 under_way[0, 0] += dealt_by_arm(connection, study, each.number)
+        if late:
+            self.writer.job(lambda connection, now: skip(connection, study, now, number))
+            return None
         cards = study.rule.cards(progress.settled, under_way, study.options.people, study.seed, number)[0, 0]
         if not cards.any():
             self._no_cards(study, before, len(out))
@@ -233,6 +235,15 @@ class Clockwork:
         }
         append(connection, study.id, now, TICK, "opened", body, StudyStatus.RUNNING)
         return True
+
+
+def skip(connection: Connection, study: Running, now: int, number: int) -> None:
+    """Write down, once, that a cohort was not opened, since nobody ticked at its start."""
+    connection.execute(select(schema.study.c.id).where(schema.study.c.id == study.id).with_for_update())
+    if number in {each.body["cohort"] for each in events_of(connection, study.id, kinds=(SKIPPED,))}:
+        return
+    body = {"cohort": number, "late_seconds": (now - study.starts(number)) // SECOND}
+    append(connection, study.id, now, TICK, SKIPPED, body, status_of(connection, study.id))
 
 
 def settled_progress(study: Running, progress: Progress, counts: Counted) -> Progress:

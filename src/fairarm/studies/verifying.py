@@ -10,6 +10,7 @@ from sqlalchemy import Connection, func, select
 
 from fairarm.studies import schema
 from fairarm.studies.answers import Verification
+from fairarm.studies.calls import UNSERVED, row_digest
 from fairarm.studies.cohorts import cohort_digest, marks_of
 from fairarm.studies.counting import Counted, Person, counted, counted_bits, people_of
 from fairarm.studies.events import broken_chain, events_of
@@ -54,6 +55,7 @@ class Check:
                 prev = row.digest
         self.problems += [f"cohort {number} is settled, and was never opened" for number in stored]
         self._check_orphans()
+        self._check_outcomes()
         self._check_cost()
         dealt, done = schema.assignment, schema.settled
         return Verification(
@@ -158,6 +160,20 @@ class Check:
                 self.problems.append(f"cohort {number}: '{each.name}' is not what its people's rows come to")
         if row.lost != int(made.missing.sum()) or bool(row.cut) != made.cut:
             self.problems.append(f"cohort {number}: what is said to be lost or cut is not")
+
+    def _check_outcomes(self) -> None:
+        """Every row is the one that was told, as its digest has it."""
+        told, people = schema.outcome, schema.assignment
+        asked = select(told.c.assignment, told.c.label, told.c.row, told.c.digest).join_from(
+            told, people, people.c.id == told.c.assignment
+        )
+        wrong = 0
+        for id, label, row, digest in self.connection.execute(
+            asked.where(people.c.study == self.study.id, people.c.erased.is_(None))
+        ):
+            wrong += digest != (UNSERVED if row is None else row_digest(self.study.key, id, label, row))
+        if wrong:
+            self.problems.append(f"{wrong} outcomes are not those that were told")
 
     def _check_orphans(self) -> None:
         """Every outcome has its assignment, every assignment its cohort."""

@@ -128,17 +128,16 @@ class Writer:
         """Answers after the commit."""
         for left in reversed(range(TRIES)):
             try:
-                with self.database.writing() as connection:
-                    return self._answered(connection, calls)
+                with self.database.writing() as (connection, now):
+                    return self._answered(connection, now, calls)  # committed before it is returned
             except Busy as error:
                 if not left or not _in_the_way(error.__cause__):
                     raise
         raise Busy("Another process was in the way, time and again. Try again.")
 
-    def _answered(self, connection: Connection, calls: list[Call]) -> list[Any]:
-        now = self.database.now(connection)
-        if calls[0].alone:
-            return calls[0].run(connection, now, [None])
+    def _answered(self, connection: Connection, now: int, calls: list[Call]) -> list[Any]:
+        if len(calls) == 1:  # what fails is rolled back with its transaction
+            return calls[0].run(connection, now, [calls[0].asked])
         answers: list[Any] = [None] * len(calls)
         for order in sorted({call.order for call in calls}):
             places = [i for i, call in enumerate(calls) if call.order == order]
