@@ -60,6 +60,7 @@ TOPICS = {
     "reports/test_many_rows.py": "pages and figures where more is asked about than one gap",
     "reports/test_pages.py": "pages say what the terminal says",
     "reports/test_report.py": "`report`: what every page promises",
+    "service/test_browser.py": "pages in a real browser: accessibility, without script, hostile names, forms",
     "service/test_any_input.py": "inputs made from the API's own description",
     "service/test_every_door.py": "every route and who may use it",
     "test_enumeration.py": "laws, divergences and estimators against enumeration, over core, problem, beliefs and worlds",

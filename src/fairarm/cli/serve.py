@@ -12,6 +12,7 @@ from fairarm.errors import OptionError
 if TYPE_CHECKING:
     import socket
 
+    from fairarm.service.logs import JsonLines
     from fairarm.service.settings import Settings
     from fairarm.studies import Studies
 
@@ -35,6 +36,10 @@ def serve(
             help="The address that callers and browsers use, where it is another: https://studies.example.org."
         ),
     ] = None,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="A study with simulated people in a temporary database, to look at.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Of the simulated people of --demo.")] = 7,
 ) -> None:
     """Serve live studies to programs in any language, and to browsers.
 
@@ -48,16 +53,43 @@ def serve(
     from fairarm.service.settings import Settings
     from fairarm.studies import Studies
 
-    if getattr(context.get_parameter_source("db"), "name", "") == "COMMANDLINE":
+    given = {name for name in ("db", "seed") if _given(context, name)}
+    if demo and "db" in given:
+        raise OptionError("--demo has a database of its own, which is gone at the end. Leave out --db, or --demo.")
+    if "seed" in given and not demo:
+        raise OptionError("--seed is for the simulated people of --demo. Leave it out, or add --demo.")
+    if "db" in given:
         refuse_password(db)
     Settings.of(host, port, public_url)  # before anything is opened
     at = listen(host, port)
     port = at.getsockname()[1]
+    settings = Settings.of(host, port, public_url)
+    address = public_url or f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    if demo:
+        serve_demo(settings, at, address, seed)
+        return
     with Studies(db) as studies:
-        settings = Settings.of(host, port, public_url)
-        address = public_url or f"http://{f'[{host}]' if ':' in host else host}:{port}"
         show(studies, address)
         start(studies, settings, at)
+
+
+def _given(context: typer.Context, name: str) -> bool:
+    """Whether an option stands on the command line."""
+    return getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
+
+
+def serve_demo(settings: Settings, at: socket.socket, address: str, seed: int) -> None:
+    """A study with simulated people, until stopped; nothing of it stays."""
+    from fairarm.service.demo import COHORT, LOST, RATE, WINDOW, running_demo
+    from fairarm.service.logs import OnlyErrors
+
+    with running_demo(seed) as (studies, token):
+        typer.echo(
+            f"A study of the bundled ad marketplace: {RATE:g} simulated people a second, cohorts of {COHORT} s, outcomes that count for "
+            f"{WINDOW} s, {LOST:.0%} of them lost. The certified answer usually comes after 3 to 12 cohorts, in one to two and a half minutes. Ctrl-C ends it, and nothing stays."
+        )
+        typer.echo(f"Open {address}/login#token={token}")
+        start(studies, settings, at, OnlyErrors())
 
 
 def refuse_password(db: str) -> None:
@@ -92,9 +124,10 @@ def show(studies: Studies, address: str) -> None:
     typer.echo(f"\nThe same by curl (in bash):\n\n    {printable(curl_line(address, name, problem))}\n")
 
 
-def start(studies: Studies, settings: Settings, at: socket.socket) -> None:
+def start(studies: Studies, settings: Settings, at: socket.socket, lines: JsonLines | None = None) -> None:
     """Serve until stopped."""
     from fairarm.service import app
+    from fairarm.service.pages import add_pages
     from fairarm.service.server import run
 
-    run(app(studies, settings), at)
+    run(app(studies, settings, pages=add_pages, lines=lines), at)

@@ -33,6 +33,14 @@ class JsonLines:
         self(event, error=type(error).__name__, where=where(error), **facts)
 
 
+class OnlyErrors(JsonLines):
+    """Lines about errors, and no others: for somebody who looks at the terminal."""
+
+    def __call__(self, event: str, **facts: Any) -> None:
+        if "error" in facts:
+            super().__call__(event, **facts)
+
+
 def where(error: BaseException) -> list[str]:
     """File and line of the last calls before an error."""
     frames = traceback.extract_tb(error.__traceback__)[-6:]

@@ -82,7 +82,7 @@ def known_now(found: StudyVerdict) -> str:
         return f"Nothing is certified: something that was declared is wrong ({names(found.void_by)})."
     if found.arm is not None:
         return f"{found.arm} is the best fair arm: certified, {error}."
-    if found.answer == "no-fair-arm":
+    if found.answer == "NO_FAIR_ARM":
         return f"No arm is fair: certified, {error}."
     so_far = _likeliest(found)
     if found.answer is not None or found.status.over:
@@ -94,11 +94,16 @@ def known_now(found: StudyVerdict) -> str:
 
 def _likeliest(found: StudyVerdict) -> str:
     """By the posterior."""
-    leader, probability = found.verdict.leader, found.verdict.probability
+    leader, probability = found.leader, found.probability
     if leader is None or probability is None:
         return "No arm is known well enough to say more."
     what = "no arm is fair" if leader == NO_FAIR_ARM else f"{leader} is the best fair arm"
-    return f"Most likely {what}, with probability {probability:.2f}."
+    return f"Most likely {what}, with probability {_chance(probability)}."
+
+
+def _chance(probability: float) -> str:
+    """Two digits; what is not certain does not look so."""
+    return "above 0.99" if probability > 0.99 else f"{probability:.2f}"
 
 
 def next_step(found: StudyVerdict, cohorts: Sequence[CohortReport], now: datetime, held: bool = False) -> str:
@@ -111,7 +116,7 @@ def next_step(found: StudyVerdict, cohorts: Sequence[CohortReport], now: datetim
     waits = next((one for one in cohorts if one.state in ("open", "out")), None)
     said = []
     if waits is not None:
-        at = found.next_at or waits.matures
+        at = found.next_at or waits.settles
         said.append(f"Cohort {waits.number} is settled {when(at, now)}.")
     if found.status == StudyStatus.RUNNING and takes is not None:
         said.append(f"Cohort {takes.number} takes people for another {length(takes.closes - now)}.")
@@ -126,7 +131,7 @@ def answer_text(found: Summary) -> str:
     """The answer of one study in a list."""
     if found.arm is not None:
         return f"{found.arm} is the best fair arm"
-    return {"no-fair-arm": "no arm is fair", "undecided": "undecided", None: "none yet"}.get(found.answer, "none yet")
+    return {"NO_FAIR_ARM": "no arm is fair", "UNDECIDED": "undecided", None: "none yet"}.get(found.answer, "none yet")
 
 
 def left_out(found: StudyVerdict) -> list[str]:
