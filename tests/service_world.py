@@ -17,6 +17,7 @@ from fairarm import load_problem
 from fairarm.service import Settings, app
 from fairarm.service.guards import Guards
 from fairarm.service.logs import JsonLines
+from fairarm.service.pages import add_pages
 from fairarm.service.server import listen, server
 from fairarm.studies import Studies, Study
 
@@ -48,7 +49,9 @@ class World:
             self.tokens[role] = self.studies.tokens.make(role, label=f"{role} of tests")
             if "other" in self.studies.names():
                 self.tokens[f"{role} of other"] = self.studies.tokens.make(role, "other", f"{role} of other")
-        self.guards: Guards = app(self.studies, Settings.of("127.0.0.1", 8000), lines=JsonLines(self.log))
+        self.guards: Guards = app(
+            self.studies, Settings.of("127.0.0.1", 8000), pages=add_pages, lines=JsonLines(self.log)
+        )
         self.http = TestClient(self.guards, base_url=ADDRESS, raise_server_exceptions=True)
 
     def headers(self, token: str | None = "caller", **more: str) -> dict[str, str]:

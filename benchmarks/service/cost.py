@@ -21,6 +21,9 @@ class Cost:
 
     empty_ms: float
     assign_ms: float
+    empty_many_ms: float
+    """CPU per request with all callers at once, as below."""
+    assign_many_ms: float
     tell_ms: float
     single_a_second: float
     batch_a_second: float
@@ -58,10 +61,13 @@ def _measured(
         told += time.perf_counter() - began
         empty, assign, tell = empty + between - before, assign + after - between, tell + service.cpu() - after
     batch_seconds, batch_cpu, batched = _batches(service, caller, place, requests, batch)
-    waits, took = _callers(service, place, callers, seconds)
+    _, _, empty_many = _callers(service, place, callers, seconds / 4, assigns=False)
+    waits, took, assign_many = _callers(service, place, callers, seconds)
     return Cost(
         empty_ms=1000 * empty / requests,
         assign_ms=1000 * assign / requests,
+        empty_many_ms=1000 * empty_many,
+        assign_many_ms=1000 * assign_many,
         tell_ms=1000 * tell / requests,
         single_a_second=requests / told,
         batch_a_second=batched / batch_seconds,
@@ -100,25 +106,30 @@ def _batches(service: Serving, caller: Caller, place: Place, requests: int, batc
     return time.perf_counter() - began, service.cpu() - before, len(ids)
 
 
-def _callers(service: Serving, place: Place, callers: int, seconds: float) -> tuple[list[float], float]:
-    """How long each of many assignments took, with so many callers at once."""
+def _callers(
+    service: Serving, place: Place, callers: int, seconds: float, assigns: bool = True
+) -> tuple[list[float], float, float]:
+    """How long each of many assignments, or empty requests, took with so many callers at once; seconds in all; CPU of each."""
     waits: list[list[float]] = [[] for _ in range(callers)]
     ends = time.perf_counter() + seconds
+    path = f"/v1/studies/{place.study}/assignments"
 
     def call(number: int) -> None:
-        path, i = f"/v1/studies/{place.study}/assignments", 0
+        i = 0
         with Caller(service.port, place.token) as caller:
             while time.perf_counter() < ends:
                 i += 1
                 began = time.perf_counter()
-                status, _ = caller.post(path, {"unit": f"many {number}-{i}", "group": "ab"[i % 2]})
+                body = {"unit": f"many {number}-{i}", "group": "ab"[i % 2]}
+                status, _ = caller.post(path, body) if assigns else caller.get("/health")
                 waits[number].append(time.perf_counter() - began)
-                assert status == 201
+                assert status == (201 if assigns else 200)
 
     threads = [threading.Thread(target=call, args=(number,)) for number in range(callers)]
-    began = time.perf_counter()
+    began, before = time.perf_counter(), service.cpu()
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return [wait for each in waits for wait in each], time.perf_counter() - began
+    found = [wait for each in waits for wait in each]
+    return found, time.perf_counter() - began, (service.cpu() - before) / len(found)
