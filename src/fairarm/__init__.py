@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from fairarm.readers.problem_file import read_problem
     from fairarm.readers.problem_writer import write_problem
     from fairarm.reports.page import report
+    from fairarm.service.client import Client
     from fairarm.worlds import FunctionWorld, NetworkWorld, Truth
 
 _HOME = {
@@ -101,12 +102,13 @@ _HOME = {
     "fairarm.readers.problem_file": ("read_problem",),
     "fairarm.readers.problem_writer": ("write_problem",),
     "fairarm.reports.page": ("report",),
+    "fairarm.service.client": ("Client",),
     "fairarm.worlds": ("FunctionWorld", "NetworkWorld", "Truth"),
 }
 _late = late_names(__name__, _HOME)
 
 __all__ = [
-    "Algorithm", "Arm", "Batch", "BestMixture", "Code", "Constraint", "ContextLaw", "ContextSample", "Evaluation", "ExperimentPlan",
+    "Algorithm", "Arm", "Batch", "BestMixture", "Client", "Code", "Constraint", "ContextLaw", "ContextSample", "Evaluation", "ExperimentPlan",
     "FairarmError", "FittedNote", "FunctionWorld", "Guarantee", "JointShares", "LivePlan", "LiveSimulation", "LiveWorld", "LogMap", "LoggedPulls", "Mechanism", "Network", "NetworkWorld", "Outcome",
     "PoolOptions", "Problem", "Readings", "Registration", "Request", "Scenario", "Status", "Table", "Truth", "Unknown", "Variable", "Verdict", "algorithm",
     "batch", "bundled_problems", "context_law", "draft_problem", "evaluate", "find_limit", "fit_mechanisms", "from_pgmpy", "identify", "inspect",

@@ -44,7 +44,7 @@ def test_a_file_of_its_own_has_the_colours_of_a_light_page() -> None:
         "50",
     )
     style = next(e.text or "" for e in root if e.tag.endswith("style"))
-    page = (files("fairarm.reports") / "templates" / "base.html.j2").read_text(encoding="utf-8").split("@media")[0]
+    page = (files("fairarm.reports") / "templates" / "base.css.j2").read_text(encoding="utf-8").split("@media")[0]
     assert {*LIGHT} == NAMES
     for name, seen in LIGHT.items():
         assert f"--{name}: {seen}" in style and f"--{name}: {seen};" in page

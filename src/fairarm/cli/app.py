@@ -17,6 +17,7 @@ from fairarm.cli.inspect import inspect
 from fairarm.cli.paper import paper
 from fairarm.cli.plan import plan
 from fairarm.cli.problems import problems
+from fairarm.cli.serve import serve
 from fairarm.cli.shared import note, print_json
 from fairarm.cli.simulate import simulate
 from fairarm.cli.study import study
@@ -89,6 +90,6 @@ def schema() -> None:
     print_json(problem_schema())
 
 
-for _command in (init, evaluate, inspect, plan, identify, simulate, problems, algorithms, paper, schema):
+for _command in (init, evaluate, inspect, plan, identify, simulate, serve, problems, algorithms, paper, schema):
     app.command()(_command)
 app.add_typer(study, name="study")

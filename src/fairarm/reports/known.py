@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fairarm.algorithms.verdict import ArmReport, RowReport
     from fairarm.experiments.evaluate import ArmEvaluation, Estimate
     from fairarm.problem.problem import Problem
+    from fairarm.studies import ArmStanding
     from fairarm.worlds.base import Truth
 
 Ends = tuple[float, float]
@@ -118,6 +119,13 @@ def reported_arm(problem: Problem, report: ArmReport) -> KnownArm:
     ]
     gaps = report.gaps if problem.plain else {}  # else they are rows themselves, whatever other rows keep
     return KnownArm(report.name, _with_bases(problem, known, gaps, report.outcome), report.closest)
+
+
+def studied_arm(problem: Problem, report: ArmReport, standing: ArmStanding) -> KnownArm:
+    """An arm of a live study."""
+    known = reported_arm(problem, report)
+    rows = [replace(row, certified=own.certified) for row, own in zip(known.rows, standing.rows, strict=True)]
+    return replace(known, rows=rows)
 
 
 def logged_arm(problem: Problem, arm: ArmEvaluation) -> KnownArm:

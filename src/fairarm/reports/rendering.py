@@ -3,6 +3,7 @@ name that is missing is an error."""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from fairarm.errors import printable
@@ -10,9 +11,15 @@ from fairarm.errors import printable
 
 def render(template: str, **values: Any) -> str:
     """A template with its values: all is escaped but what is marked as safe, and a missing name is an error."""
+    return str(_environment().get_template(template).render(values))
+
+
+@cache
+def _environment() -> Any:
+    """With the templates that were compiled before."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    environment = Environment(
+    return Environment(
         loader=PackageLoader("fairarm.reports"),
         autoescape=True,
         finalize=_seen,
@@ -21,7 +28,6 @@ def render(template: str, **values: Any) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    return environment.get_template(template).render(values)
 
 
 def _seen(given: Any) -> Any:

@@ -17,11 +17,11 @@ from fairarm.errors import printable
 
 Point = tuple[float, float]
 
-NAMES = frozenset({"ink", "muted", "faint", "line", "band", "mark", "good", "paper"})
+NAMES = frozenset({"ink", "muted", "faint", "line", "band", "mark", "good", "bad", "paper"})
 """Colours that the page's style sheet has; others are written as they are."""
 LIGHT = {
     "ink": "#1d232a", "muted": "#56606b", "faint": "#8b949e", "line": "#d4d9df", "band": "#dcefe0", "mark": "#0b5fa5", "good": "#17703a",
-    "paper": "#ffffff",
+    "bad": "#b3261e", "paper": "#ffffff",
 }  # fmt: skip
 """What they are on a light page: for a figure in a file of its own."""
 SIZE = 12.0

@@ -111,7 +111,7 @@ def _probability(drawing: Drawing, box: Area, story: Sequence[PhaseStory], arms:
     at = ticks(0.0, 1.0, 6)
     panel = _phase_panel(drawing, box, story, "probability", SHARE, Ticks(at, tick_texts(at)))
     known = [(part.phase, part.probability) for part in story if part.probability is not None]
-    _curve(panel, [(float(phase), p) for phase, p in known], "good", "o", "probability")
+    curve(panel, [(float(phase), p) for phase, p in known], "good", "o", "probability")
     panel.frame()
 
 
@@ -119,14 +119,14 @@ def _left(drawing: Drawing, box: Area, story: Sequence[PhaseStory], arms: int) -
     at = ticks(0.0, float(arms), 6, whole=True)
     limits = (-0.03 * arms, 1.05 * arms)
     panel = _phase_panel(drawing, box, story, "arms", limits, Ticks(at, tick_texts(at)))
-    _curve(panel, [(float(p.phase), float(len(p.left))) for p in story], "mark", "o", "left")
-    _curve(panel, [(float(p.phase), float(len(p.fair))) for p in story], "good", "s", "fair", "5.5 2.4")
+    curve(panel, [(float(p.phase), float(len(p.left))) for p in story], "mark", "o", "left")
+    curve(panel, [(float(p.phase), float(len(p.fair))) for p in story], "good", "s", "fair", "5.5 2.4")
     panel.frame()
-    key = [_Key("arms left", "mark", "o"), _Key("shown fair", "good", "s", "5.5 2.4")]
-    _legend(drawing, key, panel.box.left + 50, panel.box.right, panel.box.top - 12)
+    key = [Key("arms left", "mark", "o"), Key("shown fair", "good", "s", "5.5 2.4")]
+    legend(drawing, key, panel.box.left + 50, panel.box.right, panel.box.top - 12)
 
 
-def _curve(
+def curve(
     panel: Panel, points: Sequence[tuple[float, float]], colour: str, shape: str, id: str, dashes: str = ""
 ) -> None:
     """A line through the points, and a mark at each unless there are many."""
@@ -148,14 +148,14 @@ def error_figure(found: Simulation, title: str, description: str, caption: Seque
     """Error against pulls, one line per algorithm, the limits as bands."""
 
     def drawn(name: str, width: float, tall: float) -> str:
-        key = [_Key(a, _colour(a), MARKERS.get(a, "x")) for a in dict.fromkeys(p.algorithm for p in found.results)]
+        key = [Key(a, _colour(a), MARKERS.get(a, "x")) for a in dict.fromkeys(p.algorithm for p in found.results)]
         at = ticks(0.0, 1.0, 6)
         up = Ticks(at, tick_texts(at))
         left = EDGE + up.widest + 8
         box = Area(left, 26, width - left - 26, tall)
         top = box.bottom + BELOW + LINE + 22
         drawing = Drawing(name, width, 0.0)
-        drawing.height = _legend(drawing, key, EDGE, width - EDGE, top) + 14
+        drawing.height = legend(drawing, key, EDGE, width - EDGE, top) + 14
         with drawing.group("axes-1"):
             _draw_errors(drawing, box, found, key, up)
         return drawing.element(title, description)
@@ -163,7 +163,7 @@ def error_figure(found: Simulation, title: str, description: str, caption: Seque
     return Figure("errors", drawn("errors", WIDE, 320), drawn("errors-narrow", NARROW, 260), caption)
 
 
-def _draw_errors(drawing: Drawing, box: Area, found: Simulation, key: Sequence[_Key], up: Ticks) -> None:
+def _draw_errors(drawing: Drawing, box: Area, found: Simulation, key: Sequence[Key], up: Ticks) -> None:
     pulls = sorted({point.pulls for point in found.results})
     spread = (pulls[-1] / pulls[0]) ** 0.05 if pulls[-1] > pulls[0] else 2.0
     x = Scale(pulls[0] / spread, pulls[-1] * spread, box.left, box.right, log=True)
@@ -175,7 +175,7 @@ def _draw_errors(drawing: Drawing, box: Area, found: Simulation, key: Sequence[_
         limits = [(p.pulls, p.error_low) for p in points] + [(p.pulls, p.error_high) for p in reversed(points)]
         drawing.area([panel.place(*point) for point in limits], one.colour, 0.13, id=f"limits-{i}")
     for i, (one, points) in enumerate(zip(key, curves, strict=True)):
-        _curve(panel, [(p.pulls, p.error) for p in points], one.colour, one.shape, f"error-{i}")
+        curve(panel, [(p.pulls, p.error) for p in points], one.colour, one.shape, f"error-{i}")
     panel.frame()
 
 
@@ -189,14 +189,16 @@ def _colour(algorithm: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Key:
+class Key:
+    """A sign of a curve, and what it stands for."""
+
     name: str
     colour: str
     shape: str
     dashes: str = ""
 
 
-def _legend(drawing: Drawing, key: Sequence[_Key], left: float, right: float, top: float) -> float:
+def legend(drawing: Drawing, key: Sequence[Key], left: float, right: float, top: float) -> float:
     """Lines of signs with their names, as many beside each other as have room; returns the height of the last one."""
     sign, gap = 26.0, 22.0
     texts = [fitted(one.name, right - left - sign) for one in key]

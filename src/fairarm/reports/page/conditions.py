@@ -104,6 +104,12 @@ class Told:
 
 def pictures(problem: Problem, arms: Sequence[ArmRows], told: Told) -> list[Block]:
     """A figure per question, then the matrix of all of them."""
+    drawn = question_figures(problem, arms, told)
+    return [*drawn, *([_matrix(problem, arms, told)] if len(problem.rows) > 1 else [])]
+
+
+def question_figures(problem: Problem, arms: Sequence[ArmRows], told: Told) -> list[Block]:
+    """A figure per question."""
     questions, said = by_question(problem.rows), asked_of_arms(problem)
     labels = [asked.label for asked in problem.constraints]
     drawn: list[Block] = []
@@ -112,7 +118,7 @@ def pictures(problem: Problem, arms: Sequence[ArmRows], told: Told) -> list[Bloc
         drawn.append(_figure(problem, arms, told, number, rows))
     left = len(questions) - MOST_FIGURES
     more = [Text(f"{count(left, 'question')} more: see the matrix and the table.")] if left > 0 else []
-    return [*drawn, *more, *([_matrix(problem, arms, told)] if len(problem.rows) > 1 else [])]
+    return [*drawn, *more]
 
 
 # ---- a question ----

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, Literal
 
@@ -68,6 +68,8 @@ class PageTable:
     """The row to set off, by its name."""
     folded: bool = False
     """A long one, which is opened by who wants it."""
+    links: Mapping[str, str] = field(default_factory=dict)
+    """Where the names of rows lead, for those that lead anywhere."""
     kind: ClassVar[str] = "table"
 
     @cached_property

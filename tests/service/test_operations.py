@@ -1,0 +1,32 @@
+"""Is it there, can it work."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from service_world import World
+
+
+def test_health_needs_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type(world.studies), "ready", None)
+    answer = world.http.get("/health")
+    assert (answer.status_code, answer.json()) == (200, {"status": "ok"})
+
+
+def test_ready_when_a_write_works_and_cohorts_are_looked_after(world: World) -> None:
+    world.studies.tick()
+    answer = world.http.get("/ready")
+    assert answer.status_code == 200
+    assert answer.json()["ready"] and answer.json()["writes"] and answer.json()["tick_age"] < 60
+
+
+@pytest.mark.parametrize("change", [{"writes": False}, {"tick_age": None}, {"tick_age": 1e4}], ids=repr)
+def test_not_ready(world: World, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]) -> None:
+    world.studies.tick()
+    found = replace(world.studies.ready(), **change)
+    monkeypatch.setattr(type(world.studies), "ready", lambda _: found)
+    answer = world.http.get("/ready")
+    assert answer.status_code == 503 and not answer.json()["ready"]
