@@ -11,7 +11,7 @@ from fairarm.beliefs.cells import CellBeliefs
 from fairarm.beliefs.certified import Certificate, certify_counts, certify_rows
 from fairarm.beliefs.evidence import CountedEvidence
 from fairarm.beliefs.findings import Finding
-from fairarm.beliefs.logged_rows import NoRowsError, believe_rows
+from fairarm.beliefs.logged_rows import NoRowsError, believe_rows, passes_over
 from fairarm.beliefs.missing_rows import Completions, MissingRows, all_made
 from fairarm.core.answer import Code
 from fairarm.core.types import FloatArray, IntArray
@@ -208,7 +208,7 @@ def _from_rows(reader: LogReader, delta: float, estimated: bool) -> LogEvidence:
         )
     known = replace(problem, shares=None) if estimated else problem
     try:
-        found = believe_rows(known, reader.chunks, delta)
+        found = believe_rows(known, passes_over(reader.chunks), delta)
     except NoRowsError:
         if reader.used:
             raise
@@ -241,5 +241,5 @@ def _completions(reader: LogReader, problem: Problem, delta: float) -> Completio
     if CHARGED not in reader.tallies:
         return None
     twins = [reader.filling(outcome) for outcome in (0.0, 1.0)]
-    low, high = (believe_rows(problem, twin.chunks, delta) for twin in twins)
+    low, high = (believe_rows(problem, passes_over(twin.chunks), delta) for twin in twins)
     return Completions(low, high, twins[0].used - low.impossible - reader.used)

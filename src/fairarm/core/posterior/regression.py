@@ -231,6 +231,23 @@ class Regression:
             out = out + shares[:, f, None] * np.clip(_surface(*parts, coefficients), 0.0, 1.0)
         return out
 
+    def predict_states(self, columns: Columns, states: int, shares: FloatArray) -> FloatArray:
+        """The same at every state of the decision, (states, n), feature after feature: a row's numbers do not depend on the rows
+        beside it, as those of a matrix product may."""
+        head, multiplied, tail, lead = self._parts(columns, np.arange(states))
+        h, b = head.shape[1], tail.shape[1]
+        features = np.ascontiguousarray(np.concatenate([head[:, 1:], multiplied], axis=1).T)
+        out = np.zeros((states, len(head)))
+        for f, beta in enumerate(self.coefficients):
+            products = PAIR_SCALE * lead @ beta[h + b :].reshape(lead.shape[1], multiplied.shape[1])
+            for s in range(states):
+                weights = np.concatenate([beta[1:h], products[s]])
+                made = np.full(len(head), beta[0] + tail[s] @ beta[h : h + b])
+                for weight, values in zip(weights.tolist(), features, strict=True):
+                    made += weight * values
+                out[s] += shares[:, f] * np.clip(made, 0.0, 1.0)
+        return out
+
     def variance_surface(self, columns: Columns, nodes: NDArray[Any]) -> FloatArray:
         """E[(Y − m)²] at every row × every value of the decision, (n, nodes)."""
         return self._bounded(_surface(*self._parts(columns, nodes), self.variance_coefficients))
