@@ -3,11 +3,11 @@ counted under the name of what is wrong with it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,12 @@ from fairarm.problem.log_map import LogMap
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import MOST_ROWS, UNKNOWN_ARM, Batch, LoggedRows
 from fairarm.problem.space import MAX_CELLS
+
+if TYPE_CHECKING:
+    from fairarm.logs.gathering import Tick
+
+NO_TABLE = cast(LogTable, None)
+"""Of a reader that only codes."""
 
 MOST_COUNTS = 1 << 25
 """Most counts (arms × groups × cells) held as a table; a log with more is read row by row."""
@@ -129,7 +135,7 @@ class LogReader:
         time = self.map.time if self.map.outcome_within is not None else None
         return tuple(dict.fromkeys([*nodes, *(name for name in (*named, time) if name is not None)]))
 
-    @property
+    @cached_property
     def _ids(self) -> list[str]:
         """The column of ids, where each line is a row."""
         return [name for name in self.table.columns if name == self.map.row_id and self.map.count is None]
@@ -206,11 +212,33 @@ class LogReader:
         return self.table.counts(self.keys, weight=self.map.count, real=real, due=due, ids=ids)
 
     def chunks(self, size: int = 1 << 16) -> Iterator[LoggedRows]:
-        """Usable rows in parts of at most ``size``. Reading again counts nothing twice."""
+        """Usable rows in parts of at most ``size``, here. Reading again counts nothing twice."""
         self.tallies, self.rows, self.used = {}, self._left_out, 0
-        due = self._due
-        for raw in self.table.batches((*self.columns, *self._ids), size, due=due):
-            yield self.taken(raw, self._counts(raw), None if due is None else raw[DUE])[0]
+        for raw in self.table.batches((*self.columns, *self._ids), size, due=self._due):
+            yield self.coded(raw, raw.get(DUE))
+
+    def coded(self, raw: dict[str, NDArray[Any]], due: IntArray | None) -> LoggedRows:
+        """The usable rows of a part of the log."""
+        return self.taken(raw, self._counts(raw), due)[0]
+
+    def gathered(self, start: Callable[[], Any], tick: Tick | None = None) -> Any:
+        """What ``start`` makes, once it has seen every row as it is written, where the rows are."""
+        return self.table.gathered((*self.columns, *self._ids), start, due=self._due, tick=tick)
+
+    def decoder(self) -> LogReader:
+        """This reader without its table, and with nothing read yet: what is needed to code rows elsewhere."""
+        twin = copy(self)
+        if self.map.has_propensities:
+            twin.__dict__["_least_chance"] = self._least_chance
+        twin.__dict__["_ids"] = self._ids
+        twin.table = NO_TABLE
+        twin.tallies, twin.rows, twin.used, twin.batches, twin.by_batch = {}, 0, 0, None, None
+        return twin
+
+    def heard(self, decoder: LogReader) -> None:
+        """Take over what was read, and what was wrong with it."""
+        self.tallies, self.used, self.rows = decoder.tallies, decoder.used, self._left_out + decoder.rows
+        self._check_rows()
 
     def _show(self, real: RealColumn | None, due: Due | None) -> None:
         """Examples of what the engine has not handed out: outcomes, where they were summed, and times."""
@@ -261,11 +289,7 @@ class LogReader:
     ) -> tuple[LoggedRows, BoolArray]:
         """The usable lines as codes and values, and which they are; the others are tallied by their first fault."""
         self.rows += int(count.sum())
-        if self.rows > MOST_ROWS:
-            raise DataError(
-                f"The lines of the log stand for more than {MOST_ROWS} rows, the most that are taken. Check the counts in "
-                f"column '{self.map.count}'."
-            )
+        self._check_rows()
         usable = np.ones(len(count), dtype=bool)
         if due is not None:
             self._leave("missing-times", due == NO_TIME, usable, count, lambda i: self._time(raw, i))
@@ -293,9 +317,16 @@ class LogReader:
         self.used += int(count[usable].sum())
         kept = {name: values[usable] for name, values in columns.items()}
         made = Batch(arm[usable], regime[usable], kept, count[usable])
-        ticket = next((tickets(raw[name]) for name in self._ids if name in raw), None)
-        chance = None if propensity is None else propensity[usable]
-        return LoggedRows(made, chance, None if ticket is None else ticket[usable]), usable
+        # of usable rows alone: whether one without an id is among them must not depend on where a part begins
+        ticket = next((tickets(raw[name][usable]) for name in self._ids if name in raw), None)
+        return LoggedRows(made, None if propensity is None else propensity[usable], ticket), usable
+
+    def _check_rows(self) -> None:
+        if self.rows > MOST_ROWS:
+            raise DataError(
+                f"The lines of the log stand for more than {MOST_ROWS} rows, the most that are taken. Check the counts in "
+                f"column '{self.map.count}'."
+            )
 
     def _fits(self, regime: IntArray, columns: dict[str, NDArray[Any]]) -> BoolArray:
         """Which lines have what their regime forces. Those without a regime or an attribute were left out before."""
