@@ -24,7 +24,7 @@ from fairarm.logs.reading import LogReader
 
 pytestmark = pytest.mark.xdist_group("servers")
 
-GROUPS, N = ("a", "b", "c"), 4000
+GROUPS, N = ("a", "b", "c"), 2000
 INPUTS = ("S", "x", "z")
 
 
@@ -91,7 +91,7 @@ def spread(frame: Callable[[], Any], kind: str, parts: int, engine: Any) -> Any:
         import dask.dataframe as dd
 
         return dd.from_pandas(pa.table(frame()).to_pandas(), npartitions=parts)
-    return engine.createDataFrame(pa.table(frame())).repartition(parts)
+    return engine.createDataFrame(pa.table(frame())).repartition(parts).cache()
 
 
 @pytest.fixture(scope="module")

@@ -158,10 +158,14 @@ def _plain(values: Any) -> NDArray[Any]:
 
 def fingerprints(problem: Problem, part: LoggedRows) -> NDArray[np.uint64]:
     """A number for the content of each row, the same wherever it is computed (splitmix64 over the columns' bits)."""
+    if "prints" in part.memo:
+        return part.memo["prints"]
     columns = [np.asarray(part.batch.columns[name]) for name in sorted(problem.observed)]
     columns += [] if part.propensity is None else [part.propensity]
     out = np.full(part.batch.size, 0x9E3779B97F4A7C15, dtype=np.uint64)
     for values in columns:
         bits = (values + 0.0).view(np.uint64) if values.dtype.kind == "f" else values.astype(np.int64).view(np.uint64)
-        out = mixed(out ^ mixed(bits))
+        out ^= mixed(bits)
+        out = mixed(out)
+    part.memo["prints"] = out
     return out

@@ -21,7 +21,7 @@ from fairarm.core.packed import Arrays, named, within
 from fairarm.core.posterior.regression import Regression
 from fairarm.core.posterior.row_totals import RowTotals, Units, Weighted
 from fairarm.core.types import FloatArray
-from fairarm.problem.mechanism import Table
+from fairarm.problem.mechanism import SharedColumns, Table
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import LoggedRows, groups_of, scaled_outcomes
 
@@ -49,7 +49,7 @@ def probabilities(
     arms = problem.arms
     if states is None:
         return np.stack([_density(arm.mechanism, columns) for arm in arms]), None
-    law = np.empty((len(arms), states, length))
+    law, columns = np.empty((len(arms), states, length)), SharedColumns(columns)
     for k, arm in enumerate(arms):
         law[k] = arm.mechanism.distribution(columns, states, length).T
         if not isinstance(arm.mechanism, Table):
@@ -151,12 +151,22 @@ class WeighedGroup:
         """1{V = v} − P(v | x), or 1{V = v}/p − 1, and its variance, summed over strata of rows."""
         work = self.weigher
         decided = columns[work.problem.decision]
-        chosen = np.stack([decided == s for s in range(work.states or 0)]).astype(np.float64)
+        states = work.states or 0
+        made = np.empty((2 * states, len(q)))
         # of mean 0 if the declared law, or the propensity, is the one that made the rows: a check that no outcome enters
-        more = chosen / q - 1.0 if law is None else chosen - law
-        variance = more**2 if law is None else law * (1.0 - law)
-        strata = np.stack([np.ones(len(q)), *(part(columns) for part in work.strata)], axis=1) * count[:, None]
-        self.surprise.add(np.concatenate([more, variance]), strata)
+        for s in range(states):
+            more = np.subtract(decided == s, law[s], out=made[s]) if law is not None else made[s]
+            if law is None:
+                np.divide(decided == s, q, out=more)
+                more -= 1.0
+                np.multiply(more, more, out=made[states + s])
+            else:
+                np.multiply(law[s], 1.0 - law[s], out=made[states + s])
+        strata = np.empty((len(q), 1 + len(work.strata)))
+        strata[:, 0] = count
+        for i, part in enumerate(work.strata, start=1):
+            np.multiply(part(columns), count, out=strata[:, i])
+        self.surprise.add(made, strata, 1.0 if law is not None else None)
 
     def misfit(self) -> float:
         """The largest surprise in standard errors, where some 20 rows or more are expected to vary."""
@@ -206,7 +216,7 @@ class WeighedRows:
         if not batch.size:
             return
         group = groups_of(work.problem, batch)
-        order = np.argsort(group, kind="stable")
+        order = np.argsort(group.astype(np.uint16), kind="stable")
         columns = {name: np.asarray(values)[order] for name, values in batch.columns.items()}
         propensity = None if part.propensity is None else part.propensity[order]
         rows = work.decided(columns, scaled_outcomes(work.problem, batch)[order], propensity)

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from fairarm.core.types import FloatArray, IntArray
 
-BITS = -36
-"""The default e: of numbers whose typical size is 1."""
+BITS = -33
+"""The default e, of numbers whose typical size is 1: a number is off by at most 6e-11, and few need a second limb."""
 STEP = 28
 """Bits of a limb of a sum."""
 BLOCK = 1 << 13
@@ -50,12 +50,14 @@ class ExactSum:
     def __post_init__(self) -> None:
         self._units = np.zeros(self.shape, dtype=object)
 
-    def add(self, rows: FloatArray, count: FloatArray) -> None:
-        """Σ_i rows_i count_i, of ``rows`` (…, n) and whole ``count`` (n,) or (n, r): of shape (…) or (…, r)."""
+    def add(self, rows: FloatArray, count: FloatArray, top: float | None = None) -> None:
+        """Σ_i rows_i count_i, of ``rows`` (…, n) and whole ``count`` (n,) or (n, r): of shape (…) or (…, r). ``top``: none of
+        the rows' numbers is larger, where that is known."""
         flat, held = rows.reshape(-1, rows.shape[-1]), count.reshape(len(count), -1)
         for start in range(0, len(held), BLOCK):
             part = slice(start, start + BLOCK)
-            for shift, found in _products(flat[:, part], held[part], self.exponent):
+            largest = _largest(flat[:, part]) if top is None else _finite(top)
+            for shift, found in _products(flat[:, part], held[part], self.exponent, largest):
                 self._keep(shift, found.reshape(self.shape))
 
     def add_products(self, rows: FloatArray, count: FloatArray) -> None:
@@ -108,12 +110,12 @@ class ExactSum:
         self._units = self.units + np.array([*made, None], dtype=object)[:-1].reshape(self.shape)
 
 
-def _products(rows: FloatArray, held: FloatArray, exponent: int) -> Iterator[tuple[int, FloatArray]]:
+def _products(rows: FloatArray, held: FloatArray, exponent: int, top: float) -> Iterator[tuple[int, FloatArray]]:
     """Whole numbers below 2^53 with the bits to shift them by, whose sum is Σ rows count in units of 2^e."""
-    top = _largest(rows)
     for by, count, heavy in _digits(held):
         level = 0
-        while top * heavy > 2.0 ** (51 + exponent + STEP * level):
+        # a sum of whole numbers has 53 bits, and the rounding of one number needs two more
+        while max(top * heavy, 4.0 * top) > 2.0 ** (53 + exponent + STEP * level):
             level += 1
         rest = rows
         for at in range(level, -1, -1):
@@ -143,9 +145,10 @@ def _squares(rows: FloatArray, count: FloatArray, exponent: int) -> Iterator[tup
 
 
 def _largest(rows: FloatArray) -> float:
-    if not rows.size:
-        return 0.0
-    top = max(float(rows.max()), -float(rows.min()))
+    return _finite(max(float(rows.max()), -float(rows.min()))) if rows.size else 0.0
+
+
+def _finite(top: float) -> float:
     if not top < np.inf:
         raise FloatingPointError(f"A sum over rows has a number that is not finite: {top}.")
     return top

@@ -23,6 +23,9 @@ Transform: TypeAlias = Callable[[Frame], Frame]
 class Engine:
     """A frame that narwhals knows. What it streams is collected first; the engines below stream in bounded memory."""
 
+    streams_here = True
+    """Rows that are gathered are read by this process."""
+
     def __init__(self, native: Any, *, disputed: Mapping[str, str] | None = None, **collecting: Any) -> None:
         self.native = native
         self.collecting = collecting
@@ -156,6 +159,8 @@ class Polars(Engine):
 class Dask(Engine):
     """A Dask frame, read one partition after another."""
 
+    streams_here = False
+
     def stream(self, columns: Sequence[str], transform: Transform, rows: int) -> Iterator[pa.Table]:
         """Partition by partition: no more than one is in memory."""
         import pyarrow as pa
@@ -180,6 +185,8 @@ class Dask(Engine):
 
 class Spark(Engine):
     """A Spark frame; its rows come one partition after another."""
+
+    streams_here = False
 
     def lazy(self, columns: Sequence[str]) -> Frame:
         """As the others, but a name with a dot is refused: Spark takes the dot for a field of a structure."""

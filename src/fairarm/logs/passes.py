@@ -17,6 +17,10 @@ from fairarm.logs.findings import Tally
 from fairarm.logs.gathering import Tick
 from fairarm.logs.reading import LogReader
 from fairarm.logs.values import DUE
+from fairarm.problem.pulls import LoggedRows
+
+MOST_KEPT = 128 << 20
+"""Bytes: a log whose coded rows are no more is read once, and kept between the passes."""
 
 Told = Callable[[str, int, int], None]
 """Which pass it is, what is done, and of how much."""
@@ -24,18 +28,31 @@ Told = Callable[[str, int, int], None]
 
 def passes_of(reader: LogReader, told: Told | None = None, what: str = "rows") -> Passes:
     """Passes over the rows of a reader, which knows afterwards what was wrong with them. Passing again counts nothing twice."""
-    done = 0
+    done, kept = 0, None
+    most = MOST_KEPT if reader.table.streams_here else 0
 
     def passed(start: Callable[[], P], /) -> P:
-        nonlocal done
+        nonlocal done, kept
         done += 1
         tick: Tick | None = None if told is None else partial(told, f"{what}, pass {done} of 2")
-        found: Decoding = reader.gathered(partial(Decoding, reader.decoder(), start), tick)
+        if kept is not None:
+            return _again(kept, start(), tick)
+        found: Decoding = reader.gathered(partial(Decoding, reader.decoder(), start, most), tick)
         reader.heard(found.reader)
+        kept = found.kept if most else None
         inner: P = found.inner
         return inner
 
     return passed
+
+
+def _again(kept: list[LoggedRows], found: P, tick: Tick | None) -> P:
+    """Over rows that were kept from the pass before."""
+    for done, part in enumerate(kept, start=1):
+        found.add(part)
+        if tick is not None:
+            tick(done, len(kept))
+    return found
 
 
 @dataclass
@@ -44,13 +61,21 @@ class Decoding:
 
     decoder: LogReader
     start: Callable[[], Any]
+    most: int = 0
+    """Bytes of coded rows that may be kept for the next pass."""
 
     def __post_init__(self) -> None:
         self.reader, self.inner = self.decoder.decoder(), self.start()
+        self.kept: list[LoggedRows] | None = []
+        """All rows so far; None where they are too many."""
 
     def add(self, raw: dict[str, NDArray[Any]], /) -> None:
         """More rows."""
-        self.inner.add(self.reader.coded(raw, raw.get(DUE)))
+        part = self.reader.coded(raw, raw.get(DUE))
+        self.inner.add(part)
+        if self.kept is not None:
+            self.most -= 8 * part.batch.size * (len(part.batch.columns) + 6)
+            self.kept = [*self.kept, part] if self.most > 0 else None
 
     def arrays(self) -> Arrays:
         """What is sent: what was gathered, rows read and used, and what was wrong with others."""

@@ -276,6 +276,11 @@ class LogTable:
         with self._speaking():
             return self._held.gathered(*self._chosen(columns, due), start, tick, self.rows)
 
+    @property
+    def streams_here(self) -> bool:
+        """Whether rows that are gathered are read by this process."""
+        return self._held.streams_here
+
     def _chosen(self, columns: Sequence[str], due: Due | None) -> tuple[list[str], Transform]:
         """The columns that are read, and what makes of them the rows and columns that are asked for."""
         from fairarm.logs import queries as ask

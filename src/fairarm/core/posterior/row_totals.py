@@ -76,20 +76,40 @@ class RowTotals:
         """More rows."""
         w, c, d, y, count = rows.w, rows.c, rows.d, rows.outcome, rows.count
         self.rows += int(count.sum())
-        np.maximum(self.largest, np.max(np.where(count > 0, w, 0.0), axis=1, initial=0.0), out=self.largest)
-        psi, ww, cc, dd = rows.psi / self.units.deviation, w * w, c * c, d * d
-        nothing = np.zeros_like(w) if rows.unseen is None else rows.unseen
-        made = [c, cc, cc * c, np.minimum(w, 1.0), nothing, psi, psi * psi * psi]
+        heaviest = w.max(axis=1, initial=0.0)
+        top = float(heaviest.max())  # of rows that count or not: limbs may be more than are needed
+        if not count.all():
+            heaviest = np.max(np.where(count > 0, w, 0.0), axis=1, initial=0.0)
+        np.maximum(self.largest, heaviest, out=self.largest)
+        apart, made = np.empty((len(BY_OUTCOME), *w.shape)), np.empty((len(self.names), *w.shape))
+        apart[0], apart[2] = w, d
+        np.multiply(w, w, out=apart[1])
+        np.multiply(d, d, out=apart[3])
+        made[0] = c
+        np.multiply(c, c, out=made[1])
+        np.multiply(made[1], c, out=made[2])
+        np.minimum(w, 1.0, out=made[3])
+        made[4] = 0.0 if rows.unseen is None else rows.unseen
+        psi = np.divide(rows.psi, self.units.deviation, out=made[5])
+        np.multiply(psi, psi, out=made[6])
+        made[6] *= psi
         held = count
         if self.units.values is None:
-            y = y / self.units.outcome
-            wy, dy = w * y, d * y
-            made += [wy, w * wy, wy * wy, dy, d * dy, dy * dy]
+            self._of_real(made[len(ALL) :], w, d, y / self.units.outcome)
         else:
             held = count[:, None] * (y[:, None] == self.units.values)
-        self.sums["by_outcome"].add(np.stack([w, ww, d, dd]), held)
-        self.sums["all"].add(np.stack(made), count)
+        self.sums["by_outcome"].add(apart, held, max(top, top**2))
+        away = max(float(psi.max(initial=0.0)), -float(psi.min(initial=0.0)))
+        most = max(1.0, float(c.max(initial=0.0)) ** 3, away, away**3)
+        self.sums["all"].add(made, count, most if self.units.values is not None else None)
         self.sums["products"].add_products(psi, count)
+
+    def _of_real(self, made: FloatArray, w: FloatArray, d: FloatArray, y: FloatArray) -> None:
+        """The sums of real outcomes, into their places."""
+        for at, weight in ((0, w), (3, d)):
+            first = np.multiply(weight, y, out=made[at])
+            np.multiply(weight, first, out=made[at + 1])
+            np.multiply(first, first, out=made[at + 2])
 
     def merge(self, other: RowTotals) -> None:
         """With another part of the log."""
