@@ -317,6 +317,8 @@ def experiment_plan(found: ExperimentPlan) -> None:
             ]
         )
     table(columns, rows)
+    for bought in found.buys:
+        say(words.bought_text(bought, found.problem.outcome))
     for note in found.notes:
         say(("Note:", "yellow"), f" {words.sentence(note)}")
 
