@@ -59,7 +59,11 @@ def ratio_lines(rows: int, folder: Path, repeats: int) -> tuple[list[str], float
             scenario, columns, bare = forest_arms(model, size)
             table, path = pa.table(columns), folder / "rows.parquet"
             pq.write_table(table, path)
-            calls = {"bare": bare, "file": partial(evaluate, scenario, path), "memory": partial(evaluate, scenario, table)}
+            calls: dict[str, Callable[[], Any]] = {
+                "bare": bare,
+                "file": partial(evaluate, scenario, path),
+                "memory": partial(evaluate, scenario, table),
+            }
             took[size] = cpu_in_turn(calls, repeats)
         few, many = took[rows // 10], took[rows]
         each = {name: (many[name] - few[name]) / (0.9 * rows) for name in many}
@@ -91,7 +95,7 @@ def many_arms(arms: int, seed: int) -> Scenario:
     scenario, _, _ = forest_arms("logistic", 5000)
     known = scenario.problem.arms
     more = [replace(known[k % len(known)], name=f"m{k}") for k in range(arms)]
-    return Scenario(replace(scenario.problem, arms=more), columns=scenario.columns)
+    return Scenario(replace(scenario.problem, arms=tuple(more)), columns=scenario.columns)
 
 
 def peak_megabytes(rows: int, folder: Path) -> float:
@@ -108,7 +112,7 @@ def peak_megabytes(rows: int, folder: Path) -> float:
 
 def sent_bytes(rows: int, parts: int) -> dict[str, int]:
     """Bytes that a part sends back in each pass, and that it is sent."""
-    import cloudpickle
+    import cloudpickle  # type: ignore[import-untyped]
 
     scenario, columns, _ = forest_arms("logistic", rows)
     reader = log_reader(scenario, columns)
@@ -146,7 +150,9 @@ def worker_lines(rows: int, folder: Path, repeats: int) -> list[str]:
     bits: set[bytes] = set()
     for _ in range(repeats):
         for workers in took:
-            with LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None, host="127.0.0.1") as cluster:
+            with LocalCluster(
+                n_workers=workers, threads_per_worker=1, dashboard_address=None, host="127.0.0.1"
+            ) as cluster:
                 address = cluster.scheduler_address.replace("tcp://", "dask://")
                 evaluate(scenario, {name: values[:5000] for name, values in columns.items()})
                 started = time.perf_counter()

@@ -22,7 +22,9 @@ def nearest(x: float, exponent: int) -> int:
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(WIDE, COUNTS), min_size=1, max_size=30), st.integers(-60, -8), st.data())
-def test_sums_are_those_of_fractions_in_any_split(rows: list[tuple[float, int]], exponent: int, data: st.DataObject) -> None:
+def test_sums_are_those_of_fractions_in_any_split(
+    rows: list[tuple[float, int]], exponent: int, data: st.DataObject
+) -> None:
     expected = sum(nearest(x, exponent) * n for x, n in rows)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(rows)), max_size=4)))
     order = data.draw(st.permutations(range(len(rows))))
@@ -73,7 +75,7 @@ def test_many_blocks_of_shuffled_rows_are_one_number() -> None:
         results.append(whole.value)
     assert (results[0] == results[1]).all() and (results[0] == results[2]).all()
     np.testing.assert_allclose(results[0], x @ count, rtol=1e-10)
-    plain = {float((x[0][order] @ count[order, 0])) for order in (rng.permutation(100_000) for _ in range(9))}
+    plain = {float(x[0][order] @ count[order, 0]) for order in (rng.permutation(100_000) for _ in range(9))}
     assert len(plain) > 1  # what floats alone would give
 
 

@@ -51,7 +51,9 @@ def answered(right: list[int], outcome: list[float]) -> Answered:
 
 def test_truths_without_a_known_outcome_are_left_out_of_it_alone() -> None:
     found = bought(2.0, NEXT, answered([0, 1, 0], [1.0, math.nan, 2.0]), answered([1, 1, 0], [3.0, 4.0, 2.0]))
-    assert found.right.before == pytest.approx(1 / 3) and found.right.after == pytest.approx(2 / 3) and found.cost == 7.0
+    assert (
+        found.right.before == pytest.approx(1 / 3) and found.right.after == pytest.approx(2 / 3) and found.cost == 7.0
+    )
     assert found.outcome is not None and (found.outcome.before, found.outcome.after) == (1.5, 2.5)
     none = bought(None, NEXT, answered([1], [math.nan]), answered([1], [1.0]))
     assert none.outcome is None and "say which arm is deployed" in bought_text(none, Outcome("Y", low=0, high=1))
@@ -75,5 +77,10 @@ def test_a_plan_from_a_log_says_what_a_hundred_pulls_buy() -> None:
         assert text.startswith("The next 100 pulls at ") and "expected outcome" in text and "\n" not in text
     assert sum(each.right.after - each.right.before for each in found.buys) > 0
     document = documents.experiment_plan(found)
-    assert len(document["buys"]) == len(found.options) and set(document["buys"][0]["right"]) == {"before", "after", "low", "high"}
+    assert len(document["buys"]) == len(found.options) and set(document["buys"][0]["right"]) == {
+        "before",
+        "after",
+        "low",
+        "high",
+    }
     assert plan(ads.problem, truths=5, most_pulls=32).buys == ()

@@ -43,9 +43,7 @@ def models(groups: tuple[str, ...], count: int = 3) -> list[Arm]:
     for k in range(count):
         decided = rng.random(600) < 1 / (1 + np.exp(-given @ rng.normal(size=3)))
         fitted = LogisticRegression().fit(given, decided.astype(int))
-        made.append(
-            Arm.from_classifier(f"m{k}", fitted, decision="V", inputs=INPUTS, variables=variables(groups)[:4])
-        )
+        made.append(Arm.from_classifier(f"m{k}", fitted, decision="V", inputs=INPUTS, variables=variables(groups)[:4]))
     return made
 
 
@@ -187,7 +185,11 @@ def test_files_on_a_cluster_and_threads_here(
     for engine in (dask_cluster, "dask"):
         told: list[tuple[str, int, int]] = []
         found = evaluate(
-            problem_of(), tmp_path / "log.parquet", columns=WHERE, engine=engine, on_rows=lambda *step: told.append(step)
+            problem_of(),
+            tmp_path / "log.parquet",
+            columns=WHERE,
+            engine=engine,
+            on_rows=lambda what, done, total, told=told: told.append((what, done, total)),  # type: ignore[misc]
         )
         assert everything(found) == everything(expected)
         assert {what for what, _, _ in told} >= {"rows, pass 1 of 2", "missing outcomes highest, pass 2 of 2"}
@@ -252,7 +254,7 @@ def test_what_a_model_says_on_a_worker_is_said_here(kind: str, request: pytest.F
     known = problem_of(("a", "b"), [*models(("a", "b"), 1), failing("no such feature")])
     with _on(kind, request) as engine:
         log = spread(lambda: columns, kind, 2, engine)
-        with pytest.raises(ProblemError, match="'failing'.*no such feature") as raised:
+        with pytest.raises(ProblemError, match=r"'failing'.*no such feature") as raised:
             evaluate(known, log, columns=replace(WHERE, row_id=None))
     assert "\n" not in str(raised.value)
 

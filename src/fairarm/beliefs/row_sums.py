@@ -256,4 +256,3 @@ class WeighedRows:
 def _blocks(start: int, end: int, arms: int) -> list[slice]:
     size = int(np.clip(AT_ONCE // arms, 256, 8192))
     return [slice(at, min(at + size, end)) for at in range(start, end, size)]
-

@@ -349,13 +349,27 @@ def progress(total: int, what: str) -> Iterator[Callable[[int], None]]:
 @contextmanager
 def passes(what: str) -> Iterator[Callable[[str, int, int], None] | None]:
     """A sign of life on standard error, where that is a terminal, and a bar for each pass over rows; yields what a pass tells."""
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        SpinnerColumn,
+        TaskProgressColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     terminal = Console(stderr=True)
     if not terminal.is_terminal:
         yield None
         return
-    columns = (SpinnerColumn(), "{task.description}", BarColumn(), TaskProgressColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (
+        SpinnerColumn(),
+        "{task.description}",
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=terminal, transient=True) as bar:
         task = bar.add_task(what, total=None)
 

@@ -412,7 +412,9 @@ def _point(problem: Problem, source: Truths, asked: _Curves, pulls: int) -> tupl
     found, made = _experiments(problem, source, asked, pulls)
     wrong = int((~found.right).sum())
     low, high = wilson_interval(wrong, asked.truths)
-    return PlanPoint(pulls, wrong / asked.truths, low, high, float(found.cost.sum()) / asked.truths), made / asked.truths
+    return PlanPoint(
+        pulls, wrong / asked.truths, low, high, float(found.cost.sum()) / asked.truths
+    ), made / asked.truths
 
 
 def _experiments(problem: Problem, source: Truths, asked: _Curves, pulls: int) -> tuple[Answered, FloatArray]:

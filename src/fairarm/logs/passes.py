@@ -37,7 +37,8 @@ def passes_of(reader: LogReader, told: Told | None = None, what: str = "rows") -
         tick: Tick | None = None if told is None else partial(told, f"{what}, pass {done} of 2")
         if kept is not None:
             return _again(kept, start(), tick)
-        found: Decoding = reader.gathered(partial(Decoding, reader.decoder(), start, most), tick)
+        begin = partial(Decoding, reader.decoder(), start, most)
+        found: Decoding = reader.table.gathered((*reader.columns, *reader.ids), begin, due=reader.due, tick=tick)
         reader.heard(found.reader)
         kept = found.kept if most else None
         inner: P = found.inner

@@ -3,11 +3,11 @@ counted under the name of what is wrong with it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,6 @@ from fairarm.problem.log_map import LogMap
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import MOST_ROWS, UNKNOWN_ARM, Batch, LoggedRows
 from fairarm.problem.space import MAX_CELLS
-
-if TYPE_CHECKING:
-    from fairarm.logs.gathering import Tick
 
 NO_TABLE = cast(LogTable, None)
 """Of a reader that only codes."""
@@ -136,7 +133,7 @@ class LogReader:
         return tuple(dict.fromkeys([*nodes, *(name for name in (*named, time) if name is not None)]))
 
     @cached_property
-    def _ids(self) -> list[str]:
+    def ids(self) -> list[str]:
         """The column of ids, where each line is a row."""
         return [name for name in self.table.columns if name == self.map.row_id and self.map.count is None]
 
@@ -170,7 +167,7 @@ class LogReader:
 
     def cells(self) -> LoggedCells:
         """All usable rows, counted in the log's own engine."""
-        due, real = self._due, self.real
+        due, real = self.due, self.real
         found = self._counted(real, due)
         raw = dict(found.keys)
         if real is not None and found.outcome is not None:
@@ -203,7 +200,7 @@ class LogReader:
 
     def _counted(self, real: RealColumn | None, due: Due | None) -> Counts:
         """Rows by combination of values, and by batch where there are any."""
-        ids = next(iter(self._ids), None) if real else None
+        ids = next(iter(self.ids), None) if real else None
         if self.batches is not None and self.batches.ends:
             both = self.table.counts_and_parts(self.keys, self.batches.parts, real=real, due=due, ids=ids)
             if both is not None:
@@ -214,23 +211,19 @@ class LogReader:
     def chunks(self, size: int = 1 << 16) -> Iterator[LoggedRows]:
         """Usable rows in parts of at most ``size``, here. Reading again counts nothing twice."""
         self.tallies, self.rows, self.used = {}, self._left_out, 0
-        for raw in self.table.batches((*self.columns, *self._ids), size, due=self._due):
+        for raw in self.table.batches((*self.columns, *self.ids), size, due=self.due):
             yield self.coded(raw, raw.get(DUE))
 
     def coded(self, raw: dict[str, NDArray[Any]], due: IntArray | None) -> LoggedRows:
         """The usable rows of a part of the log."""
         return self.taken(raw, self._counts(raw), due)[0]
 
-    def gathered(self, start: Callable[[], Any], tick: Tick | None = None) -> Any:
-        """What ``start`` makes, once it has seen every row as it is written, where the rows are."""
-        return self.table.gathered((*self.columns, *self._ids), start, due=self._due, tick=tick)
-
     def decoder(self) -> LogReader:
         """This reader without its table, and with nothing read yet: what is needed to code rows elsewhere."""
         twin = copy(self)
         if self.map.has_propensities:
             twin.__dict__["_least_chance"] = self._least_chance
-        twin.__dict__["_ids"] = self._ids
+        twin.__dict__["ids"] = self.ids
         twin.table = NO_TABLE
         twin.tallies, twin.rows, twin.used, twin.batches, twin.by_batch = {}, 0, 0, None, None
         return twin
@@ -252,7 +245,8 @@ class LogReader:
             self.tallies["missing-times"].examples = [f"{due.column} = {_shown(value)}" for value in found[:EXAMPLES]]
 
     @property
-    def _due(self) -> Due | None:
+    def due(self) -> Due | None:
+        """Which rows are old enough to have an outcome, where that is asked."""
         within = self.map.outcome_within
         return None if self.map.time is None or within is None else Due(self.map.time, within)
 
@@ -318,7 +312,7 @@ class LogReader:
         kept = {name: values[usable] for name, values in columns.items()}
         made = Batch(arm[usable], regime[usable], kept, count[usable])
         # of usable rows alone: whether one without an id is among them must not depend on where a part begins
-        ticket = next((tickets(raw[name][usable]) for name in self._ids if name in raw), None)
+        ticket = next((tickets(raw[name][usable]) for name in self.ids if name in raw), None)
         return LoggedRows(made, None if propensity is None else propensity[usable], ticket), usable
 
     def _check_rows(self) -> None:

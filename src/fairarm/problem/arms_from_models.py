@@ -81,8 +81,10 @@ class Model:
         """The answers for distinct inputs, and which of them each row has: None where each has its own. No row: no question."""
         if not length:
             return np.zeros((0, 0)), np.zeros(0, dtype=np.int64)
-        shared = isinstance(columns, SharedColumns)
-        given: Columns = columns.among(self.parents) if shared else {n: np.asarray(columns[n]) for n in self.parents}
+        if isinstance(columns, SharedColumns):
+            given: Columns = columns.among(self.parents)
+        else:
+            given = {name: np.asarray(columns[name]) for name in self.parents}
         at: IntArray | None = None
         if _all_differ(list(given.values())):
             found = self.answer(given, length)

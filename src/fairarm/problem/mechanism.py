@@ -38,6 +38,8 @@ class SharedColumns(dict[str, NDArray[Any]]):
         if key not in self.made:
             self.made[key] = made()
         return self.made[key]
+
+
 """Observations by column: int64 codes for finite nodes, float64 values for real ones; all of one length."""
 
 ROW_TOLERANCE = 1e-6

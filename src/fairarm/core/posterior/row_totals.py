@@ -120,7 +120,11 @@ class RowTotals:
 
     def arrays(self) -> Arrays:
         """To be sent."""
-        return {"rows": np.array(self.rows), "largest": self.largest, **{n: held.bytes for n, held in self.sums.items()}}
+        return {
+            "rows": np.array(self.rows),
+            "largest": self.largest,
+            **{n: held.bytes for n, held in self.sums.items()},
+        }
 
     def merge_arrays(self, sent: Arrays) -> None:
         """With a part that was sent."""

@@ -24,6 +24,4 @@ def bought_text(found: PullsBuy, outcome: Outcome) -> str:
         return f"{text}. What outcome to expect is not known: say which arm is deployed."
     digits = digits_of(outcome, [used.high - used.low])
     signed = digits_of(outcome, [used.high - used.low], signed=True)
-    return (
-        f"{text}; expected outcome {value(used.after, digits)}, {value(used.before, digits)} without them ({between(used.low, used.high, signed)})."
-    )
+    return f"{text}; expected outcome {value(used.after, digits)}, {value(used.before, digits)} without them ({between(used.low, used.high, signed)})."
