@@ -11,7 +11,7 @@ import pytest
 
 from fairarm import Arm, Code, Outcome, Problem, Variable, table
 from fairarm.beliefs import row_sample
-from fairarm.beliefs.logged_rows import LoggedBeliefs, _apart, believe_rows
+from fairarm.beliefs.logged_rows import LoggedBeliefs, _apart, believe_rows, passes_over
 from fairarm.beliefs.row_model import RowModel
 from fairarm.errors import DataError
 from fairarm.problem.pulls import Batch, LoggedRows
@@ -94,7 +94,7 @@ def test_usual_intervals_cover_and_certified_ones_always_do(truth: np.ndarray) -
     rng = np.random.default_rng(3)
     inside, certified = np.zeros(2), 0
     for _ in range(300):
-        found = believe_rows(real_input(), logged(*draw_rows(600, rng)[:1], None), 0.05)
+        found = believe_rows(real_input(), passes_over(logged(*draw_rows(600, rng)[:1], None)), 0.05)
         outcomes, gaps = found.draw(rng, 2000)
         for i, (draws, value) in enumerate(((outcomes, truth.mean(axis=1)), (gaps, truth[:, 0] - truth[:, 1]))):
             low, high = np.quantile(draws[0], (0.025, 0.975), axis=0)
@@ -114,11 +114,11 @@ def _holds(found: LoggedBeliefs, truth: np.ndarray) -> bool:
 def test_the_order_and_size_of_parts_change_nothing() -> None:
     rng = np.random.default_rng(4)
     columns, propensity = draw_rows(5000, rng)
-    whole = believe_rows(real_input(), logged(columns, propensity), 0.05)
+    whole = believe_rows(real_input(), passes_over(logged(columns, propensity)), 0.05)
     order = rng.permutation(5000)
     mixed = {name: values[order] for name, values in columns.items()}
     for size in (7000, 613):
-        other = believe_rows(real_input(), logged(mixed, propensity[order], size), 0.05)
+        other = believe_rows(real_input(), passes_over(logged(mixed, propensity[order], size)), 0.05)
         assert np.allclose(other.means, whole.means, rtol=0, atol=1e-13)
         assert np.allclose(other.cut.sums, whole.cut.sums, rtol=1e-12)
         for error, expected in zip(other.errors, whole.errors, strict=True):
@@ -130,9 +130,9 @@ def test_a_sample_smaller_than_the_log_still_has_no_order(monkeypatch: pytest.Mo
     monkeypatch.setattr(row_sample, "SAMPLE", 300)
     rng = np.random.default_rng(5)
     columns, _ = draw_rows(4000, rng)
-    first = believe_rows(real_input(), logged(columns, None, 1000), 0.05)
+    first = believe_rows(real_input(), passes_over(logged(columns, None, 1000)), 0.05)
     order = rng.permutation(4000)
-    second = believe_rows(real_input(), logged({k: v[order] for k, v in columns.items()}, None, 333), 0.05)
+    second = believe_rows(real_input(), passes_over(logged({k: v[order] for k, v in columns.items()}, None, 333)), 0.05)
     assert np.allclose(first.means, second.means, rtol=0, atol=1e-13)
 
 
@@ -155,7 +155,7 @@ def test_a_real_decision_is_the_weighted_mean_by_loops() -> None:
     rng = np.random.default_rng(6)
     s, v = rng.integers(0, 2, 400), rng.normal(size=400)
     y = rng.uniform(0, 2, 400)
-    found = believe_rows(problem, logged({"S": s, "V": v, "Y": y}, None), 0.05)
+    found = believe_rows(problem, passes_over(logged({"S": s, "V": v, "Y": y}, None)), 0.05)
     assert found.method == "weighted mean" and found.design() is None and found.draws_unseen
     for k, shift in enumerate((0.0, 0.5)):
         for t in (0, 1):
@@ -179,8 +179,8 @@ def least_squared_error(w: list[float]) -> float:
 class Known:
     """A regression that is known: its half h predicts 0.2 + 0.1 h + 0.3 v, whatever the input."""
 
-    def predict_surface(self, given: dict[str, np.ndarray], nodes: np.ndarray, shares: np.ndarray) -> np.ndarray:
-        return np.asarray((0.2 + 0.1 * shares[:, 1])[:, None] + 0.3 * nodes)
+    def predict_states(self, given: dict[str, np.ndarray], states: int, shares: np.ndarray) -> np.ndarray:
+        return np.asarray(0.2 + 0.1 * shares[:, 1] + 0.3 * np.arange(states)[:, None])
 
 
 def test_the_doubly_robust_estimate_and_its_error_by_loops(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,7 +189,7 @@ def test_the_doubly_robust_estimate_and_its_error_by_loops(monkeypatch: pytest.M
     columns, propensity = draw_rows(500, np.random.default_rng(12))
     part = next(iter(logged(columns, propensity)()))
     half = (row_sample.fingerprints(real_input(), part) >> np.uint64(7)) & np.uint64(1)
-    found = believe_rows(real_input(), logged(columns, propensity, 77), 0.05)
+    found = believe_rows(real_input(), passes_over(logged(columns, propensity, 77)), 0.05)
     for k, rule in enumerate(RULES.values()):
         for t in (0, 1):
             rows = [i for i in range(500) if columns["S"][i] == t]
@@ -212,7 +212,7 @@ def test_a_wrong_regression_costs_width_and_not_truth(monkeypatch: pytest.Monkey
     monkeypatch.setattr(RowModel, "regression", Known())
     rng, inside = np.random.default_rng(13), np.zeros(2)
     for _ in range(200):
-        found = believe_rows(real_input(), logged(*draw_rows(600, rng)[:1], None), 0.05)
+        found = believe_rows(real_input(), passes_over(logged(*draw_rows(600, rng)[:1], None)), 0.05)
         for i, (draws, value) in enumerate(
             zip(found.draw(rng, 1000), (truth.mean(axis=1), truth[:, 0] - truth[:, 1]), strict=True)
         ):
@@ -223,7 +223,7 @@ def test_a_wrong_regression_costs_width_and_not_truth(monkeypatch: pytest.Monkey
 
 def test_estimates_agree_with_their_rows_and_wrong_ones_do_not() -> None:
     columns, propensity = draw_rows(3000, np.random.default_rng(14))
-    found = believe_rows(real_input(), logged(columns, propensity), 0.05)
+    found = believe_rows(real_input(), passes_over(logged(columns, propensity)), 0.05)
     assert found.self_check().size.max() < 3
     for by in (0.15, -0.15):
         assert replace(found, means=found.means + by).self_check().arms.all()
@@ -231,8 +231,8 @@ def test_estimates_agree_with_their_rows_and_wrong_ones_do_not() -> None:
 
 def test_weights_from_propensities_and_from_the_logging_arm_agree() -> None:
     columns, propensity = draw_rows(3000, np.random.default_rng(7))
-    mechanism = believe_rows(real_input(), logged(columns, None), 0.05)
-    propensities = believe_rows(real_input(), logged(columns, propensity), 0.05)
+    mechanism = believe_rows(real_input(), passes_over(logged(columns, None)), 0.05)
+    propensities = believe_rows(real_input(), passes_over(logged(columns, propensity)), 0.05)
     assert np.allclose(mechanism.seen.effective, propensities.seen.effective, rtol=1e-9)
     assert np.allclose(mechanism.cut.sums, propensities.cut.sums, rtol=1e-9)
 
@@ -258,7 +258,7 @@ def test_finite_rows_with_known_propensities_reach_the_exact_means() -> None:
     lines = [(s, v, y, 500 * (2, 8, 7, 3)[2 * v + (1 - y)] // 10) for s in (0, 1) for v in (0, 1) for y in (1, 0)]
     rows = np.array([line[:3] for line in lines for _ in range(line[3])])
     columns = {"S": rows[:, 0], "V": rows[:, 1], "Y": rows[:, 2]}
-    found = believe_rows(finite(), logged(columns, np.full(len(rows), 0.5)), 0.05)
+    found = believe_rows(finite(), passes_over(logged(columns, np.full(len(rows), 0.5))), 0.05)
     assert np.allclose(found.means[0], 0.45, atol=1e-12)
     assert np.allclose(found.means[1], 0.1 * 0.2 + 0.9 * 0.7, atol=1e-9)
 
@@ -269,7 +269,7 @@ def test_a_column_below_the_decision_is_not_held_fixed() -> None:
     s, v = rng.integers(0, 2, n), rng.integers(0, 2, n)
     c = (rng.random(n) < 0.2 + 0.5 * v + 0.1 * s).astype(np.int64)
     y = (rng.random(n) < 0.1 + 0.3 * v + 0.4 * c).astype(np.int64)
-    found = believe_rows(finite(True), logged({"S": s, "V": v, "Y": y, "C": c}, None), 0.05)
+    found = believe_rows(finite(True), passes_over(logged({"S": s, "V": v, "Y": y, "C": c}, None)), 0.05)
     assert found.method == "weighted mean"
     for t in (0, 1):
         by_v = [0.1 + 0.3 * u + 0.4 * (0.2 + 0.5 * u + 0.1 * t) for u in (0, 1)]
@@ -290,7 +290,7 @@ def test_a_decision_that_no_logging_arm_makes_is_unseen() -> None:
     )
     rng = np.random.default_rng(9)
     columns = {"S": rng.integers(0, 2, 200), "V": np.zeros(200, dtype=np.int64), "Y": rng.integers(0, 2, 200)}
-    found = believe_rows(problem, logged(columns, None), 0.05)
+    found = believe_rows(problem, passes_over(logged(columns, None)), 0.05)
     assert found.seen.unseen[0].tolist() == pytest.approx([0.0, 0.5])
     outcomes, _ = found.draw(rng, 4000)
     assert outcomes[0, :, 1].std() > 3 * outcomes[0, :, 0].std()
@@ -308,11 +308,11 @@ def test_impossible_rows_are_counted_and_a_missing_group_is_an_error() -> None:
         }
     )
     with pytest.raises(DataError, match="cannot make"):
-        believe_rows(sure, logged(columns, None), 0.05)
+        believe_rows(sure, passes_over(logged(columns, None)), 0.05)
     columns["V"][:10] = 1
-    assert believe_rows(sure, logged(columns, None), 0.05).impossible == 40
+    assert believe_rows(sure, passes_over(logged(columns, None)), 0.05).impossible == 40
     with pytest.raises(DataError, match=r"group 'b'|group '1'"):
-        believe_rows(sure, logged({**columns, "S": np.zeros(50, dtype=np.int64)}, None), 0.05)
+        believe_rows(sure, passes_over(logged({**columns, "S": np.zeros(50, dtype=np.int64)}, None)), 0.05)
 
 
 def test_rows_of_several_arms_are_weighted_by_their_mixture() -> None:
@@ -326,7 +326,7 @@ def test_rows_of_several_arms_are_weighted_by_their_mixture() -> None:
         zeros = np.zeros(600, dtype=np.int64)
         yield LoggedRows(Batch(arm_of, zeros, columns, np.ones_like(zeros)))
 
-    found = believe_rows(problem, chunks, 0.05)
+    found = believe_rows(problem, passes_over(chunks), 0.05)
     total, square = np.zeros(3), np.zeros(3)
     for i in range(600):
         s, x, v = columns["S"][i], columns["X"][i], columns["V"][i]
@@ -373,7 +373,7 @@ def test_limits_of_three_groups_hold_the_truth(known: bool) -> None:
         s = rng.choice(3, 400, p=shares)
         v = (rng.random(400) < rules[0, s, 1]).astype(np.int64)
         y = (rng.random(400) < chance[s, v]).astype(np.int64)
-        found = believe_rows(problem, logged({"S": s, "V": v, "Y": y}, None), 0.05)
+        found = believe_rows(problem, passes_over(logged({"S": s, "V": v, "Y": y}, None)), 0.05)
         drawn = found.draw(rng, 500)
         every = np.concatenate([drawn.outcomes[0][..., None], drawn.rows(problem.compiled.rows)[0]], axis=2)
         low, high = np.quantile(every, [0.025, 0.975], axis=0)

@@ -11,10 +11,12 @@ import pytest
 from benchmarks.logs.worlds import heavy_weights
 
 from fairarm import LogMap, Problem, evaluate
-from fairarm.beliefs import row_bets
+from fairarm.beliefs import row_bets, row_pilot
 from fairarm.beliefs.certified import Bound
-from fairarm.beliefs.logged_rows import believe_rows
-from fairarm.beliefs.row_bets import RowPilot, in_pilot
+from fairarm.beliefs.logged_rows import believe_rows, passes_over
+from fairarm.beliefs.row_model import RowModel
+from fairarm.beliefs.row_pilot import in_pilot
+from fairarm.beliefs.row_sample import FirstPass
 from fairarm.logs.ids import tickets
 from fairarm.problem.pulls import Batch, LoggedRows
 
@@ -71,7 +73,7 @@ def chunks(problem: Problem, columns: dict[str, Any], order: np.ndarray, propens
 def test_sums_are_those_of_plain_loops() -> None:
     """With logged propensities a score is min(w, τ) Y: rows outside the pilot are summed, those of the pilot are not."""
     problem, columns = coded(3)
-    found = believe_rows(problem, lambda: chunks(problem, columns, np.arange(1000), True), 0.05).bets
+    found = believe_rows(problem, passes_over(lambda: chunks(problem, columns, np.arange(1000), True)), 0.05).bets
     assert found is not None
     ticket = tickets(columns["id"])
     assert ticket is not None
@@ -103,14 +105,15 @@ def test_what_is_added_is_zero_over_decisions() -> None:
     problem, columns = coded(4)
     kept: dict[str, Any] = {}
 
-    class Kept(row_bets.RowBets):
-        def bets(self) -> Any:
-            kept["bets"] = self
-            return super().bets()
+    def weigher(model: RowModel, *given: Any) -> Any:
+        made = plain_weigher(model, *given)
+        kept["bets"] = made.bets
+        return made
 
+    plain_weigher = RowModel.weigher
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fairarm.beliefs.logged_rows.RowBets", Kept)
-        found = believe_rows(problem, lambda: chunks(problem, columns, np.arange(1000), False), 0.05).bets
+        patch.setattr(RowModel, "weigher", weigher)
+        found = believe_rows(problem, passes_over(lambda: chunks(problem, columns, np.arange(1000), False)), 0.05).bets
     assert found is not None
     bets = kept["bets"]
     s, x = (columns["S"] == "b").astype(int), columns["X"]
@@ -118,17 +121,17 @@ def test_what_is_added_is_zero_over_decisions() -> None:
         at = np.flatnonzero(s == t)[:50]
         law = np.stack(
             [np.exp(np.stack([a.mechanism.log_prob({"S": s[at], "X": x[at], "V": np.full(50, v)}) for a in problem.arms])) for v in (0, 1)],
-            axis=2,
+            axis=1,
         )  # fmt: skip
         scores, plain = np.zeros((2, 4, 50)), np.zeros((2, 4, 50))
         for v in (0, 1):
             held = {"S": s[at], "X": x[at], "V": np.full(50, v)}
-            c = np.minimum(law[:, :, v] / law[0, :, v], bets.level[:, t, None])
+            c = np.minimum(law[:, v] / law[0, v], bets.level[:, t, None])
             for y in (0.0, 1.0):
-                rows = row_bets.Decided(held, np.full(50, y), law[:, :, v], law, None)
+                rows = row_bets.Decided(held, np.full(50, y), law[:, v], law, None)
                 made = bets.scores(t, rows, np.full((1, 2), 0.5))
                 assert np.all(made >= bets.least[:, :, t, None] - 1e-12)
-                chance = law[0, :, v] * (0.3 if y else 0.7)  # of the logging arm's decision, and of an outcome
+                chance = law[0, v] * (0.3 if y else 0.7)  # of the logging arm's decision, and of an outcome
                 scores += chance * made
                 plain += chance * np.stack([c * y, c * (1 - y)])
         assert scores == pytest.approx(plain, abs=1e-12)
@@ -136,18 +139,19 @@ def test_what_is_added_is_zero_over_decisions() -> None:
 
 def test_the_order_of_rows_plays_no_part_and_the_pilot_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     problem, columns = coded(5)
-    monkeypatch.setattr(row_bets, "MOST_KEPT", 60)
+    monkeypatch.setattr(row_pilot, "MOST_KEPT", 60)
     found = []
     for seed in (1, 2):
         order = np.random.default_rng(seed).permutation(1000)
-        bets = believe_rows(problem, lambda order=order: chunks(problem, columns, order, False), 0.05).bets  # type: ignore[misc]
+        bets = believe_rows(problem, passes_over(lambda order=order: chunks(problem, columns, order, False)), 0.05).bets  # type: ignore[misc]
         assert bets is not None
         found.append(bets)
     assert found[0].seen.total == pytest.approx(found[1].seen.total, rel=1e-9)
     assert found[0].pilot.variance == pytest.approx(found[1].pilot.variance, rel=1e-9)
-    pilot = RowPilot(problem)
-    for _ in pilot.watch(chunks(problem, columns, np.arange(1000), True)):
-        pass
+    first = FirstPass(problem)
+    for part in chunks(problem, columns, np.arange(1000), True):
+        first.add(part)
+    pilot = first.pilot
     assert len(pilot.ticket) == 60 and pilot.usable
 
 

@@ -13,7 +13,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
-    """A Spark session of two threads, without its web page, its progress bar and most of its log."""
+    """A Spark session of two threads that tries a task four times, without its web page, its progress bar and most of its log."""
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         pytest.fail("These tests need Java 17 for Spark: install it (Debian: openjdk-17-jre-headless).")
     from pyspark.sql import SparkSession
@@ -31,7 +31,7 @@ def spark() -> Iterator[Any]:
         "spark.driver.memory": "512m",
         "spark.log.level": "ERROR",
     }
-    session = SparkSession.builder.master("local[2]").appName("fairarm tests").config(map=settings).getOrCreate()
+    session = SparkSession.builder.master("local[2,4]").appName("fairarm tests").config(map=settings).getOrCreate()
     yield session
     session.stop()
 

@@ -1,21 +1,23 @@
-"""What the first pass over a log leaves for the second: a regression, where weights are cut, and how outcomes vary.
-
-Nothing in it changes while rows are weighed, so that parts of a log may be weighed apart and their sums added.
-"""
+"""From what the first pass over a log leaves to how the second weighs: a regression, where weights are cut, and how outcomes
+vary."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairarm.beliefs.row_sample import Sample
+from fairarm.beliefs.row_bets import Decided, RowBets, at_decision, mixture
+from fairarm.beliefs.row_pilot import RowPilot
+from fairarm.beliefs.row_sample import Sample, halves_of
+from fairarm.beliefs.row_sums import Stratum, Weigher, probabilities
+from fairarm.core.exact_sums import power_of_two
 from fairarm.core.posterior.doubly_robust import prior_sd
 from fairarm.core.posterior.regression import Regression, cross_fit
+from fairarm.core.posterior.row_totals import MOST_STATES, Units
 from fairarm.core.posterior.weighted_rows import Jump, least_error_cut
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.problem.problem import Problem
@@ -52,7 +54,7 @@ class RowModel:
             return None
         columns = self.sample.columns
         sizes = {n: self.problem.variables[n].size if self.problem.variables[n].finite else None for n in columns}
-        shares = self.sample.half_of(self.sample.print)
+        shares = halves_of(self.sample.print, self.sample.repeated)
         odd = shares[:, 0] == 0.5
         folds = np.where(odd[:, None], 0.0, shares) * self.sample.count[:, None]
         folds[odd, 0] = self.sample.count[odd] // 2
@@ -77,9 +79,9 @@ class RowModel:
         for t, code in enumerate(problem.compiled.group_codes):
             at = np.flatnonzero(codes == code)
             columns = {name: values[at] for name, values in sample.columns.items()}
-            own, _ = self.probabilities(columns, len(at))
+            own, _ = probabilities(problem, self.states, columns, len(at))
             made = sample.made[:, t] / sample.rows[t]
-            q = np.where(np.isnan(sample.propensity[at]), made @ own, sample.propensity[at])
+            q = np.where(np.isnan(sample.propensity[at]), mixture(made, own), sample.propensity[at])
             possible = q > 0
             w = np.where(possible, own / np.where(possible, q, 1.0), 0.0)
             found.append(_SampledGroup(at, sample.count[at], w))
@@ -104,17 +106,20 @@ class RowModel:
     @cached_property
     def jump(self) -> Jump:
         """Of the sample's residuals."""
-        sample, predicted = self.sample, self.constant
+        sample = self.sample
+        predicted: FloatArray | float = self.constant
         if self.regression is not None:
-            surface = self._surface(sample.columns, sample.half_of(sample.print))
-            predicted = surface[np.arange(len(surface)), sample.columns[self.problem.decision]]
+            given = {name: sample.columns[name] for name in self._names}
+            halves = halves_of(sample.print, sample.repeated)
+            surface = self.regression.predict_states(given, self.states or 0, halves)
+            predicted = at_decision(surface, sample.columns[self.problem.decision])
         return Jump.of(sample.outcome - predicted, sample.count)
 
     @cached_property
-    def strata(self) -> list[Callable[[dict[str, NDArray[Any]]], NDArray[Any]]]:
+    def strata(self) -> tuple[Stratum, ...]:
         """Halves of the rows by each column that came before the decision: above the sample's median, or the commonest state."""
         below = self.problem.roles.graph.descendants(self.problem.decision) | {self.problem.decision}
-        parts: list[Callable[[dict[str, NDArray[Any]]], NDArray[Any]]] = []
+        parts: list[Stratum] = []
         for name in self.problem.cell_columns:
             if name in below:
                 continue
@@ -123,32 +128,43 @@ class RowModel:
                 parts.append(partial(_is, name, int(np.argmax(np.bincount(values)))))
             else:
                 parts.append(partial(_above, name, float(np.median(values))))
-        return parts
+        return tuple(parts)
 
-    def probabilities(self, columns: dict[str, NDArray[Any]], length: int) -> tuple[FloatArray, FloatArray | None]:
-        """P_k of each row's decision, (K, I), and of every decision, (K, I, states), where V is summed out."""
-        arms, V = self.problem.arms, self.problem.decision
-        if self.states is None:
-            return np.exp(np.stack([arm.mechanism.log_prob(columns) for arm in arms])), None
-        law = np.stack([arm.mechanism.distribution(columns, self.states, length) for arm in arms])
-        return law[:, np.arange(length), columns[V]], law
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(name for name in self.sample.columns if name != self.problem.decision)
 
-    def predicted(
-        self, t: int, columns: dict[str, NDArray[Any]], law: FloatArray | None, halves: FloatArray | None, length: int
-    ) -> tuple[FloatArray, FloatArray]:
-        """Σ_v P_k(v) m̂(x, v), (K, I), and m̂ at each row, (K or 1, I): without a regression, the centre of each arm."""
-        if self.regression is None or law is None or halves is None:
-            centre = np.repeat(self.centres[:, t, None], length, axis=1)
-            return centre, centre
-        surface = self._surface(columns, halves)
-        return np.einsum("kis,is->ki", law, surface), surface[None, np.arange(length), columns[self.problem.decision]]
+    @cached_property
+    def units(self) -> Units:
+        """How large what is summed is, by the sample."""
+        values, sample = self.problem.outcome.values, self.sample
+        spread = np.sqrt(np.average((sample.outcome - self.constant) ** 2, weights=sample.count))
+        size = np.sqrt(np.average(sample.outcome**2, weights=sample.count))
+        few = values is not None and len({*self.problem.outcome.scaled_values.tolist()}) <= MOST_STATES
+        apart = np.unique(self.problem.outcome.scaled_values) if few else None
+        return Units(apart, power_of_two(float(spread)), power_of_two(float(size)))
 
-    def _surface(self, columns: dict[str, NDArray[Any]], halves: FloatArray) -> FloatArray:
-        """m̂ of every decision, (I, states), each row by the half of the sample that did not see it."""
-        if self.regression is None or self.states is None:
-            raise TypeError("There is no regression where decisions cannot be summed out.")
-        given = {name: columns[name] for name in self.sample.columns if name != self.problem.decision}
-        return self.regression.predict_surface(given, np.arange(self.states), halves)
+    def weigher(self, level: FloatArray, pilot: RowPilot, delta: float) -> Weigher:
+        """How the second pass weighs. ``level``: where weights are cut for certified bounds, (G,); ``delta``: the error of each bound
+        by bets, where there is a pilot."""
+        work = Weigher(
+            self.problem,
+            self.states,
+            self.regression,
+            self._names,
+            self.sample.repeated,
+            self.sample.made / self.sample.rows,
+            self.own_level,
+            level,
+            self.centres,
+            self.constant,
+            self.strata if self.states is not None else (),
+            self.units,
+        )
+        if not pilot.usable:
+            return work
+        groups: list[Decided] = [work.decided(*rows) for rows in pilot.by_group()]
+        return replace(work, bets=RowBets.after(pilot, groups, delta))
 
 
 def _is(name: str, state: int, columns: dict[str, NDArray[Any]]) -> NDArray[Any]:

@@ -1,28 +1,33 @@
-"""The first pass over a log that is read row by row: a sample for the regression, and counts of all rows.
+"""The first pass over a log that is read row by row: a sample for the regression, a pilot, and counts of all rows.
 
 Which rows are sampled, and which half of the sample predicts a row, depends on the row's content alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fairarm.beliefs.row_pilot import RowPilot
+from fairarm.beliefs.smallest_rows import SmallestRows
+from fairarm.core.exact_sums import ExactSum
 from fairarm.core.mixing import mixed
-from fairarm.core.types import BoolArray, FloatArray, IntArray
+from fairarm.core.packed import Arrays, named, within
+from fairarm.core.types import FloatArray, IntArray
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import LoggedRows, groups_of, scaled_outcomes
 
 SAMPLE = 1 << 15
 """Distinct rows kept for the regression."""
+NATURAL_BITS = -80
+"""Of sums over natural outcomes, whose size is not known yet."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Sample:
     """The distinct rows with the smallest fingerprints, how often each came, and counts of all rows."""
 
@@ -42,68 +47,125 @@ class Sample:
     """(G,)."""
 
     @cached_property
-    def repeated(self) -> BoolArray:
-        """Rows that came more than once: both halves of the sample may hold them."""
-        return np.asarray(self.count > 1)
-
-    def half_of(self, prints: NDArray[np.uint64]) -> FloatArray:
-        """Which half of the sample must not predict each row, as shares (n, 2): ½ for rows of which there are many."""
-        first = (prints >> np.uint64(7)) & np.uint64(1)
-        shares = np.stack([first == 0, first == 1], axis=1).astype(np.float64)
-        if self.repeated.any():
-            at = np.minimum(np.searchsorted(self.print, prints), len(self.print) - 1)
-            shares[(self.print[at] == prints) & self.repeated[at]] = 0.5
-        return shares
+    def repeated(self) -> NDArray[np.uint64]:
+        """Fingerprints of rows that came more than once: both halves of the sample may hold them."""
+        return np.asarray(self.print[self.count > 1])
 
 
-def sampled(problem: Problem, chunks: Iterable[LoggedRows]) -> Sample:
-    """The first pass over a log."""
-    K, G = len(problem.arms), len(problem.groups)
-    names = (problem.sensitive, *problem.cell_columns)
-    nothing = np.zeros(0, dtype=np.int64)
-    sample = Sample(
-        np.zeros(0, dtype=np.uint64), dict.fromkeys(names, nothing), np.zeros(0), nothing, np.zeros(0),
-        np.zeros((K, G), dtype=np.int64), np.zeros(G, dtype=np.int64), np.zeros(G), np.zeros(G), np.zeros(G),
-    )  # fmt: skip
-    for part in chunks:
-        batch, group = part.batch, groups_of(problem, part.batch)
+def halves_of(prints: NDArray[np.uint64], repeated: NDArray[np.uint64]) -> FloatArray:
+    """Which half of the sample must not predict each row, as shares (n, 2): ½ for rows of which there are many."""
+    first = ((prints >> np.uint64(7)) & np.uint64(1)).astype(np.float64)
+    shares = np.stack([1.0 - first, first], axis=1)
+    if len(repeated):
+        at = np.minimum(np.searchsorted(repeated, prints), len(repeated) - 1)
+        shares[repeated[at] == prints] = 0.5
+    return shares
+
+
+@dataclass
+class FirstPass:
+    """What the first pass gathers. That of two parts of a log is merged."""
+
+    problem: Problem
+    pilot: RowPilot = field(init=False)
+
+    def __post_init__(self) -> None:
+        K, G = len(self.problem.arms), len(self.problem.groups)
+        self.pilot = RowPilot(self.problem)
+        self.kept = SmallestRows(SAMPLE, distinct=True)
+        self.counts: dict[str, IntArray] = {
+            "made": np.zeros((K, G), dtype=np.int64),
+            "natural": np.zeros(G, dtype=np.int64),
+            "rows": np.zeros(G, dtype=np.int64),
+        }
+        self.outcomes = ExactSum((2, G), NATURAL_BITS)
+
+    def add(self, part: LoggedRows) -> None:
+        """More rows."""
+        batch, problem = part.batch, self.problem
+        if not batch.size:
+            return
+        group, y, G = groups_of(problem, batch), scaled_outcomes(problem, batch), len(problem.groups)
+        count = self.counts
         if part.propensity is None:
-            np.add.at(sample.made, (batch.arm, group), batch.count)
+            count["made"] += _counted(batch.arm * G + group, batch.count, len(problem.arms) * G).reshape(-1, G)
         natural = np.where(batch.regime == 0, batch.count, 0)
-        np.add.at(sample.natural, group, natural)
-        y = scaled_outcomes(problem, batch)
-        np.add.at(sample.natural_sums, group, natural * y)
-        np.add.at(sample.natural_squares, group, natural * y**2)
-        np.add.at(sample.rows, group, batch.count.astype(np.float64))
-        _keep(problem, sample, part, names)
-    return sample
+        count["natural"] += _counted(group, natural, G)
+        count["rows"] += _counted(group, batch.count, G)
+        of_group = np.eye(G)[group] * natural[:, None]
+        self.outcomes.add(np.stack([y, y * y]), of_group)
+        prints = fingerprints(problem, part)
+        self.kept.add(prints, self._columns(part, y))
+        self.pilot.add(part, prints, group, y)
+
+    def _columns(self, part: LoggedRows, y: FloatArray) -> Arrays:
+        logged = np.full(len(y), np.nan) if part.propensity is None else part.propensity
+        names = (self.problem.sensitive, *self.problem.cell_columns)
+        kept = {f"in {name}": _plain(part.batch.columns[name]) for name in names}
+        return {"count": part.batch.count, "outcome": y, "propensity": logged, **kept}
+
+    def merge(self, other: FirstPass) -> None:
+        """With another part of the log."""
+        for name, held in other.counts.items():
+            self.counts[name] += held
+        self.outcomes.merge(other.outcomes)
+        self.kept.merge(other.kept)
+        self.pilot.merge(other.pilot)
+
+    def arrays(self) -> Arrays:
+        """To be sent."""
+        held = {**named("counts", self.counts), **named("kept", self.kept.rows), **named("pilot", self.pilot.arrays())}
+        return {**held, "outcomes": self.outcomes.bytes}
+
+    def merge_arrays(self, sent: Arrays) -> None:
+        """With a part that was sent."""
+        for name, held in within("counts", sent).items():
+            self.counts[name] += held
+        self.outcomes.merge_bytes(sent["outcomes"])
+        if kept := within("kept", sent):
+            self.kept.add(kept.pop("key"), kept)
+        self.pilot.merge_arrays(within("pilot", sent))
+
+    def sample(self) -> Sample:
+        """What the regression is made of."""
+        kept = self.kept.rows
+        sums, squares = self.outcomes.value
+        columns = {name.removeprefix("in "): values for name, values in kept.items() if name.startswith("in ")}
+        return Sample(
+            kept.get("key", np.zeros(0, dtype=np.uint64)),
+            columns,
+            kept.get("outcome", np.zeros(0)),
+            kept.get("count", np.zeros(0, dtype=np.int64)),
+            kept.get("propensity", np.zeros(0)),
+            self.counts["made"],
+            self.counts["natural"],
+            sums,
+            squares,
+            self.counts["rows"].astype(np.float64),
+        )
 
 
-def _keep(problem: Problem, sample: Sample, part: LoggedRows, names: tuple[str, ...]) -> None:
-    """The sample with a part's rows, cut to the smallest fingerprints."""
-    prints = fingerprints(problem, part)
-    full = len(sample.print) >= SAMPLE
-    low = np.flatnonzero(prints <= sample.print[-1]) if full else np.arange(len(prints))
-    joined = np.concatenate([sample.print, prints[low]])
-    unique, first, at = np.unique(joined, return_index=True, return_inverse=True)
-    count = np.bincount(at, np.concatenate([sample.count, part.batch.count[low]]), len(unique)).astype(np.int64)
-    kept = slice(0, SAMPLE)
-    first = first[kept]
-    for name in names:
-        values = np.concatenate([sample.columns[name], np.asarray(part.batch.columns[name])[low]])
-        sample.columns[name] = values[first]
-    sample.outcome = np.concatenate([sample.outcome, scaled_outcomes(problem, part.batch)[low]])[first]
-    logged = np.full(len(prints), np.nan) if part.propensity is None else part.propensity
-    sample.propensity = np.concatenate([sample.propensity, logged[low]])[first]
-    sample.print, sample.count = unique[kept], count[kept]
+def _counted(at: IntArray, count: IntArray, size: int) -> IntArray:
+    """Rows by place. Those of one part are below 2^53."""
+    return np.bincount(at, weights=count, minlength=size).astype(np.int64)
+
+
+def _plain(values: Any) -> NDArray[Any]:
+    """Without a minus before 0, which a fingerprint does not see."""
+    held = np.asarray(values)
+    return held + 0.0 if held.dtype.kind == "f" else held
 
 
 def fingerprints(problem: Problem, part: LoggedRows) -> NDArray[np.uint64]:
     """A number for the content of each row, the same wherever it is computed (splitmix64 over the columns' bits)."""
+    if "prints" in part.memo:
+        return part.memo["prints"]
     columns = [np.asarray(part.batch.columns[name]) for name in sorted(problem.observed)]
     columns += [] if part.propensity is None else [part.propensity]
     out = np.full(part.batch.size, 0x9E3779B97F4A7C15, dtype=np.uint64)
     for values in columns:
         bits = (values + 0.0).view(np.uint64) if values.dtype.kind == "f" else values.astype(np.int64).view(np.uint64)
-        out = mixed(out ^ mixed(bits))
+        out ^= mixed(bits)
+        out = mixed(out)
+    part.memo["prints"] = out
     return out

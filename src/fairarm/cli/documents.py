@@ -251,6 +251,7 @@ def experiment_plan(found: ExperimentPlan) -> dict[str, Any]:
         "problem": found.problem.name,
         **question(found.problem),
         "options": [asdict(option) for option in found.options],
+        "buys": [asdict(bought) for bought in found.buys],
     }
     document |= _said("notes", "note_codes", found.notes)
     return {**_plain(document), **_read(found.started_from), **named}

@@ -66,7 +66,7 @@ def evaluate(
     if missing not in ("worst", "at-random"):
         raise OptionError(f"--missing is worst or at-random; got '{missing}'.")
     scenario = load(problem, tolerance)
-    with show.spinner("reading the log"):
+    with show.passes("reading the log") as on_rows:
         found = find(
             scenario,
             log,
@@ -80,6 +80,7 @@ def evaluate(
             missing="at random" if missing == "at-random" else "worst",
             hidden_cause=hidden_cause,
             compare=compare,
+            on_rows=on_rows,
         )
     put_out(found, as_json, documents.evaluation, evaluation)
     write_report(found, report)

@@ -323,6 +323,8 @@ def experiment_plan(found: ExperimentPlan) -> None:
             ]
         )
     table(columns, rows)
+    for bought in found.buys:
+        say(words.bought_text(bought, found.problem.outcome))
     for note in found.notes:
         say(("Note:", "yellow"), f" {words.sentence(note)}")
 
@@ -348,3 +350,36 @@ def progress(total: int, what: str) -> Iterator[Callable[[int], None]]:
     with Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal) as bar:
         task = bar.add_task(what, total=total)
         yield lambda count: bar.advance(task, count)
+
+
+@contextmanager
+def passes(what: str) -> Iterator[Callable[[str, int, int], None] | None]:
+    """A sign of life on standard error, where that is a terminal, and a bar for each pass over rows; yields what a pass tells."""
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        SpinnerColumn,
+        TaskProgressColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    terminal = Console(stderr=True)
+    if not terminal.is_terminal:
+        yield None
+        return
+    columns = (
+        SpinnerColumn(),
+        "{task.description}",
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=terminal, transient=True) as bar:
+        task = bar.add_task(what, total=None)
+
+        def told(name: str, done: int, total: int) -> None:
+            bar.update(task, description=f"{what}: {name}", completed=done, total=total)
+
+        yield told

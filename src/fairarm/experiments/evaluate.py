@@ -37,6 +37,7 @@ from fairarm.experiments.usual import drawn
 from fairarm.experiments.wrong_tables import WrongTables, shown_errors, wrong_tables
 from fairarm.frames import Column, columns_of
 from fairarm.logs.checks import check_agreement
+from fairarm.logs.passes import Told
 from fairarm.logs.reading import Dropped
 from fairarm.problem.answer import Answer, Status
 from fairarm.problem.fairness import row_columns, row_labels
@@ -261,6 +262,7 @@ def evaluate(
     missing: Literal["worst", "at random"] = "worst",
     hidden_cause: float | None = None,
     compare: bool = False,
+    on_rows: Told | None = None,
 ) -> Evaluation:
     """Every arm's outcome and gap from a log: a path, a URL, a data frame, columns by name, a list of records, a batch, or
     what `read_log` returned (docs/logs.md).
@@ -271,6 +273,7 @@ def evaluate(
     ``missing``: outcomes that are missing may have been anything ("worst"), or you state that they are missing at random given the
     cell. ``hidden_cause``: bounds with a cause that nobody recorded and that moves the odds of the logged decision by at most this
     factor, 1 or more, and where the answer tips. ``compare``: every arm by ordinary estimators too (docs/trust.md).
+    ``on_rows``: called as rows are passed over one by one, with the name of the pass, how far it is, and of how much.
     """
     check_looks(looks)
     check_strength(hidden_cause)
@@ -283,7 +286,8 @@ def evaluate(
         )
     reader = log_reader(problem, log, columns=columns, engine=engine)
     estimated, sketched = law == "estimated", hidden_cause is not None
-    found = evidence_from_log(reader, 1.0 - confidence, estimated, duplicates, seed, missing == "at random", sketched)
+    at_random = missing == "at random"
+    found = evidence_from_log(reader, 1.0 - confidence, estimated, duplicates, seed, at_random, sketched, on_rows)
     found = log.carried(found) if isinstance(log, LoggedPulls) else found
     problem = found.problem
     draws = drawn(found.beliefs, problem.compiled.rows, seed)

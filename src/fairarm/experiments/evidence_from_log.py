@@ -34,6 +34,7 @@ from fairarm.logs.checks import (
     check_weights,
 )
 from fairarm.logs.outcome_sketch import outcome_sketch
+from fairarm.logs.passes import Told, passes_of
 from fairarm.logs.reading import LogReader
 from fairarm.logs.usable import LogSource, counted_log, no_usable_row, require_counts
 from fairarm.problem.answer import Answer
@@ -128,10 +129,11 @@ def evidence_from_log(
     seed: int,
     at_random: bool = False,
     sketched: bool = False,
+    told: Told | None = None,
 ) -> LogEvidence:
     """Everything that a log says. ``delta``: the error of what is certified; ``estimated``: P(S) and the law of contexts from
     the log alone; ``duplicates``: look for repeated row ids; ``at_random``: what missing outcomes are stated to be; ``sketched``: read
-    a real outcome once more for its values."""
+    a real outcome once more for its values; ``told``: how far passes over the rows are."""
     require_counts(reader)
     if can_be_timed(reader) and not reader.problem.unknown_arms:
         count_batches_too(reader)
@@ -141,7 +143,7 @@ def evidence_from_log(
             moved = np.isin(np.arange(len(found.problem.arms)), found.randomised, invert=True)
             found = replace(found, sketch=outcome_sketch(reader, found.problem, moved))
     else:
-        found = _from_rows(reader, delta, estimated)
+        found = _from_rows(reader, delta, estimated, told)
     problem = replace(reader.problem, shares=None) if estimated else reader.problem
     natural = found.natural if found.missing is None else found.natural + found.missing.natural
     more = check_counts(problem, reader.map.planned, found.made, natural)
@@ -218,7 +220,7 @@ def _bounded(
         yield replace(finding, message=f"{start}. {AT_RANDOM if at_random else WORST}", voids=False)
 
 
-def _from_rows(reader: LogReader, delta: float, estimated: bool) -> LogEvidence:
+def _from_rows(reader: LogReader, delta: float, estimated: bool, told: Told | None) -> LogEvidence:
     """Anything else: row by row."""
     problem = reader.problem
     if unknown := problem.unknown_arms:
@@ -228,14 +230,14 @@ def _from_rows(reader: LogReader, delta: float, estimated: bool) -> LogEvidence:
         )
     known = replace(problem, shares=None) if estimated else problem
     try:
-        found = believe_rows(known, reader.chunks, delta)
+        found = believe_rows(known, passes_of(reader, told), delta)
     except NoRowsError:
         if reader.used:
             raise
         raise no_usable_row(reader) from None
     if found.impossible:
         reader.leave_out("impossible-rows", found.impossible, [])
-    both = _completions(reader, known, delta)
+    both = _completions(reader, known, delta, told)
     certificate = certify_rows(found if both is None else both.together(), delta, reader.map.adaptive)
     mean, error, least = found.mean_weight
     weights = WeightCheck(mean, error, least, found.misfit)
@@ -256,10 +258,11 @@ def _from_rows(reader: LogReader, delta: float, estimated: bool) -> LogEvidence:
     )
 
 
-def _completions(reader: LogReader, problem: Problem, delta: float) -> Completions | None:
+def _completions(reader: LogReader, problem: Problem, delta: float, told: Told | None) -> Completions | None:
     """The rows once more with missing outcomes at their lowest, and at their highest; None where none is missing."""
     if CHARGED not in reader.tallies:
         return None
     twins = [reader.filling(outcome) for outcome in (0.0, 1.0)]
-    low, high = (believe_rows(problem, twin.chunks, delta) for twin in twins)
+    ends = zip(twins, ("lowest", "highest"), strict=True)
+    low, high = (believe_rows(problem, passes_of(twin, told, f"missing outcomes {end}"), delta) for twin, end in ends)
     return Completions(low, high, twins[0].used - low.impossible - reader.used)

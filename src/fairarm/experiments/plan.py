@@ -31,6 +31,7 @@ from fairarm.experiments.start_from_log import LoggedPulls, started
 from fairarm.experiments.truths import Truths, truths_of
 from fairarm.experiments.truths_from_log import evidence_for_truths
 from fairarm.experiments.truths_from_prior import require_prior
+from fairarm.experiments.what_pulls_buy import NEXT, Answered, PullsBuy, bought, outcome_used
 from fairarm.experiments.workers import watched_workers
 from fairarm.frames import Column, columns_of
 from fairarm.problem.log_map import LogMap, WithColumns
@@ -125,6 +126,8 @@ class ExperimentPlan(Shown):
     farthest outside of their nearest end."""
     every_arm_right: float = 0.0
     """The share of the truths in which the margins make every arm a right answer."""
+    buys: tuple[PullsBuy, ...] = ()
+    """With a log: what the next 100 pulls buy, at each average cost."""
 
     @property
     def cheapest(self) -> PlanOption | None:
@@ -224,6 +227,7 @@ def plan(
     margins = Margins(outcome_margin / width, gap_margin / width)
     asked = _Curves(target_error, margins, truths, seed, most_pulls)
     options = tuple(_run_all(simple, source, asked, _budgets(simple), jobs, on_point))
+    buys = () if before is None else tuple(_bought(simple, source, asked, [o.average_cost for o in options], on_point))
     found = ExperimentPlan(
         problem=problem,
         target_error=target_error,
@@ -240,6 +244,7 @@ def plan(
         gain=drawn.gain * width,
         gap_spread=drawn.gap_spread * width,
         every_arm_right=drawn.every_arm_right(margins),
+        buys=buys,
     )
     return replace(found, notes=(*notes, *_margin_notes(found), *_log_notes(simple, source, asked, found)))
 
@@ -406,14 +411,39 @@ def _chunks(problem: Problem, source: Truths, truths: int, seed: int) -> Iterato
 
 def _point(problem: Problem, source: Truths, asked: _Curves, pulls: int) -> tuple[PlanPoint, FloatArray]:
     """The error at one number of pulls, and the mean pulls of every unit, (R, K). The same truths at every point."""
+    found, made = _experiments(problem, source, asked, pulls)
+    wrong = int((~found.right).sum())
+    low, high = wilson_interval(wrong, asked.truths)
+    return PlanPoint(
+        pulls, wrong / asked.truths, low, high, float(found.cost.sum()) / asked.truths
+    ), made / asked.truths
+
+
+def _experiments(problem: Problem, source: Truths, asked: _Curves, pulls: int) -> tuple[Answered, FloatArray]:
+    """One experiment in each truth: what it answered, and all pulls of every unit, (R, K)."""
     procedure = unwatched(make_procedure(DEFAULT, problem, pulls) if pulls else Pool(problem, 0))
-    wrong, costs, made = 0, 0.0, np.zeros(problem.compiled.cost_array.shape)
+    found, made = [], np.zeros(problem.compiled.cost_array.shape)
     for chunk, worlds in _chunks(problem, source, asked.truths, asked.seed):
         rng = np.random.default_rng([asked.seed, chunk, pulls])
         count = len(worlds.outcome_law)
         state, _, spent, _ = replicate(procedure, worlds, count, rng, int(rng.integers(1 << 62)), source.earlier)
-        wrong += int((~good_enough(worlds, state.answer, asked.margins)).sum())
-        costs += float(spent.sum())
+        right = good_enough(worlds, state.answer, asked.margins)
+        found.append((right, outcome_used(problem, worlds, state.answer), spent))
         made += state.given.sum(axis=0)
-    low, high = wilson_interval(wrong, asked.truths)
-    return PlanPoint(pulls, wrong / asked.truths, low, high, costs / asked.truths), made / asked.truths
+    return Answered(*(np.concatenate(part) for part in zip(*found, strict=True))), made
+
+
+def _bought(
+    problem: Problem,
+    source: Truths,
+    asked: _Curves,
+    budgets: list[float | None],
+    on_point: Callable[[], None] | None,
+) -> Iterator[PullsBuy]:
+    """What the next pulls buy at each average cost, in the same truths."""
+    before, _ = _experiments(problem, source, asked, 0)
+    for budget in budgets:
+        after, _ = _experiments(replace(problem, budget=budget), source, asked, NEXT)
+        yield bought(budget, NEXT, before, after)
+        if on_point is not None:
+            on_point()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import narwhals.stable.v2 as nw
 
 from fairarm.errors import DataError, one_line
+from fairarm.logs.gathering import AT_ONCE, Tick, Work, add_table, by_dask, by_spark
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,6 +22,9 @@ Transform: TypeAlias = Callable[[Frame], Frame]
 
 class Engine:
     """A frame that narwhals knows. What it streams is collected first; the engines below stream in bounded memory."""
+
+    streams_here = True
+    """Rows that are gathered are read by this process."""
 
     def __init__(self, native: Any, *, disputed: Mapping[str, str] | None = None, **collecting: Any) -> None:
         self.native = native
@@ -45,6 +49,23 @@ class Engine:
     def stream(self, columns: Sequence[str], transform: Transform, rows: int) -> Iterator[pa.Table]:
         """All rows, in tables of at most ``rows``."""
         yield from _pieces(self.collect(transform(self.lazy(columns))), rows)
+
+    def gathered(
+        self,
+        columns: Sequence[str],
+        transform: Transform,
+        start: Callable[[], Any],
+        tick: Tick | None,
+        rows: Callable[[], int],
+    ) -> Any:
+        """What ``start`` makes, once it has seen all rows; here they are streamed. ``rows`` says how many there are."""
+        found, done, total = start(), 0, 0 if tick is None else rows()
+        for table in self.stream(columns, transform, AT_ONCE):
+            add_table(found, table)
+            done += len(table)
+            if tick is not None:
+                tick(done, max(done, total))
+        return found
 
 
 class Arrow(Engine):
@@ -138,6 +159,8 @@ class Polars(Engine):
 class Dask(Engine):
     """A Dask frame, read one partition after another."""
 
+    streams_here = False
+
     def stream(self, columns: Sequence[str], transform: Transform, rows: int) -> Iterator[pa.Table]:
         """Partition by partition: no more than one is in memory."""
         import pyarrow as pa
@@ -147,9 +170,23 @@ class Dask(Engine):
             part = frame.get_partition(i).compute(**self.collecting)
             yield from _pieces(pa.Table.from_pandas(part, preserve_index=False), rows)
 
+    def gathered(
+        self,
+        columns: Sequence[str],
+        transform: Transform,
+        start: Callable[[], Any],
+        tick: Tick | None,
+        rows: Callable[[], int],
+    ) -> Any:
+        """By the workers, partition by partition: no row comes here."""
+        frame = transform(self.lazy(columns)).to_native()
+        return by_dask(frame, Work(start), self.collecting.get("scheduler"), tick)
+
 
 class Spark(Engine):
     """A Spark frame; its rows come one partition after another."""
+
+    streams_here = False
 
     def lazy(self, columns: Sequence[str]) -> Frame:
         """As the others, but a name with a dot is refused: Spark takes the dot for a field of a structure."""
@@ -172,6 +209,17 @@ class Spark(Engine):
             yield pa.Table.from_arrays(
                 [pa.array(c, f.type) for c, f in zip(zip(*part, strict=True), schema, strict=True)], schema=schema
             )
+
+    def gathered(
+        self,
+        columns: Sequence[str],
+        transform: Transform,
+        start: Callable[[], Any],
+        tick: Tick | None,
+        rows: Callable[[], int],
+    ) -> Any:
+        """By the executors, partition by partition: no row comes here."""
+        return by_spark(transform(self.lazy(columns)).to_native(), Work(start), tick)
 
 
 class Ibis(Engine):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from fairarm.problem.log_map import LogMap
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import MOST_ROWS, UNKNOWN_ARM, Batch, LoggedRows
 from fairarm.problem.space import MAX_CELLS
+
+NO_TABLE = cast(LogTable, None)
+"""Of a reader that only codes."""
 
 MOST_COUNTS = 1 << 25
 """Most counts (arms × groups × cells) held as a table; a log with more is read row by row."""
@@ -129,8 +132,8 @@ class LogReader:
         time = self.map.time if self.map.outcome_within is not None else None
         return tuple(dict.fromkeys([*nodes, *(name for name in (*named, time) if name is not None)]))
 
-    @property
-    def _ids(self) -> list[str]:
+    @cached_property
+    def ids(self) -> list[str]:
         """The column of ids, where each line is a row."""
         return [name for name in self.table.columns if name == self.map.row_id and self.map.count is None]
 
@@ -164,7 +167,7 @@ class LogReader:
 
     def cells(self) -> LoggedCells:
         """All usable rows, counted in the log's own engine."""
-        due, real = self._due, self.real
+        due, real = self.due, self.real
         found = self._counted(real, due)
         raw = dict(found.keys)
         if real is not None and found.outcome is not None:
@@ -197,7 +200,7 @@ class LogReader:
 
     def _counted(self, real: RealColumn | None, due: Due | None) -> Counts:
         """Rows by combination of values, and by batch where there are any."""
-        ids = next(iter(self._ids), None) if real else None
+        ids = next(iter(self.ids), None) if real else None
         if self.batches is not None and self.batches.ends:
             both = self.table.counts_and_parts(self.keys, self.batches.parts, real=real, due=due, ids=ids)
             if both is not None:
@@ -206,11 +209,29 @@ class LogReader:
         return self.table.counts(self.keys, weight=self.map.count, real=real, due=due, ids=ids)
 
     def chunks(self, size: int = 1 << 16) -> Iterator[LoggedRows]:
-        """Usable rows in parts of at most ``size``. Reading again counts nothing twice."""
+        """Usable rows in parts of at most ``size``, here. Reading again counts nothing twice."""
         self.tallies, self.rows, self.used = {}, self._left_out, 0
-        due = self._due
-        for raw in self.table.batches((*self.columns, *self._ids), size, due=due):
-            yield self.taken(raw, self._counts(raw), None if due is None else raw[DUE])[0]
+        for raw in self.table.batches((*self.columns, *self.ids), size, due=self.due):
+            yield self.coded(raw, raw.get(DUE))
+
+    def coded(self, raw: dict[str, NDArray[Any]], due: IntArray | None) -> LoggedRows:
+        """The usable rows of a part of the log."""
+        return self.taken(raw, self._counts(raw), due)[0]
+
+    def decoder(self) -> LogReader:
+        """This reader without its table, and with nothing read yet: what is needed to code rows elsewhere."""
+        twin = copy(self)
+        if self.map.has_propensities:
+            twin.__dict__["_least_chance"] = self._least_chance
+        twin.__dict__["ids"] = self.ids
+        twin.table = NO_TABLE
+        twin.tallies, twin.rows, twin.used, twin.batches, twin.by_batch = {}, 0, 0, None, None
+        return twin
+
+    def heard(self, decoder: LogReader) -> None:
+        """Take over what was read, and what was wrong with it."""
+        self.tallies, self.used, self.rows = decoder.tallies, decoder.used, self._left_out + decoder.rows
+        self._check_rows()
 
     def _show(self, real: RealColumn | None, due: Due | None) -> None:
         """Examples of what the engine has not handed out: outcomes, where they were summed, and times."""
@@ -224,7 +245,8 @@ class LogReader:
             self.tallies["missing-times"].examples = [f"{due.column} = {_shown(value)}" for value in found[:EXAMPLES]]
 
     @property
-    def _due(self) -> Due | None:
+    def due(self) -> Due | None:
+        """Which rows are old enough to have an outcome, where that is asked."""
         within = self.map.outcome_within
         return None if self.map.time is None or within is None else Due(self.map.time, within)
 
@@ -261,11 +283,7 @@ class LogReader:
     ) -> tuple[LoggedRows, BoolArray]:
         """The usable lines as codes and values, and which they are; the others are tallied by their first fault."""
         self.rows += int(count.sum())
-        if self.rows > MOST_ROWS:
-            raise DataError(
-                f"The lines of the log stand for more than {MOST_ROWS} rows, the most that are taken. Check the counts in "
-                f"column '{self.map.count}'."
-            )
+        self._check_rows()
         usable = np.ones(len(count), dtype=bool)
         if due is not None:
             self._leave("missing-times", due == NO_TIME, usable, count, lambda i: self._time(raw, i))
@@ -293,9 +311,16 @@ class LogReader:
         self.used += int(count[usable].sum())
         kept = {name: values[usable] for name, values in columns.items()}
         made = Batch(arm[usable], regime[usable], kept, count[usable])
-        ticket = next((tickets(raw[name]) for name in self._ids if name in raw), None)
-        chance = None if propensity is None else propensity[usable]
-        return LoggedRows(made, chance, None if ticket is None else ticket[usable]), usable
+        # of usable rows alone: whether one without an id is among them must not depend on where a part begins
+        ticket = next((tickets(raw[name][usable]) for name in self.ids if name in raw), None)
+        return LoggedRows(made, None if propensity is None else propensity[usable], ticket), usable
+
+    def _check_rows(self) -> None:
+        if self.rows > MOST_ROWS:
+            raise DataError(
+                f"The lines of the log stand for more than {MOST_ROWS} rows, the most that are taken. Check the counts in "
+                f"column '{self.map.count}'."
+            )
 
     def _fits(self, regime: IntArray, columns: dict[str, NDArray[Any]]) -> BoolArray:
         """Which lines have what their regime forces. Those without a regime or an attribute were left out before."""

@@ -7,7 +7,7 @@ the nearest, so that a row is off by at most 2^-41. Sums of 64 bits hold that fo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
     import pyarrow as pa
 
-    from fairarm.logs.engines import Engine
+    from fairarm.logs.engines import Engine, Transform
+    from fairarm.logs.gathering import Tick
 
 MISSING = None
 """A null, NaN or absent value, in key arrays."""
@@ -263,28 +264,37 @@ class LogTable:
     ) -> Iterator[dict[str, NDArray[Any]]]:
         """The rows in parts of at most ``rows``, in no promised order: int64, float64 (nulls are NaN), bool, datetime64
         or objects (nulls are None). ``due`` adds the column ``DUE``."""
+        with self._speaking():
+            for part in self._held.stream(*self._chosen(columns, due), rows):
+                yield {name: plain.to_numpy(name, part[name]) for name in part.column_names}
+
+    def gathered(
+        self, columns: Sequence[str], start: Callable[[], Any], *, due: Due | None = None, tick: Tick | None = None
+    ) -> Any:
+        """What ``start`` makes (`gathering.Gathering`), once it has seen every row, in parts as ``batches`` has them: on a
+        Dask or Spark cluster where the rows are, else here. ``tick`` is told how far it is."""
+        with self._speaking():
+            return self._held.gathered(*self._chosen(columns, due), start, tick, self.rows)
+
+    @property
+    def streams_here(self) -> bool:
+        """Whether rows that are gathered are read by this process."""
+        return self._held.streams_here
+
+    def _chosen(self, columns: Sequence[str], due: Due | None) -> tuple[list[str], Transform]:
+        """The columns that are read, and what makes of them the rows and columns that are asked for."""
         from fairarm.logs import queries as ask
 
         named = list(dict.fromkeys(columns))
         frame = self._frame(named, due.column if due else None)
-        with self._speaking():
-            flag = self._due(frame, due) if due else None
-            used = frame.collect_schema().names()
-            for part in self._held.stream(
-                used, lambda each: ask.selected(ask.kept(each, self.drop), named, flag), rows
-            ):
-                yield {name: plain.to_numpy(name, part[name]) for name in part.column_names}
+        flag = self._due(frame, due) if due else None
+        used = frame.collect_schema().names()
+        return used, lambda each: ask.selected(ask.kept(each, self.drop), named, flag)
 
     def column(self, name: str, rows: int = 1 << 20) -> Iterator[pa.ChunkedArray]:
         """The entries of one column as Arrow holds them, in parts of at most ``rows``, in no promised order."""
-        from fairarm.logs import queries as ask
-
-        frame = self._frame([name])
         with self._speaking():
-            used = frame.collect_schema().names()
-            for part in self._held.stream(
-                used, lambda each: ask.selected(ask.kept(each, self.drop), [name], None), rows
-            ):
+            for part in self._held.stream(*self._chosen([name], None), rows):
                 yield plain.flat(name, part[name])
 
     def common(self, column: str, most: int, *, numbers: bool = True) -> tuple[tuple[Any, int], ...]:

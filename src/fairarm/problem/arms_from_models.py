@@ -17,7 +17,7 @@ from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import ProblemError
 from fairarm.problem.calls import ask, numbers, rows_of
 from fairarm.problem.labels import same_label
-from fairarm.problem.mechanism import Code, Columns, Rule, checked_rows
+from fairarm.problem.mechanism import Code, Columns, Rule, SharedColumns, checked_rows
 from fairarm.problem.names import check_version
 from fairarm.problem.variables import Variable, check_parents
 
@@ -68,23 +68,30 @@ class Model:
         if len(decided) and decided.max() >= found.shape[1]:
             raise self._wrong_size(found.shape[1], int(decided.max()) + 1)
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(found)[at, decided])
+            return np.asarray(np.log(found)[np.arange(len(decided)) if at is None else at, decided])
 
     def distribution(self, columns: Columns, states: int, length: int) -> FloatArray:
         """The model's probabilities of all states, (I, states)."""
         found, at = self._answers(columns, length)
         if length and found.shape[1] != states:
             raise self._wrong_size(found.shape[1], states)
-        return found[at] if length else np.zeros((0, states))
+        return (found if at is None else found[at]) if length else np.zeros((0, states))
 
-    def _answers(self, columns: Columns, length: int) -> tuple[FloatArray, IntArray]:
-        """The answers for distinct inputs, and which of them each row has. No row: no question."""
+    def _answers(self, columns: Columns, length: int) -> tuple[FloatArray, IntArray | None]:
+        """The answers for distinct inputs, and which of them each row has: None where each has its own. No row: no question."""
         if not length:
             return np.zeros((0, 0)), np.zeros(0, dtype=np.int64)
-        given = {name: np.asarray(columns[name]) for name in self.parents}
-        first, at = _distinct(list(given.values()), length)
-        found = self.answer({name: values[first] for name, values in given.items()}, len(first))
-        return (1.0 - self.explore) * found + self.explore / found.shape[1], at
+        if isinstance(columns, SharedColumns):
+            given: Columns = columns.among(self.parents)
+        else:
+            given = {name: np.asarray(columns[name]) for name in self.parents}
+        at: IntArray | None = None
+        if _all_differ(list(given.values())):
+            found = self.answer(given, length)
+        else:
+            first, at = _distinct(list(given.values()), length)
+            found = self.answer({name: values[first] for name, values in given.items()}, len(first))
+        return (1.0 - self.explore) * found + self.explore / found.shape[1] if self.explore else found, at
 
     def _wrong_size(self, found: int, states: int) -> ProblemError:
         return ProblemError(f"Arm '{self.arm}' gives probabilities of {found} states; '{self.node}' has {states}.")
@@ -92,6 +99,11 @@ class Model:
 
 def _lowest(variable: Variable) -> NDArray[Any]:
     return np.zeros(1, dtype=np.int64) if variable.finite else np.array([variable.low])
+
+
+def _all_differ(columns: Sequence[NDArray[Any]]) -> bool:
+    """Whether neighbours differ in some real column, seen at one look: then no row stands for another."""
+    return any(values.dtype.kind == "f" and not np.any(values[1:] == values[:-1]) for values in columns)
 
 
 def _distinct(columns: Sequence[NDArray[Any]], length: int) -> tuple[IntArray, IntArray]:

@@ -18,7 +18,7 @@ from fairarm.errors import ProblemError
 from fairarm.problem.arms_from_models import Model
 from fairarm.problem.calls import ask, numbers
 from fairarm.problem.labels import same_label, shown_values, values_of
-from fairarm.problem.mechanism import Columns, checked_rows
+from fairarm.problem.mechanism import Columns, SharedColumns, checked_rows
 from fairarm.problem.variables import Variable
 
 
@@ -79,9 +79,18 @@ class _Asked:
         return tuple(variable.name for variable in self.inputs)
 
     def __call__(self, method: str, columns: Columns, length: int) -> FloatArray:
-        given = self._array(columns, length) if self.features is None else self._frame(columns, self.features)
+        given = self._given(columns, length)
         what = f"Arm '{self.arm}': {method} of its model"
         return numbers(ask(getattr(self.model, method), given, what=what, given=self._described()), what)
+
+    def _given(self, columns: Columns, length: int) -> Any:
+        """What the model is asked about; models of the same inputs are asked about the same object."""
+        if isinstance(columns, SharedColumns):
+            return columns.make((self.inputs, self.features), lambda: self._made(columns, length))
+        return self._made(columns, length)
+
+    def _made(self, columns: Columns, length: int) -> Any:
+        return self._array(columns, length) if self.features is None else self._frame(columns, self.features)
 
     def _frame(self, columns: Columns, features: tuple[str, ...]) -> Any:
         try:
@@ -163,6 +172,8 @@ class _Classifier:
         found = _class_probabilities(self.asked, columns, length, len(self.state_of))
         if self.argmax:
             found = np.eye(found.shape[1])[found.argmax(axis=1)]
+        if self.state_of == tuple(range(self.states)):
+            return found
         out = np.zeros((length, self.states))
         for i, code in enumerate(self.state_of):
             out[:, code] += found[:, i]

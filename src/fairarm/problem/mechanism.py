@@ -18,6 +18,28 @@ from fairarm.problem.names import check_name, check_version
 from fairarm.problem.variables import Variable, check_parents
 
 Columns = Mapping[str, NDArray[Any]]
+
+
+class SharedColumns(dict[str, NDArray[Any]]):
+    """Columns that several models are asked about: what is made of them for one is there for the next."""
+
+    def __init__(self, columns: Mapping[str, NDArray[Any]]) -> None:
+        super().__init__(columns)
+        self.made: dict[Any, Any] = {}
+
+    def among(self, names: Iterable[str]) -> SharedColumns:
+        """Some of the columns, with all that was made."""
+        fewer = SharedColumns({name: np.asarray(self[name]) for name in names})
+        fewer.made = self.made
+        return fewer
+
+    def make(self, key: Any, made: Callable[[], Any]) -> Any:
+        """What was made under this key, made now if it was not yet."""
+        if key not in self.made:
+            self.made[key] = made()
+        return self.made[key]
+
+
 """Observations by column: int64 codes for finite nodes, float64 values for real ones; all of one length."""
 
 ROW_TOLERANCE = 1e-6
@@ -74,18 +96,23 @@ def checked_rows(table: FloatArray, where: str) -> tuple[FloatArray, int]:
 
     ``where`` starts the message and names the table; the offending row is added as indices of the parents' states.
     """
-    if not np.all(np.isfinite(table)) or np.any(table < 0):
+    sums = table[..., :1].copy()  # column after column: a row has few numbers, and reductions over few are slow
+    for s in range(1, table.shape[-1]):
+        sums += table[..., s : s + 1]
+    if table.size and (not np.isfinite(sums.sum()) or table.min() < 0):
         index = tuple(int(i) for i in np.argwhere(~np.isfinite(table) | (table < 0))[0])
         raise ProblemError(
             f"{where}: entry {list(index)} is {table[index]}. Probabilities are finite and not negative."
         )
-    sums = table.sum(axis=-1, keepdims=True)
     off = np.abs(sums - 1.0)
-    if np.any(off > ROW_TOLERANCE):
+    most = off.max(initial=0.0)
+    if most > ROW_TOLERANCE:
         index = tuple(int(i) for i in np.argwhere(off[..., 0] > ROW_TOLERANCE)[0])
         raise ProblemError(
             f"{where}: row {list(index)} sums to {float(sums[index][0]):.9g}. Each row must sum to 1 within {ROW_TOLERANCE}."
         )
+    if most <= _ROUNDING:
+        return table, 0
     repair = off > _ROUNDING
     return np.where(repair, table / sums, table), int(repair.sum())
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -149,6 +149,8 @@ class LoggedRows:
     propensity: FloatArray | None = None
     ticket: NDArray[np.uint64] | None = None
     """A number made of each row's id alone, where every row has one: it says nothing of what the row holds."""
+    memo: dict[str, NDArray[Any]] = field(default_factory=dict, repr=False)
+    """What was computed of these rows and is asked for again."""
 
 
 def batch(problem: Problem, rows: Any) -> Batch:

@@ -7,7 +7,6 @@ from difflib import get_close_matches
 
 from pydantic import BaseModel, ValidationError
 
-
 FEW_KEYS = 8
 """As many are listed where none is meant."""
 

@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from scipy.stats import gamma, norm, pearson3
 
+from fairarm.core.posterior.row_totals import RowTotals, Units, Weighted
 from fairarm.core.posterior.weighted_rows import Jump, MeanError, RowSums, least_error_cut, skewed
+
+
+def sums_of(psi: np.ndarray, w: np.ndarray, y: np.ndarray) -> RowSums:
+    """Of rows ψ and w, (K, n), whose weights are not cut."""
+    totals = RowTotals(len(psi), Units(None))
+    totals.add(Weighted(w, w, w, psi, None, y, np.ones(len(y))))
+    return totals.sums_of()[0]
 
 
 def squared_error(tau: float, w: list[float], counts: list[int], scale: float) -> float:
@@ -37,23 +45,6 @@ def test_weights_of_one_are_never_cut_and_of_many_rows_hardly_any() -> None:
     assert least_error_cut(np.zeros((2, 0)), np.zeros(0, dtype=int), 5.0).tolist() == [1.0, 1.0]
 
 
-def test_sums_of_parts_are_sums_of_the_whole_and_agree_with_loops() -> None:
-    rng = np.random.default_rng(1)
-    psi, w, y, count = rng.random((3, 30)), rng.exponential(1, (3, 30)), rng.random(30), rng.integers(0, 3, 30)
-    c = np.minimum(w, 1.2)
-    whole = RowSums.of(psi, w, c, y, count)
-    parts = [RowSums.of(psi[:, p], w[:, p], c[:, p], y[p], count[p]) for p in (slice(0, 11), slice(11, 30))]
-    both = RowSums.none(3).plus(parts[0]).plus(parts[1])
-    for name in ("rows", "first", "second", "third", "cut", "plain", "largest"):
-        np.testing.assert_allclose(getattr(both, name), getattr(whole, name), rtol=1e-12)
-    every = [i for i in range(30) for _ in range(count[i])]
-    for k in range(3):
-        assert whole.mean[k] == pytest.approx(np.mean([psi[k, i] for i in every]))
-        assert whole.third[k] == pytest.approx(sum(psi[k, i] ** 3 for i in every))
-        assert whole.cut[2, k] == pytest.approx(sum(min(w[k, i], 1.2) ** 3 for i in every))
-        assert whole.plain[3, k] == pytest.approx(sum(w[k, i] ** 2 * y[i] for i in every))
-
-
 def test_the_error_is_that_of_a_mean_with_half_a_row_more() -> None:
     """Many rows: sd/√n and skewness/√n of the rows, to what half a row of 1 and 8/n of variance add."""
     rng = np.random.default_rng(2)
@@ -61,7 +52,7 @@ def test_the_error_is_that_of_a_mean_with_half_a_row_more() -> None:
     y = rng.gamma(0.5, 1.0, n)
     one = np.ones((1, n))
     jump = Jump.of(y - y.mean(), np.ones(n, dtype=int))
-    found = RowSums.of(y[None], one, one, y, np.ones(n, dtype=int)).error(jump)
+    found = sums_of(y[None], one, y).error(jump)
     away = y - y.mean()
     third, square, size = np.sum(away**3), np.sum(away**2), np.sum(np.abs(away) ** 3) / np.sum(away**2)
     assert jump.size == pytest.approx(size) and jump.variance == pytest.approx(y.var())
@@ -86,7 +77,7 @@ def test_counts_of_rare_events_have_the_interval_of_a_rate(events: int) -> None:
     y[:events] = 1.0
     one = np.ones((1, n))
     jump = Jump(1.0, 1.0, 1e-5)  # an outcome of 1 where nearly all are 0
-    error = RowSums.of(y[None], one, one, y, np.ones(n, dtype=int)).error(jump)
+    error = sums_of(y[None], one, y).error(jump)
     drawn = events + n * error.draw(np.random.default_rng(0), 200_000, 1e9)[:, 0]
     low, high = np.quantile(drawn, (0.025, 0.975))
     expected = gamma.ppf((0.025, 0.975), events + 0.5)
@@ -104,6 +95,6 @@ def test_draws_have_the_errors_and_the_correlation_asked_for() -> None:
 def test_a_mean_that_never_varies_has_no_error() -> None:
     rows = np.full((2, 5), 0.5)
     rows[1] = [0, 1, 0, 1, 1]
-    found = RowSums.of(rows, rows * 0, rows * 0, rows[1], np.ones(5, dtype=int)).error(Jump(0.0, 0.0, 0.0))
+    found = sums_of(rows, rows * 0, rows[1]).error(Jump(0.0, 0.0, 0.0))
     assert found.sd[0] == 0 and found.sd[1] > 0
     assert np.all(found.draw(np.random.default_rng(0), 10, 4.0)[:, 0] == 0)

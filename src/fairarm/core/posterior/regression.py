@@ -91,8 +91,12 @@ class _Curve:
         return cls(low, high, centre, scale) if low < high else None
 
     def apply(self, values: FloatArray) -> FloatArray:
-        z = (np.clip(values, self.low, self.high) - self.centre) / self.scale
-        return np.stack([z, 0.5 * z * z], axis=1)
+        made = np.empty((2, len(values)))
+        z = np.clip(values, self.low, self.high, out=made[0])
+        z -= self.centre
+        z /= self.scale
+        np.multiply(z, 0.5 * z, out=made[1])
+        return made.T
 
 
 @dataclass(frozen=True)
@@ -127,6 +131,19 @@ class _Feature:
     @property
     def lead_size(self) -> int:
         return len(range(*self.leading.indices(self.size)))
+
+    def add_to(self, made: FloatArray, values: NDArray[Any], weights: FloatArray) -> None:
+        """Add Σ weights · features, row by row, to ``made`` (outputs, n); ``weights`` (outputs, size)."""
+        if self.states:
+            codes = np.asarray(values, dtype=np.int64)
+            for out, weight in zip(made, weights, strict=True):
+                out += weight[: self.states][codes]
+        if self.smooth is None:
+            return
+        smooth = self.smooth.apply(np.asarray(values, dtype=np.float64)).T
+        for out, weight in zip(made, weights[:, self.states :].tolist(), strict=True):
+            for each, feature in zip(weight, smooth, strict=True):
+                out += each * feature
 
     def apply(self, values: NDArray[Any]) -> FloatArray:
         parts = []
@@ -174,6 +191,11 @@ class Basis:
                 chosen.append((a, b))
         with_decision = tuple(b for a, b in chosen if a == decision)
         return cls(decision, features, with_decision, tuple(pair for pair in chosen if pair[0] != decision))
+
+    @property
+    def pair_size(self) -> int:
+        """Features that are products of two columns that are not the decision."""
+        return sum(self.features[a].lead_size * self.features[b].lead_size for a, b in self.pairs)
 
     def head(self, columns: Columns) -> tuple[FloatArray, FloatArray]:
         """The features that do not look at the decision, (n, h), the constant first; those multiplied by it, (n, u)."""
@@ -230,6 +252,56 @@ class Regression:
             # each fit is cut to [0, 1] before they are mixed: one wild fold must not pull the others along
             out = out + shares[:, f, None] * np.clip(_surface(*parts, coefficients), 0.0, 1.0)
         return out
+
+    def predict_states(self, columns: Columns, states: int, shares: FloatArray) -> FloatArray:
+        """The same at every state of the decision, (states, n), column after column: a row's numbers do not depend on the rows
+        beside it, as those of a matrix product may. Rows of one fold are asked of that fold alone."""
+        tail, lead = self.basis.tail(np.arange(states))
+        out = np.zeros((states, len(next(iter(columns.values())))))
+        for f, beta in enumerate(self.coefficients):
+            at = np.flatnonzero(shares[:, f]) if len(shares) > 1 else np.arange(out.shape[1])
+            if len(at):
+                every = len(at) == out.shape[1]
+                part = columns if every else {name: values[at] for name, values in columns.items()}
+                made = np.clip(self._by_column(part, len(at), beta, tail, lead), 0.0, 1.0)
+                made *= shares[:, f] if every else shares[at, f]
+                out[:, slice(None) if every else at] += made
+        return out
+
+    def _by_column(
+        self, columns: Columns, length: int, beta: FloatArray, tail: FloatArray, lead: FloatArray
+    ) -> FloatArray:
+        """One fit at every state, (states, n). A finite column is looked up, a real one is a curve of it."""
+        basis = self.basis
+        h = 1 + sum(f.size for name, f in basis.features.items() if name != basis.decision) + basis.pair_size
+        main = beta[h : h + tail.shape[1]]
+        made = np.repeat((beta[0] + tail @ main)[:, None], length, axis=1)
+        products = PAIR_SCALE * lead @ beta[h + tail.shape[1] :].reshape(lead.shape[1], -1)
+        start, by_name = 1, {}
+        for name, feature in basis.features.items():
+            if name == basis.decision:
+                continue
+            weights = np.repeat(beta[None, start : start + feature.size], len(tail), axis=0)
+            start += feature.size
+            by_name[name] = weights
+        place = 0
+        for name in basis.with_decision:
+            feature = basis.features[name]
+            by_name[name][:, feature.leading] += products[:, place : place + feature.lead_size]
+            place += feature.lead_size
+        for name, weights in by_name.items():
+            basis.features[name].add_to(made, np.asarray(columns[name]), weights)
+        self._add_pairs(made, columns, beta[start:h])
+        return made
+
+    def _add_pairs(self, made: FloatArray, columns: Columns, beta: FloatArray) -> None:
+        """Products of two columns that are not the decision; there are none where features are few."""
+        for a, b in self.basis.pairs:
+            left, right = (self.basis.features[name] for name in (a, b))
+            both = _products(left.apply(columns[a])[:, left.leading], right.apply(columns[b])[:, right.leading])
+            for weight, values in zip(beta[: both.shape[1]].tolist(), both.T, strict=True):
+                made += weight * values
+            beta = beta[both.shape[1] :]
 
     def variance_surface(self, columns: Columns, nodes: NDArray[Any]) -> FloatArray:
         """E[(Y − m)²] at every row × every value of the decision, (n, nodes)."""

@@ -8,7 +8,7 @@ Axes: K arms; one group at a time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -41,7 +41,7 @@ def least_error_cut(weights: FloatArray, count: IntArray, rows: float) -> FloatA
 
 @dataclass
 class RowSums:
-    """Sums over the rows of one group. Those of two parts of a log are added by `plus`."""
+    """Sums over the rows of one group, as `RowTotals` adds them up."""
 
     rows: float
     first: FloatArray
@@ -54,31 +54,6 @@ class RowSums:
     """Σ w, Σ w², Σ wY, Σ w²Y, Σ w²Y², (5, K): weights as they are."""
     largest: FloatArray
     """The largest weight, (K,)."""
-
-    @classmethod
-    def none(cls, arms: int) -> RowSums:
-        """Of no rows."""
-        zero = np.zeros(arms)
-        return cls(0.0, zero, np.zeros((arms, arms)), zero, np.zeros((3, arms)), np.zeros((5, arms)), zero)
-
-    @classmethod
-    def of(cls, psi: FloatArray, w: FloatArray, c: FloatArray, outcome: FloatArray, count: IntArray) -> RowSums:
-        """Of rows ψ, w and c, (K, n), with outcomes and counts (n,)."""
-        held, wy, square = psi * count, w * outcome, c * c
-        return cls(
-            rows=float(count.sum()),
-            first=held.sum(axis=1),
-            second=held @ psi.T,
-            third=np.einsum("ki,ki,ki->k", held, psi, psi),
-            cut=np.stack([(w - c) @ count, square @ count, np.einsum("ki,ki,i->k", square, c, count)]),
-            plain=np.stack([w @ count, (w * w) @ count, wy @ count, (w * wy) @ count, (wy * wy) @ count]),
-            largest=np.max(np.where(count > 0, w, 0.0), axis=1, initial=0.0),
-        )
-
-    def plus(self, other: RowSums) -> RowSums:
-        """Of the rows of both."""
-        made = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
-        return RowSums(**{**made, "largest": np.maximum(self.largest, other.largest)})
 
     @property
     def mean(self) -> FloatArray:

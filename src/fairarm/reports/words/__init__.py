@@ -75,6 +75,7 @@ if TYPE_CHECKING:
         why_gaps_differ,
     )
     from fairarm.reports.words.live import live_setting, live_truths, live_waiting
+    from fairarm.reports.words.plans import bought_text
     from fairarm.reports.words.statements import bounds_text, sentence
 
 __getattr__ = late_names(
@@ -95,6 +96,7 @@ __getattr__ = late_names(
             "why_gaps_differ",
         ),
         "fairarm.reports.words.live": ("live_setting", "live_truths", "live_waiting"),
+        "fairarm.reports.words.plans": ("bought_text",),
         "fairarm.reports.words.statements": ("bounds_text", "sentence"),
     },
 )
@@ -109,6 +111,7 @@ __all__ = [
     "asked_of_arms",
     "attributes_text",
     "between",
+    "bought_text",
     "bounds_text",
     "certified_labels",
     "certified_text",

@@ -1,0 +1,258 @@
+"""The second pass over a log that is read row by row: every row is weighed, and only sums are kept.
+
+A `Weigher` is all that is needed for it, and is sent to wherever the rows are. What rows add up to is exact in any split
+and order, given the numbers of each row; those do not depend on the rows beside it, but for models that others have fitted:
+their probabilities are rounded to 30 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairarm.beliefs.row_bets import BetSums, Decided, RowBets, at_decision, mixture, summed_out
+from fairarm.beliefs.row_sample import fingerprints, halves_of
+from fairarm.core.exact_sums import LARGEST, ExactSum
+from fairarm.core.packed import Arrays, named, within
+from fairarm.core.posterior.regression import Regression
+from fairarm.core.posterior.row_totals import RowTotals, Units, Weighted
+from fairarm.core.types import FloatArray
+from fairarm.problem.mechanism import SharedColumns, Table
+from fairarm.problem.problem import Problem
+from fairarm.problem.pulls import LoggedRows, groups_of, scaled_outcomes
+
+Stratum = Callable[[dict[str, NDArray[Any]]], NDArray[Any]]
+
+AT_ONCE = 1 << 15
+"""Numbers (arms × rows) that are weighed at once: what fits into a processor's own memory."""
+ROUNDED = np.uint64(1) << np.uint64(23)
+"""A double has 53 bits, of which 30 are kept."""
+
+
+def thirty_bits(chances: FloatArray) -> FloatArray:
+    """Numbers, 0 or more, rounded to 30 significant bits in place: what a model says of a row may differ in the last bits with the
+    rows that it is asked about beside it."""
+    bits = chances.view(np.uint64)
+    bits += ROUNDED >> np.uint64(1)
+    bits &= ~(ROUNDED - np.uint64(1))
+    return chances
+
+
+def probabilities(
+    problem: Problem, states: int | None, columns: dict[str, NDArray[Any]], length: int
+) -> tuple[FloatArray, FloatArray | None]:
+    """P_k of each row's decision, (K, I), and of every decision, (K, states, I), where V is summed out."""
+    arms = problem.arms
+    if states is None:
+        return np.stack([_density(arm.mechanism, columns) for arm in arms]), None
+    law, columns = np.empty((len(arms), states, length)), SharedColumns(columns)
+    for k, arm in enumerate(arms):
+        law[k] = arm.mechanism.distribution(columns, states, length).T
+        if not isinstance(arm.mechanism, Table):
+            thirty_bits(law[k])
+    return at_decision(law, columns[problem.decision]), law
+
+
+def _density(mechanism: Any, columns: dict[str, NDArray[Any]]) -> FloatArray:
+    found = np.exp(np.asarray(mechanism.log_prob(columns), dtype=np.float64))
+    return found if isinstance(mechanism, Table) else thirty_bits(np.minimum(found, LARGEST))
+
+
+@dataclass(frozen=True, eq=False)
+class Weigher:
+    """How rows are weighed, made of what the first pass left."""
+
+    problem: Problem
+    states: int | None
+    """Of V where it can be summed out of a row."""
+    regression: Regression | None
+    names: tuple[str, ...]
+    """The columns that the regression looks at, without the decision."""
+    repeated: NDArray[np.uint64]
+    """Fingerprints of rows that both halves of the sample predict."""
+    made: FloatArray
+    """The arms' shares of each group's rows, (K, G)."""
+    own_level: FloatArray
+    level: FloatArray
+    """Where weights are cut: for the estimate, (K, G), and for the certified bounds, (G,)."""
+    centres: FloatArray
+    constant: float
+    strata: tuple[Stratum, ...]
+    units: Units
+    bets: RowBets | None = None
+
+    def surface(self, columns: dict[str, NDArray[Any]], prints: NDArray[np.uint64]) -> FloatArray | None:
+        """m̂ of every decision, (states, I), each row by the half of the sample that did not see it."""
+        if self.regression is None or self.states is None:
+            return None
+        given = {name: columns[name] for name in self.names}
+        return self.regression.predict_states(given, self.states, halves_of(prints, self.repeated))
+
+    def decided(self, columns: dict[str, NDArray[Any]], outcome: FloatArray, propensity: FloatArray | None) -> Decided:
+        """What every arm would have decided."""
+        return Decided(columns, outcome, *probabilities(self.problem, self.states, columns, len(outcome)), propensity)
+
+
+@dataclass
+class WeighedGroup:
+    """Sums over the rows of one group."""
+
+    weigher: Weigher
+    group: int
+    impossible: int = 0
+    two_sided: bool = True
+    """False for propensities: a decision that is never made in a stratum is no surprise."""
+
+    def __post_init__(self) -> None:
+        work = self.weigher
+        self.totals = RowTotals(len(work.problem.arms), work.units)
+        self.surprise = ExactSum((2 * (work.states or 0), 1 + len(work.strata)))
+        """By decision and stratum: how many more rows than the law says, and the variance of that."""
+        self.bets = None if work.bets is None else BetSums(work.bets, self.group)
+
+    def add(self, rows: Decided, count: FloatArray, surface: FloatArray | None, ticket: Any) -> None:
+        """More rows."""
+        work, t = self.weigher, self.group
+        columns, outcome, own, law = rows.columns, rows.outcome, rows.own, rows.law
+        q = mixture(work.made[:, t], own) if rows.propensity is None else rows.propensity
+        possible = q > 0
+        if not possible.all():
+            self.impossible += int(count[~possible].sum())
+            count, q = np.where(possible, count, 0.0), np.where(possible, q, 1.0)
+        # (W1): against the mixture of the arms that made the group's rows, or the logged propensity
+        w = np.minimum(own / q, LARGEST)
+        c = np.minimum(w, work.own_level[:, t, None])
+        if surface is None or law is None:
+            direct = at_row = np.broadcast_to(work.centres[:, t, None], w.shape)
+        else:
+            direct, at_row = summed_out(law, surface), at_decision(surface, columns[work.problem.decision])
+        # (R2), a term per row; sums over them are all that is kept, so a log of any length fits
+        psi = direct + c * (outcome - at_row) - work.constant
+        mixed = None if law is None or rows.propensity is not None else mixture(work.made[:, t], law)
+        unseen = None
+        if law is not None and mixed is not None and not mixed.all():
+            # decisions that no arm of the log makes for such a person: what the arm does there no row can tell
+            unseen = summed_out(law, (mixed == 0).astype(np.float64))
+        d = np.minimum(w, work.level[t])
+        self.totals.add(Weighted(w, c, d, psi, unseen, outcome, count))
+        if law is not None:
+            self.two_sided = rows.propensity is None
+            self._compare(columns, count, mixed, q)
+        if self.bets is not None and ticket is not None:
+            self.bets.add(rows, count, ticket)
+
+    def _compare(
+        self, columns: dict[str, NDArray[Any]], count: FloatArray, law: FloatArray | None, q: FloatArray
+    ) -> None:
+        """1{V = v} − P(v | x), or 1{V = v}/p − 1, and its variance, summed over strata of rows."""
+        work = self.weigher
+        decided = columns[work.problem.decision]
+        states = work.states or 0
+        made = np.empty((2 * states, len(q)))
+        # of mean 0 if the declared law, or the propensity, is the one that made the rows: a check that no outcome enters
+        for s in range(states):
+            more = np.subtract(decided == s, law[s], out=made[s]) if law is not None else made[s]
+            if law is None:
+                np.divide(decided == s, q, out=more)
+                more -= 1.0
+                np.multiply(more, more, out=made[states + s])
+            else:
+                np.multiply(law[s], 1.0 - law[s], out=made[states + s])
+        strata = np.empty((len(q), 1 + len(work.strata)))
+        strata[:, 0] = count
+        for i, part in enumerate(work.strata, start=1):
+            np.multiply(part(columns), count, out=strata[:, i])
+        self.surprise.add(made, strata, 1.0 if law is not None else None)
+
+    def misfit(self) -> float:
+        """The largest surprise in standard errors, where some 20 rows or more are expected to vary."""
+        states = self.weigher.states or 0
+        more, variance = self.surprise.value[:states], self.surprise.value[states:]
+        enough = variance > 20.0
+        size = np.where(enough, more / np.sqrt(np.where(enough, variance, 1.0)), 0.0)
+        return float((np.abs(size) if self.two_sided else size).max(initial=0.0))
+
+    def merge(self, other: WeighedGroup) -> None:
+        """With another part of the log."""
+        self.impossible += other.impossible
+        self.two_sided &= other.two_sided
+        self.totals.merge(other.totals)
+        self.surprise.merge(other.surprise)
+        if self.bets is not None and other.bets is not None:
+            self.bets.merge(other.bets)
+
+    def arrays(self) -> Arrays:
+        """To be sent."""
+        counts = {"impossible": np.array(self.impossible), "two_sided": np.array(self.two_sided)}
+        bets = {} if self.bets is None else named("bets", self.bets.arrays())
+        return {**counts, "surprise": self.surprise.bytes, **named("totals", self.totals.arrays()), **bets}
+
+    def merge_arrays(self, sent: Arrays) -> None:
+        """With a part that was sent."""
+        self.impossible += int(sent["impossible"])
+        self.two_sided &= bool(sent["two_sided"])
+        self.totals.merge_arrays(within("totals", sent))
+        self.surprise.merge_bytes(sent["surprise"])
+        if self.bets is not None:
+            self.bets.merge_arrays(within("bets", sent))
+
+
+@dataclass
+class WeighedRows:
+    """What the second pass gathers. That of two parts of a log is merged."""
+
+    weigher: Weigher
+
+    def __post_init__(self) -> None:
+        self.groups = [WeighedGroup(self.weigher, t) for t in range(len(self.weigher.problem.groups))]
+
+    def add(self, part: LoggedRows) -> None:
+        """More rows."""
+        work, batch = self.weigher, part.batch
+        if not batch.size:
+            return
+        group = groups_of(work.problem, batch)
+        order = np.argsort(group.astype(np.uint16), kind="stable")
+        columns = {name: np.asarray(values)[order] for name, values in batch.columns.items()}
+        propensity = None if part.propensity is None else part.propensity[order]
+        rows = work.decided(columns, scaled_outcomes(work.problem, batch)[order], propensity)
+        surface = None if work.regression is None else work.surface(columns, fingerprints(work.problem, part)[order])
+        count = batch.count[order].astype(np.float64)
+        ticket = None if part.ticket is None else part.ticket[order]
+        ends = np.searchsorted(group[order], np.arange(len(self.groups) + 1))
+        for held, start, end in zip(self.groups, ends[:-1], ends[1:], strict=True):
+            for at in _blocks(int(start), int(end), len(work.problem.arms)):
+                held.add(
+                    rows.take(at),
+                    count[at],
+                    None if surface is None else surface[:, at],
+                    None if ticket is None else ticket[at],
+                )
+
+    def merge(self, other: WeighedRows) -> None:
+        """With another part of the log."""
+        for mine, theirs in zip(self.groups, other.groups, strict=True):
+            mine.merge(theirs)
+
+    def arrays(self) -> Arrays:
+        """To be sent."""
+        return {name: v for t, held in enumerate(self.groups) for name, v in named(str(t), held.arrays()).items()}
+
+    def merge_arrays(self, sent: Arrays) -> None:
+        """With a part that was sent."""
+        for t, held in enumerate(self.groups):
+            held.merge_arrays(within(str(t), sent))
+
+    @property
+    def impossible(self) -> int:
+        """Rows whose decision no arm that made rows could make."""
+        return sum(held.impossible for held in self.groups)
+
+
+def _blocks(start: int, end: int, arms: int) -> list[slice]:
+    size = int(np.clip(AT_ONCE // arms, 256, 8192))
+    return [slice(at, min(at + size, end)) for at in range(start, end, size)]
