@@ -341,11 +341,17 @@ def test_simulate_runs_pool_alone_where_the_algorithms_of_the_paper_do_not_apply
 def test_parts_of_a_plain_problem_are_shown_where_they_say_something(tmp_path: Path, capsys: Any) -> None:
     """Berkeley with the department open: one part hides the other. Where no arm looks at the attribute, one sentence says so."""
     folder, page = ROOT / "examples" / "berkeley", tmp_path / "page.html"
-    code, out, err = run("evaluate", folder / "problem.toml", folder / "admissions.csv", "--report", page, capsys=capsys)
+    code, out, err = run(
+        "evaluate", folder / "problem.toml", folder / "admissions.csv", "--report", page, capsys=capsys
+    )
     assert code == 0, err
     for text in (out, page.read_text()):
         said = " ".join(text.split())
-        assert "Gaps, and what they are made of" in said and "= direct - indirect" in said and "spurious" not in said.lower()
+        assert (
+            "Gaps, and what they are made of" in said
+            and "= direct - indirect" in said
+            and "spurious" not in said.lower()
+        )
         assert "-0.1416" in said and "+0.0687" in said and "+0.2103" in said
     code, out, _ = run("inspect", "hepar2", "--report", page, capsys=capsys)
     for text in (out, page.read_text()):

@@ -618,5 +618,7 @@ def test_a_wrong_key_is_answered_by_those_of_its_place(tmp_path: Path) -> None:
     """Not by a key of another table that looks alike."""
     wrong = BASE.replace("values = {", "low = -5, values = {", 1)
     assert wrong != BASE
-    with pytest.raises(ReadError, match=r"problem.outcome.low: there is no such key. Keys here: node, range, values\.$"):
+    with pytest.raises(
+        ReadError, match=r"problem.outcome.low: there is no such key. Keys here: node, range, values\.$"
+    ):
         parse_problem(wrong, "base", tmp_path, None)
