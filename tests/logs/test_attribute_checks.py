@@ -11,9 +11,17 @@ import pytest
 import worked_examples as examples
 import worlds_truth
 from fairarm import evaluate, read_log
-from fairarm.logs.attribute_checks import Independence, check_independence, compared_groups, independences
+from fairarm.logs.attribute_checks import (
+    Independence,
+    check_columns,
+    check_independence,
+    column_independences,
+    compared_groups,
+    independences,
+)
 from fairarm.logs.findings import independence
 from fairarm.problem.context import ContextLaw
+from fairarm.problem.problem import Problem
 from logs_of_worlds import WHERE, drawn, log_of
 from worlds_fairarm import as_fairarm
 
@@ -102,6 +110,58 @@ def test_sound_logs_are_hardly_ever_suspected() -> None:
     told, exact = as_fairarm(beside())[0], log_of(beside())
     batches = [read_log(told, drawn(exact, 200, seed), columns=WHERE).batch for seed in range(300)]
     assert not any(check_independence(told, batch) for batch in batches)
+
+
+# ---- columns ----
+
+
+def seen(follows: tuple[float, float]) -> worlds_truth.Model:
+    """Z → S → V → Y ← Z → V: as W2, and the arm looks at Z too."""
+    nodes = dict(examples.w2().functions) | {"S": examples.chance(("Z",), lambda z: follows[z])}
+    arm = examples.chance(("S", "Z"), lambda s, z: 0.2 + 0.3 * s + 0.3 * z)
+    return examples.model("seen", "Z S V Y", nodes, [arm], "S")
+
+
+def forgotten(model: worlds_truth.Model) -> Problem:
+    """The problem without the arrow from Z to S."""
+    edges = [edge for edge in as_fairarm(model)[0].graph.edges if edge != ("Z", "S")]
+    return as_fairarm(model, graph=edges, mechanisms=(), shares=None)[0]
+
+
+def test_which_columns_are_tested() -> None:
+    """Z is a cause of S, and nothing else is apart from it; with the arrow forgotten Z is. A child of S, and the decision, are not asked."""
+    assert column_independences(as_fairarm(seen((0.2, 0.8)))[0]) == ()
+    assert column_independences(forgotten(seen((0.2, 0.8)))) == (Independence(("S",), ("Z",), ()),)
+    assert column_independences(as_fairarm(examples.w3())[0]) == ()
+
+
+def test_a_forgotten_cause_is_found_and_voids() -> None:
+    """Without Z → S the problem is plain; P(S = 1) is 0.2 and 0.8 by Z, and 10 000 rows show it."""
+    model = seen((0.2, 0.8))
+    told = forgotten(model)
+    assert told.plain
+    found = findings(told, log_of(model, 10_000))
+    assert found["attribute-and-column-dependent"].voids
+    message = found["attribute-and-column-dependent"].message
+    assert "'S' and 'Z' independent" in message and "differs by up to 0.60 with Z" in message
+    forced = log_of(model, 10_000, regimes={"s0": {"S": 0}, "s1": {"S": 1}})
+    assert "attribute-and-column-dependent" not in findings(told, forced)  # somebody chose them
+
+
+def test_a_slight_dependence_is_said_and_voids_nothing() -> None:
+    """P(S = 1) is 0.49 and 0.51 by Z: 10^6 rows show that, and it moves little."""
+    model = seen((0.49, 0.51))
+    found = findings(forgotten(model), log_of(model, 10**6))["attribute-and-column-dependent"]
+    assert not found.voids and "by up to 0.02" in found.message
+    assert not findings(forgotten(model), log_of(model, 1000))
+
+
+def test_sound_plain_logs_are_hardly_ever_suspected() -> None:
+    """300 logs of 200 rows with S apart from Z: one is suspected with probability 0.03."""
+    model = seen((0.3, 0.3))
+    told, exact = forgotten(model), log_of(model)
+    batches = [read_log(told, drawn(exact, 200, seed), columns=WHERE).batch for seed in range(300)]
+    assert column_independences(told) and not any(check_columns(told, batch) for batch in batches)
 
 
 # ---- declared laws ----
