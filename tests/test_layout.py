@@ -40,6 +40,8 @@ TOPICS = {
     "cli/test_other_questions.py": "attributes with causes, kept nodes and several attributes, over all commands",
     "cli/test_widths.py": "terminals of every width, over all commands",
     "core/proof/test_log_rows.py": "intervals from logs about any rows of fairness, with a pilot and without",
+    "experiments/test_doubt_of_worlds.py": "missing outcomes, hidden causes, tables and estimators where a problem is not plain",
+    "experiments/test_run_from_a_log_with_holes.py": "what is certified in a run that starts from a log without some outcomes",
     "experiments/test_fitted_before.py": "nothing fitted is certified, over evaluate and read_log",
     "experiments/test_logs_of_worlds.py": "logs where more is asked than about groups, from rows to JSON",
     "experiments/test_results.py": "what every result has",

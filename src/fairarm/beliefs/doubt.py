@@ -53,7 +53,7 @@ class KnownRows:
         return Box(
             self.weight * own.low + (1.0 - self.weight) * others.low,
             self.weight * own.high + (1.0 - self.weight) * others.high,
-        )  # (D10)
+        )  # (D9)
 
 
 @dataclass(frozen=True, eq=False)

@@ -117,7 +117,7 @@ class WorldBeliefs(CellBeliefs):
 
     def expected_laws(self) -> tuple[Factors, FloatArray]:
         """The factors and h, (N or 1, Z), as they are on average."""
-        return self._factors, self.context_weights
+        return self.expected_factors, self.context_weights
 
     def _laws(self, sums: WorldSums) -> FloatArray:
         return sums.laws(self.expected_factors, self.context_weights, self.cells)
@@ -200,7 +200,7 @@ class WorldBeliefs(CellBeliefs):
         else:
             size = max(1, BLOCK // (len(sums.slot_world) * cells.arms.shape[0] * cells.arms.shape[2]))
             parts = [min(size, draws - start) for start in range(0, draws, size)]
-            law = np.concatenate([sums.laws(*self._drawn_laws(0, part, rng), cells) for part in parts])
+            law = np.concatenate([sums.laws(*self.drawn_laws(0, part, rng), cells) for part in parts])
         return law[..., :-1, :], law[..., -1, :]
 
     def with_rows(self, counts: IntArray, seen: Summary) -> WorldBeliefs:

@@ -10,6 +10,7 @@ import numpy as np
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.problem.problem import Problem
 from fairarm.worlds.cells import CellWorlds
+from fairarm.worlds.labels import LabelWorlds
 
 NEXT = 100
 """Pulls that are asked about."""
@@ -59,7 +60,7 @@ class Answered:
     cost: FloatArray
 
 
-def outcome_used(problem: Problem, worlds: CellWorlds, answer: IntArray) -> FloatArray:
+def outcome_used(problem: Problem, worlds: CellWorlds | LabelWorlds, answer: IntArray) -> FloatArray:
     """The true outcome, in its own units, of the arm that is named, or of the deployed one where none is: (N,)."""
     arms = problem.outcome.unscale(worlds.outcomes().outcomes)
     stays = np.full(len(answer), np.nan) if problem.deployed is None else arms[:, problem.arm_index(problem.deployed)]

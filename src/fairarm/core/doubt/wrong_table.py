@@ -40,7 +40,7 @@ class Rises:
     def at(self, error: float) -> FloatArray:
         """max Σ_r Σ_v (P'(v | r) − P(v | r)) g(r, v) with each row of P' within ε of P in total variation, (...,): exact."""
         taken = np.clip(error - self.before, 0.0, self.mass)
-        return np.asarray((taken * self.gain).sum(axis=(-1, -2)))  # (D9)
+        return np.asarray((taken * self.gain).sum(axis=(-1, -2)))  # (D10)
 
 
 @dataclass(frozen=True, eq=False)

@@ -89,10 +89,14 @@ def columns_text(made: HiddenCause) -> str:
 
 def hidden_assumption(found: Evaluation) -> str:
     """What the bounds take for granted."""
-    group = found.problem.sensitive
+    groups, problem = names([f"'{name}'" for name in found.problem.attributes], 4), found.problem
+    read = "" if problem.plain else ", also where people are read as another group"
+    drew = names([f"'{problem.arm_names[k]}'" for k in found.evidence.randomised], 4)
     return (
-        f"This takes the hidden cause to be independent of '{group}' and of which arm made a row, given what was recorded, and arms to be "
-        f"the rules as declared, which do not see it. What is certified takes it that there is none."
+        f"This takes the hidden cause to be independent of {groups} and of which arm made a row, given what was recorded{read}, and arms to be "
+        f"the rules as declared, which do not see it."
+        + (f" Rows of {drew} drew their decisions at random, as was said: none of them is moved." if drew else "")
+        + " What is certified takes it that there is none."
     )
 
 
