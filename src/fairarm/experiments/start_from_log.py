@@ -103,7 +103,7 @@ def read_log(
         return log.of(known) if isinstance(log, LoggedPulls) else _from_batch(known, log)
     from fairarm.experiments.assumptions import left_out
     from fairarm.logs.checks import check_cells, check_counts, check_duplicates
-    from fairarm.logs.usable import LogSource, counted_log, every_row, require_counts
+    from fairarm.logs.usable import LogSource, counted_log, every_row, require_counts, with_fitted_arms
 
     reader = log_reader(problem, log, columns=columns, engine=engine)
     if reader.map.has_propensities:
@@ -117,9 +117,11 @@ def read_log(
     if reader.countable and known.outcome.values is not None:
         counted = counted_log(reader)
         known, batch, fitted = counted.problem, counted.batch, counted.fitted
-        checks = check_cells(known, batch, estimated=False)
     else:
         batch = every_row(reader)
+        known, fitted = with_fitted_arms(known, batch)
+    if reader.countable:
+        checks = check_cells(known, batch, estimated=False)
     checks += check_counts(known, reader.map.planned, *rows_by_group(known, batch))
     checks += check_duplicates(reader.map.row_id, reader.table)
     findings = (*reader.findings(), *checks)
