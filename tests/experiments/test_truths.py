@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 import worked_examples as examples
-from fairarm import Arm, Constraint, ContextLaw, ContextSample, Outcome, evaluate, plan, table
+from fairarm import Arm, Constraint, ContextLaw, ContextSample, Outcome, evaluate, plan, read_log, table
 from fairarm.beliefs.from_log import earlier_evidence
 from fairarm.errors import ProblemError
 from fairarm.experiments.start_from_log import started
 from fairarm.experiments.truths import LogLabelTruths, PriorLabelTruths, truths_of
 from fairarm.experiments.truths_from_log import LogTruths, evidence_for_truths
 from fairarm.experiments.truths_from_prior import PriorTruths
+from fairarm.problem.mechanism import Unknown
 from fairarm.problem.problem import Problem
 from fairarm.worlds.labels import LabelWorlds
 from logs_of_worlds import WHERE, drawn, log_of
@@ -121,6 +122,25 @@ def test_a_plan_of_several_attributes_and_money_from_a_log() -> None:
     found = plan(money, log=log, columns=WHERE, truths=20, target_error=0.3, most_pulls=64)
     (note,) = [said for said in found.notes if said.code == "real-outcome-taken-as-two-values"]
     assert (note.facts["low"], note.facts["high"]) == (0.0, 40.0) and found.log_rows == 300
+
+
+def test_an_arm_is_fitted_from_a_log_of_money() -> None:
+    """As from a log of states: the run and the plan start with its table, and say so."""
+    problem, _ = as_fairarm(examples.w2(), tolerance=0.5)
+    money = replace(
+        problem,
+        variables=[v for name, v in problem.variables.items() if name != "Y"],
+        outcome=Outcome("Y", low=0.0, high=10.0),
+        constraints=[Constraint(tolerance=5.0)],
+        mechanisms=(),
+    )
+    unknown = money.with_arms([Arm("arm 0", Unknown("V", ("S",)))])
+    log = drawn(log_of(examples.w2()), 400, 1)
+    log["Y"] = [0.0 if y == "y0" else 4.0 for y in log["Y"]]
+    read = read_log(unknown, log, columns=WHERE)
+    assert [note.arm for note in read.fitted] == ["arm 0"] and read.problem.fitted == ("arm 0",)
+    found = plan(unknown, log=log, columns=WHERE, truths=10, target_error=0.4, most_pulls=64)
+    assert "fitted-mechanism-taken-as-it-is" in [said.code for said in found.notes]
 
 
 def test_a_context_sample_stands_in_for_what_is_not_declared() -> None:

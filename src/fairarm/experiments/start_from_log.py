@@ -112,7 +112,15 @@ def read_log(
         return log.of(known) if isinstance(log, LoggedPulls) else _from_batch(known, log)
     from fairarm.experiments.assumptions import left_out
     from fairarm.logs.checks import check_cells, check_counts, check_duplicates
-    from fairarm.logs.usable import LogSource, counted_log, every_row, joined, missing_of, require_counts
+    from fairarm.logs.usable import (
+        LogSource,
+        counted_log,
+        every_row,
+        joined,
+        missing_of,
+        require_counts,
+        with_fitted_arms,
+    )
 
     reader = log_reader(problem, log, columns=columns, engine=engine)
     if reader.map.has_propensities:
@@ -127,11 +135,13 @@ def read_log(
     if reader.countable and known.outcome.values is not None:
         counted = counted_log(reader)
         known, batch, fitted, missing = counted.problem, counted.batch, counted.fitted, counted.missing
-        checks = check_cells(known, counted.every_row, estimated=False)
+        every = counted.every_row
     else:
-        batch = every_row(reader)
-        missing = missing_of(reader)
-    every = batch if missing is None else joined(batch, missing)
+        batch, missing = every_row(reader), missing_of(reader)
+        every = batch if missing is None else joined(batch, missing)
+        known, fitted = with_fitted_arms(known, every)
+    if reader.countable:
+        checks = check_cells(known, every, estimated=False)
     checks += check_counts(known, reader.map.planned, *rows_by_group(known, every))
     checks += check_duplicates(reader.map.row_id, reader.table)
     said = tuple(_charged(finding, missing) for finding in reader.findings())
