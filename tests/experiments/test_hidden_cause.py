@@ -97,7 +97,8 @@ def test_the_box_of_the_estimate_by_hand() -> None:
     log = evidence_from_log(
         log_reader(problem(), {**rows, "Y": np.where(gone, np.nan, rows["Y"])}), 0.05, False, False, 0
     )
-    box = draw_cells(log.beliefs, log.missing, 0).estimate.box(2.0)
+    drawn = draw_cells(log.beliefs, log.missing, 0)
+    box = drawn.estimate.box(2.0)
     for cell, (x, v) in enumerate([(0, 0), (0, 1), (1, 0), (1, 1)]):
         here = (rows["X"] == x) & (rows["V"] == v)
         chance, share = here.sum() / (rows["X"] == x).sum(), (here & gone).sum() / here.sum()
@@ -106,6 +107,9 @@ def test_the_box_of_the_estimate_by_hand() -> None:
         low = chance * low + (1 - chance) * max(low / 2, 1 - 2 * (1 - low))
         high = chance * high + (1 - chance) * min(2 * high, 1 - (1 - high) / 2)
         assert (box.low[0, cell], box.high[0, cell]) == (pytest.approx(low, abs=0.01), pytest.approx(high, abs=0.01))
+        assert drawn.chance is not None  # it is drawn, not fixed: by as much as so many rows leave open
+        spread = np.sqrt(chance * (1 - chance) / (rows["X"] == x).sum())
+        assert drawn.chance[:-1, cell].std() == pytest.approx(spread, rel=0.15)
         # stated to be missing at random they count for P(v | x), and bound nothing
         stated = draw_cells(log.beliefs, log.missing, 0, at_random=True)
         assert stated.estimate.chance[0, cell] == pytest.approx(chance, abs=0.005) and not stated.missing.any()
@@ -245,6 +249,20 @@ def test_columns_are_as_strong_as_they_are_in_the_rows_that_were_moved() -> None
         evaluate(problem(), rows, columns=where, hidden_cause=1.2).hidden_cause for where in (WHERE, LogMap(arm="arm"))
     )
     assert apart is not None and whole is not None and apart.columns["X"] > whole.columns["X"] + 0.1
+
+
+def test_each_kind_of_rows_has_its_own_mean() -> None:
+    """Estimates of the box and of the rows that drew at random, each from its own rows alone."""
+    rows = mixed(40_000, 6)
+    log = evidence_from_log(log_reader(problem(), rows, columns=WHERE), 0.05, False, False, 0)
+    draws = draw_cells(log.beliefs, None, 0, doubted=doubted_rows(log, log.beliefs, 2.0))
+    assert draws.known is not None and draws.chance is not None
+    for cell, (x, v) in enumerate([(0, 0), (0, 1), (1, 0), (1, 1)]):
+        for arm, theta in (("old", draws.theta), ("even", draws.known.theta)):
+            at = (rows["arm"] == arm) & (rows["X"] == x)
+            assert theta[-1, cell] == pytest.approx(rows["Y"][at & (rows["V"] == v)].mean(), abs=0.02)
+        moved = (rows["arm"] == "old") & (rows["X"] == x)
+        assert draws.chance[-1, cell] == pytest.approx((rows["V"][moved] == v).mean(), abs=0.01)
 
 
 def test_bounds_are_monotone_where_rows_drew_at_random_too() -> None:

@@ -162,6 +162,10 @@ def test_from_a_table_to_a_verdict_that_says_so() -> None:
     assert finding.name == "missing-outcomes" and not finding.voids and "would hurt the answer most" in finding.message
     assert read.missing is not None and read.missing.total == finding.rows and read.voided_by == ()
     run = algorithm("pool", asked, pulls=3000, confidence=0.9, stop="certified", log=read)
+    books = run._now.state.memory
+    assert (
+        books.lost[0] == finding.rows and not books.steady_n.any() and not books.recent_n.any()
+    )  # no drift is looked for
     (note,) = run.verdict().notes
     assert (str(note.code), note.rows) == ("log-outcomes-charged", finding.rows)
     usual = algorithm("pool", asked, pulls=50, log=read)

@@ -50,7 +50,7 @@ class WorldFactors:
     def too_large(self) -> bool:
         """Whether terms are too many to be held."""
         cells = self.beliefs.cells
-        return len(cells.arms) * len(cells.worlds.slot) * cells.arms.shape[2] > MOST_ENTRIES
+        return bool(len(cells.arms) * len(cells.worlds.slot) * cells.arms.shape[2] > MOST_ENTRIES)
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -167,6 +167,6 @@ class WorldFactors:
             to = np.flatnonzero(mixes.any(axis=1))
             n = np.einsum("fw,kwbv->kfbv", mixes[to], above[:, worlds])
             d = np.repeat(below[:, worlds[:1]], len(to), axis=1)
-            ends = [part(mixes[to], 0.0).sum(axis=1) for part in (np.maximum, np.minimum)]
+            most, least = (part(mixes[to], 0.0).sum(axis=1) for part in (np.maximum, np.minimum))
             if len(to):
-                yield OfPeople(Fraction(table, n, d), *ends, to, len(self._mixes))
+                yield OfPeople(Fraction(table, n, d), most, least, to, len(self._mixes))
