@@ -76,7 +76,7 @@ class LongResult:
     evaluated: int
     """Rows that `evaluate` used of the export."""
     agree: bool
-    """Rows by arm: in the export, by `evaluate`, and by the study."""
+    """Rows in the export, used by `evaluate`, and counted by the study."""
     seconds: float
 
 
@@ -87,7 +87,7 @@ class LongStudy:
     server: ForkServer
     place: Place
     folder: Path
-    arrivals: int = 667
+    arrivals: int = 668
     people: int = 500
     days: int = 30
     window: float = 7.0
