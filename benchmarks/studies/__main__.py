@@ -139,7 +139,7 @@ class Bench:
 
     def rate(self) -> None:
         """Ratios."""
-        seconds, rounds = (0.5, 2) if self.asked.small else (3.0, 5)
+        seconds, rounds = (0.5, 2) if self.asked.small else (1.5, 5)
         many = 10_000 if self.asked.small else 1_000_000
         self.say(
             "Ratios of medians, measured by turns in one job; the server waits for the disk at each commit.",
