@@ -59,6 +59,7 @@ TOPICS = {
     "reports/test_many_rows.py": "pages and figures where more is asked about than one gap",
     "reports/test_pages.py": "pages say what the terminal says",
     "reports/test_report.py": "`report`: what every page promises",
+    "studies/test_other_questions.py": "stored studies of several attributes, causes and kept nodes, to the answer",
     "test_enumeration.py": "laws, divergences and estimators against enumeration, over core, problem, beliefs and worlds",
     "problem/test_rows_of_constraints.py": "the rows that every kind of question makes, by hand",
     "test_many_groups.py": "the same for any number of groups, against structural models",
