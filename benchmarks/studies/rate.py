@@ -193,7 +193,8 @@ def bare_inserts(place: Place) -> Iterator[Callable[[], None]]:
 
 def many_rows(few_place: Place, many_place: Place, few: int, many: int, count: int, rounds: int) -> Ratio:
     """CPU of a pair where a study has many rows, beside one that has few; of the server's processes too."""
-    with studying(few_place, many + 100_000) as small, studying(many_place, many + 100_000) as large:
+    people = many * 9 // 10 + 20_000  # a quarter more cards than people, and at most a million people
+    with studying(few_place, people) as small, studying(many_place, people) as large:
         filled(few_place, few)
         filled(many_place, many)
         pairs = {small: Pairs(small), large: Pairs(large)}

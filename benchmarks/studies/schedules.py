@@ -172,7 +172,9 @@ class StudyMachine(RuleBasedStateMachine):
 
     @rule()
     def save(self) -> None:
-        self.studies.close()
+        for each in (self.studies, *self.crashed):  # PostgreSQL copies a database that nobody is connected to
+            each.close()
+        self.crashed.clear()
         self.copies += 1
         if self.saved is not None:
             self.saved[0].drop()

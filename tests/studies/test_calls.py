@@ -11,6 +11,7 @@ import pytest
 from fairarm.core.entry import entry_number
 from fairarm.studies import Conflict, Invalid, NotFound, Outcome, Studies, Told
 from fairarm.studies.calls import id_number, id_text
+from fairarm.studies.cohorts import latest
 from four_arms import ARMS, chain
 from study_people import DAY, SECOND, START, Clock, Crowd, small_study
 
@@ -82,6 +83,28 @@ def test_nothing_is_dealt_into_a_closed_cohort(crowd: Crowd, query: Query) -> No
     crowd.clock.now = START + DAY // 2
     assert all(crowd.study.assign(f"back{i}", "a").outside for i in range(30))
     assert query(f"SELECT count(*) FROM fairarm_assignment WHERE issued >= {START} + (number + 1) * {DAY}") == [(0,)]
+
+
+def test_a_sealed_cohort_deals_nothing_though_the_clock_goes_back(crowd: Crowd, query: Query) -> None:
+    """Paused, so that no later cohort stands in the way: settled means that no card is dealt any more."""
+    crowd.day(0)
+    crowd.study.pause("holidays", "ann")
+    crowd.tick(START + 4 * DAY)
+    assert query("SELECT count(*) FROM fairarm_settled") == [(1,)]
+    crowd.clock.now = START + DAY // 2
+    assert all(crowd.study.assign(f"back{i}", "a").outside for i in range(60))
+    assert query("SELECT size - issued FROM fairarm_counter") == [(0,)]
+
+
+def test_the_end_of_a_cohort_is_in_the_statement_that_takes_a_card(crowd: Crowd) -> None:
+    """Somebody who read the cohort while it was open, and waited: the card is refused all the same."""
+    dealer, core = crowd.study._dealer, crowd.study._core
+    with core.database.writing() as (connection, _):
+        cohort = latest(connection, crowd.study.running.id)
+        assert dealer._taken(connection, START + DAY, cohort, 1) == (0, 0)
+        assert dealer._taken(connection, START + DAY - 1, cohort, 1) == (0, 1)
+        assert dealer._taken(connection, START + DAY - 1, cohort, 100) == (1, 74)
+        assert dealer._taken(connection, START + DAY - 1, cohort, 1) == (0, 0)
 
 
 def test_cards_run_out(studies: Studies, clock: Clock, query: Query) -> None:

@@ -15,7 +15,7 @@ from fairarm.algorithms.pool import Pool, PoolOptions
 from fairarm.algorithms.watch import Watch
 from fairarm.beliefs.evidence import CellEvidence
 from fairarm.beliefs.standing import Proof
-from fairarm.studies import Studies, StudyStatus
+from fairarm.studies import Studies, StudyStatus, ticking
 from fairarm.studies.progress import read_progress
 from four_arms import chain
 from study_people import DAY, HOUR, SECOND, START, Clock, Crowd, small_study
@@ -98,7 +98,7 @@ def test_a_study_settles_to_what_plain_counts_settle_to(
     studies: Studies, clock: Clock, query: Query, how: dict[str, Any]
 ) -> None:
     """Eight days, a tenth of the outcomes never told, the others within two days; every settled state against the oracle."""
-    crowd = Crowd(studies, small_study(studies, **how), clock, lost=lambda row: 0.1)
+    crowd = Crowd(studies, small_study(studies, **how), clock, lost=lambda row: 0.1, delay=2 * DAY)
     oracle, settled = Oracle(query, how.get("lost", "worst"), how.get("group") is None), []
     for number in range(8):
         for line in crowd.tick(START + number * DAY + SECOND):
@@ -236,3 +236,38 @@ def test_another_process_ticks_and_it_happens_once(opened: Callable[..., Studies
     assert first.tick() == ()
     assert query("SELECT count(*) FROM fairarm_settled") == [(1,)]
     assert crowd.study.verdict().settled == 1 and second.open("small").verdict().settled == 1
+
+
+def test_what_a_hand_does_while_a_cohort_is_computed_is_not_overlooked(
+    crowd: Crowd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dropped between the snapshot and the write: the settling is thrown away, and the next tick leaves the cohort out."""
+    crowd.day(0)
+    computed = ticking.settled_progress
+
+    def slow(*given: Any) -> Any:
+        monkeypatch.setattr(ticking, "settled_progress", computed)
+        crowd.study.drop(0, "an outage", "ann")
+        return computed(*given)
+
+    monkeypatch.setattr(ticking, "settled_progress", slow)
+    assert crowd.tick(START + 4 * DAY) == ("small: opened 4",)
+    assert crowd.tick() == ("small: settled 0",)
+    assert crowd.study.cohorts()[0].counted == 0 and crowd.study.verify().ok
+
+
+def test_a_budget_that_is_used_up_ends_a_study_undecided(studies: Studies, clock: Clock) -> None:
+    """No card can be paid for, and nothing is out: finished, and said to be undecided."""
+    crowd = Crowd(studies, small_study(studies), clock)
+    clockwork, running = studies._core.clockwork, crowd.study.running
+    crowd.tick(START + DAY + 10 * SECOND)
+    crowd.tick(START + 2 * DAY + 10 * SECOND)
+    crowd.tick(START + 3 * DAY + 10 * SECOND)
+    crowd.study.pause("so that none is out", "ann")
+    crowd.tick(START + 9 * DAY)
+    crowd.study.resume("go on", "ann")
+    with studies._core.database.reading() as connection:
+        before = clockwork.progress(connection, running)[0]
+    clockwork._no_cards(running, before, 0)
+    assert crowd.study.status == StudyStatus.FINISHED
+    assert crowd.study.verdict().answer == studies.summaries()[0].answer == "UNDECIDED"

@@ -27,7 +27,7 @@ from fairarm.core.proof.region import Intervals
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.problem.answer import Answer
 from fairarm.studies import schema
-from fairarm.studies.answers import ArmStanding, ExposureReport, Monitor, RowStanding, StudyVerdict
+from fairarm.studies.answers import ArmStanding, ExposureReport, Monitor, RowStanding, StudyStatus, StudyVerdict
 from fairarm.studies.cohorts import CUT, DROPPED, by_hand, unsettled
 from fairarm.studies.events import events_of, status_of
 from fairarm.studies.moving import SKIPPED, is_held
@@ -92,7 +92,10 @@ class Known:
     def verdict(self) -> StudyVerdict:
         """The answer, or how far it is."""
         study, shown, found = self.study, self.plain_verdict(), self.findings()
-        named = None if self.answer == Code.PENDING else Answer.of(self.answer, study.problem.arm_names)
+        status = status_of(self.connection, study.id)
+        # where pulls or budget ran out before the last cohort there is none to come
+        without = self.answer == Code.PENDING and status != StudyStatus.FINISHED
+        named = None if without else Answer.of(self.answer, study.problem.arm_names)
         reports = cohorts_of(self.connection, study, self.now)
         out = [each for each in reports if each.settled is None]
         cut, dropped = (tuple(sorted(by_hand(self.connection, study.id, kind))) for kind in (CUT, DROPPED))
@@ -100,7 +103,7 @@ class Known:
             ("dropped-cohorts",) if dropped else ()
         )
         return StudyVerdict(
-            study=study.name, status=status_of(self.connection, study.id), answer=None if named is None else str(named.status),
+            study=study.name, status=status, answer=None if named is None else str(named.status),
             arm=None if named is None else named.arm, confidence=study.options.confidence, void=bool(self.progress.settled.void[0]),
             void_by=tuple(dict.fromkeys(each.name for each in found if each.voids)) if self.progress.settled.void[0] else (),
             settled=len(reports) - len(out), out=len(out), people=sum(each.dealt for each in reports),

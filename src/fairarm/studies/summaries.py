@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, case, func, select
 
+from fairarm.problem.answer import Status
 from fairarm.studies import schema
-from fairarm.studies.answers import CohortReport, HistoryPoint, Summary
+from fairarm.studies.answers import CohortReport, HistoryPoint, StudyStatus, Summary
 from fairarm.studies.calls import UNSERVED
 from fairarm.studies.cohorts import CUT, DROPPED, by_hand
 from fairarm.studies.counting import Counted
@@ -30,10 +31,11 @@ def summary_of(connection: Connection, study: Running) -> Summary:
     last = connection.execute(
         select(done.c.shown).where(done.c.study == study.id).order_by(done.c.number.desc()).limit(1)
     ).scalar()
-    shown = {} if last is None else json.loads(last)
+    shown, status = {} if last is None else json.loads(last), status_of(connection, study.id)
+    answer = shown.get("answer") or (str(Status.UNDECIDED) if status == StudyStatus.FINISHED else None)
     return Summary(
-        name=study.name, problem=study.problem.name, status=status_of(connection, study.id), created=moment(study.created),
-        pulls=study.options.pulls, cohorts=int(cohorts), settled=int(settled), people=int(people), answer=shown.get("answer"),
+        name=study.name, problem=study.problem.name, status=status, created=moment(study.created),
+        pulls=study.options.pulls, cohorts=int(cohorts), settled=int(settled), people=int(people), answer=answer,
         arm=shown.get("arm"), leader=shown.get("leader"), probability=shown.get("probability"), void=bool(shown.get("void", False)),
         held=is_held(connection, study.id),
     )  # fmt: skip

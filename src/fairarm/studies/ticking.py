@@ -24,7 +24,18 @@ from fairarm.problem.answer import Answer
 from fairarm.problem.mechanism import NO_FAIR_ARM
 from fairarm.studies import schema
 from fairarm.studies.answers import StudyStatus
-from fairarm.studies.cohorts import all_resolved, cohort_digest, dealt_by_arm, latest, marks_of, seal, unsettled
+from fairarm.studies.cohorts import (
+    CUT,
+    DROPPED,
+    all_resolved,
+    by_hand,
+    cohort_digest,
+    dealt_by_arm,
+    latest,
+    marks_of,
+    seal,
+    unsettled,
+)
 from fairarm.studies.counting import ON_TIME, Counted, Marks, counted, counted_bits, people_of
 from fairarm.studies.database import Database
 from fairarm.studies.events import append, events_of, status_of
@@ -107,7 +118,7 @@ class Clockwork:
         now: int,
         row: dict[str, Any],
         before: int | None,
-        people: tuple[int, int],
+        people: tuple[int, ...],
         after: Progress,
     ) -> bool:
         number = row["number"]
@@ -351,13 +362,15 @@ def _cohort_rows(
     }  # fmt: skip
 
 
-def count_of(connection: Connection, study: int, number: int) -> tuple[int, int]:
-    """People of a cohort who are not erased, and corrections: what must be as in the snapshot when it is settled."""
+def count_of(connection: Connection, study: int, number: int) -> tuple[int, ...]:
+    """People of a cohort who are not erased, corrections, and whether it is cut or dropped: what must be as in the snapshot when it is
+    settled."""
     people, made = schema.assignment, schema.correction
     here = (people.c.study == study) & (people.c.number == number)
     there = connection.execute(select(func.count()).where(here, people.c.erased.is_(None))).scalar_one()
     corrected = select(func.count()).select_from(people.join(made, made.c.assignment == people.c.id)).where(here)
-    return int(there), int(connection.execute(corrected).scalar_one())
+    by = [int(number in by_hand(connection, study, kind)) for kind in (CUT, DROPPED)]
+    return int(there), int(connection.execute(corrected).scalar_one()), *by
 
 
 def erase_cohort(connection: Connection, study: int, number: int, now: int) -> None:
