@@ -163,7 +163,6 @@ THROUGH = {
     "service/owed.py": ("service/test_client.py",),
     "service/problems.py": ("service/test_guards.py", "service/test_routes.py"),
     "service/wire.py": ("service/test_client.py",),
-    "reports/words/studies.py": ("reports/words/test_study_words.py",),
     "service/pages.py": ("service/test_page_routes.py", "service/test_browser.py"),
     "worlds/*.py": ("worlds/test_network.py", "catalog/test_continuous.py"),
 }
