@@ -62,6 +62,9 @@ TOPICS = {
     "reports/test_many_rows.py": "pages and figures where more is asked about than one gap",
     "reports/test_pages.py": "pages say what the terminal says",
     "reports/test_report.py": "`report`: what every page promises",
+    "reports/page/test_study_pages.py": "pages of live studies, with made-up values",
+    "reports/words/test_study_words.py": "sentences about live studies",
+    "service/test_page_routes.py": "pages over HTTP: who sees what, forms, colours",
     "service/test_browser.py": "pages in a real browser: accessibility, without script, hostile names, forms",
     "service/test_any_input.py": "inputs made from the API's own description",
     "service/test_every_door.py": "every route and who may use it",
@@ -182,6 +185,7 @@ THROUGH = {
     "service/owed.py": ("service/test_client.py",),
     "service/problems.py": ("service/test_guards.py", "service/test_routes.py"),
     "service/wire.py": ("service/test_client.py",),
+    "service/pages.py": ("service/test_page_routes.py", "service/test_browser.py"),
     "worlds/*.py": ("worlds/test_network.py", "catalog/test_continuous.py"),
 }
 """Modules that are tested through others, and where."""

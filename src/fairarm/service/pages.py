@@ -237,7 +237,7 @@ def _add_static(app: FastAPI) -> None:
         app.get(f"/static/{name}", include_in_schema=False)(access("none")(_always(response)))
 
 
-def _always(response: Response):  # type: ignore[no-untyped-def]
+def _always(response: Response) -> Callable[[], Response]:
     def answer() -> Response:
         return response
 
