@@ -44,6 +44,8 @@ class Crowd:
     """Inputs are given at assignment: the decision is drawn there."""
     lost: Callable[[dict[str, str]], float] = lambda row: 0.0
     """With which probability an outcome is never told."""
+    delay: int = DAY
+    """Outcomes come within this; what comes is told at the end of the day, so that more than a day makes some of them late."""
     count: int = 0
     out: list[tuple[int, str, dict[str, str]]] = field(default_factory=list)
     """What is to be told: when, of which assignment, and what."""
@@ -75,7 +77,7 @@ class Crowd:
         self.made[str(a.id)] = a, group, row
         if self.rng.random() >= self.lost(row):
             told = {name: row[name] for name in row if name != "S" or not at_arrival}
-            self.out.append((at + int(self.rng.integers(0, 2 * DAY)), str(a.id), told))
+            self.out.append((at + int(self.rng.integers(0, self.delay)), str(a.id), told))
 
     def row(self, problem: Problem, a: Assignment, group: str) -> dict[str, str]:
         law = self.network.law[problem.arm_index(str(a.arm)), problem.groups.index(group)]

@@ -51,7 +51,11 @@ class Database:
         self.clock = clock
         self.sqlite = self.url.get_backend_name() == "sqlite"
         self.engine, self._writes = self._engines()
-        self._lay_out()
+        try:
+            self._lay_out()
+        except BaseException:
+            self.close()
+            raise
 
     def _engines(self) -> tuple[Engine, Engine]:
         """To read by, and to write by."""
