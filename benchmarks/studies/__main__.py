@@ -23,8 +23,14 @@ from benchmarks.studies.random_kills import RandomKills
 from benchmarks.studies.transactions import TRANSACTIONS
 
 OUT = Path(__file__).with_name("results.md")
-PARTS = ("placed", "random", "once", "schedules", "rate", "long")
-MODULES = tuple(f"benchmarks.studies.{name}" for name in ("transactions", "random_kills", "once", "long_study", "full_disk"))
+TITLES = {
+    "placed": "Kill: at the n-th write, sync or message", "random": "Kill: at random moments", "once": "Once: many processes",
+    "schedules": "Budget: random schedules", "rate": "Rate", "long": "A long study",
+}  # fmt: skip
+PARTS = tuple(TITLES)
+MODULES = tuple(
+    f"benchmarks.studies.{name}" for name in ("transactions", "random_kills", "once", "long_study", "full_disk")
+)
 """What the processes that are forked need to have imported."""
 
 
@@ -55,7 +61,6 @@ class Bench:
 
     def placed(self) -> None:
         """Kills at every write."""
-        self.say("", "## Kill: at the n-th write, sync or message", "")
         self.say(
             "| transaction | database | writes and syncs | kills | acknowledged before the kill | lost or doubled |",
             "|---|---|---|---|---|---|",
@@ -71,9 +76,6 @@ class Bench:
     def random(self) -> None:
         """Kills at random moments."""
         self.say(
-            "",
-            "## Kill: at random moments",
-            "",
             "| database | kills | people assigned | outcomes told | cohorts settled | lost or doubled |",
             "|---|---|---|---|---|---|",
         )
@@ -92,7 +94,7 @@ class Bench:
     def once(self) -> None:
         """Many processes."""
         small = self.asked.small
-        self.say("", "## Once: many processes", "", "| what | database | came of it |", "|---|---|---|")
+        self.say("| what | database | came of it |", "|---|---|---|")
         for place in self.places():
             tells = Once(self.server, place, Path(tempfile.mkdtemp(dir=self.folder))).conflicting_tells(
                 8, 50 if small else 500
@@ -117,7 +119,7 @@ class Bench:
         """Random schedules."""
         from benchmarks.studies.run_schedules import run_schedules
 
-        self.say("", "## Budget: random schedules", "", "| database | schedules | broken |", "|---|---|---|")
+        self.say("| database | schedules | broken |", "|---|---|---|")
         for kind, count in (("SQLite", self.asked.schedules * 3 // 4), ("PostgreSQL", self.asked.schedules // 4)):
             run_schedules(self._maker(kind), count, seed=1)
             self.say(f"| {kind} | {count} | 0 |")
@@ -140,9 +142,6 @@ class Bench:
         seconds, rounds = (0.5, 2) if self.asked.small else (3.0, 5)
         many = 10_000 if self.asked.small else 1_000_000
         self.say(
-            "",
-            "## Rate",
-            "",
             "Ratios of medians, measured by turns in one job; the server waits for the disk at each commit.",
             "",
         )
@@ -163,9 +162,7 @@ class Bench:
 
     def long(self) -> None:
         """A whole study."""
-        self.say(
-            "", "## A long study", "",
-            "ad-marketplace, window 7 days, cohorts of a day, 1 % of outcomes lost and 1 % late, confidence 0.95, four processes, each killed in a quarter of its steps.", "",
+        self.say("ad-marketplace, window 7 days, cohorts of a day, 1 % of outcomes lost and 1 % late, confidence 0.95, four processes, each killed in a quarter of its steps.", "",
             "| database | arrived | entered | kills | cohorts settled | counted | lost | of these late | answer | truth | verify | rows by arm in the export, in `evaluate`, in the study | minutes |",
             "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
         )  # fmt: skip
@@ -189,33 +186,48 @@ def _counted(found: dict[str, int]) -> str:
     return ", ".join(f"{number} {name}" for name, number in sorted(Counter(found).items()))
 
 
+HEAD = [
+    "# Live studies under fire",
+    "",
+    f"Written by `make studies-bench`, part by part, on a machine with {os.cpu_count()} cores that did other work besides. What a study is: [docs/live.md](../../docs/live.md).",
+]
+
+
+def written(parts: dict[str, list[str]]) -> None:
+    """The page with these parts anew, the others as they were."""
+    kept: dict[str, list[str]] = {}
+    part = ""
+    for line in OUT.read_text(encoding="utf-8").splitlines() if OUT.exists() else []:
+        part = next((name for name, title in TITLES.items() if line == f"## {title}"), part)
+        if part:
+            kept.setdefault(part, []).append(line)
+    kept |= parts
+    text = "\n\n".join("\n".join(kept[name]).strip() for name in PARTS if name in kept)
+    OUT.write_text("\n".join(HEAD) + "\n\n" + text + "\n", encoding="utf-8")
+
+
 def main() -> None:
     """The parts that are asked for, all if none is."""
     parser = argparse.ArgumentParser()
-    parser.add_argument(
-        "parts", nargs="*", choices=[*PARTS, []], help="some of the parts; the page is written only for all of them"
-    )
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="some of the parts; all if none is named")
     parser.add_argument("--kills", type=int, default=2000, help="at random, half of them on each database")
     parser.add_argument("--schedules", type=int, default=2000)
-    parser.add_argument("--small", action="store_true", help="of once, rate and long: to see whether they run")
+    parser.add_argument(
+        "--small", action="store_true", help="of once, rate and long: to see whether they run; nothing is written"
+    )
     asked = parser.parse_args()
-    begun = time.process_time(), time.time()
     with tempfile.TemporaryDirectory(prefix="fairarm-studies-") as made, postgres_server(durable=True) as postgres:
         folder = Path(made)
         with ForkServer(compiled(folder), MODULES) as server:
-            bench = Bench(server, postgres, folder, asked)
-            bench.say(
-                "# Live studies under fire",
-                "",
-                f"Written by `make studies-bench` on a machine with {os.cpu_count()} cores. What each line means: [docs/live.md](../../docs/live.md).",
-            )
             for part in asked.parts or PARTS:
+                begun = time.time()
+                bench = Bench(server, postgres, folder, asked)
+                bench.made = 1000 * PARTS.index(part)
+                bench.say(f"## {TITLES[part]}", "")
                 getattr(bench, part)()
-            minutes = (time.time() - begun[1]) / 60
-            bench.say("", f"All of it took {minutes:.0f} minutes.", "")
-    if not asked.parts and not asked.small:
-        OUT.write_text("\n".join(bench.lines), encoding="utf-8")
-        print(OUT)
+                bench.say("", f"({(time.time() - begun) / 60:.0f} minutes.)")
+                if not asked.small:
+                    written({part: bench.lines})
 
 
 if __name__ == "__main__":

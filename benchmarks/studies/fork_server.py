@@ -63,6 +63,11 @@ def kill_seen() -> int:
     return int(ctypes.CDLL(None).fairarm_kill_seen())
 
 
+def kill_syncs() -> int:
+    """How many of them were syncs of a file."""
+    return int(ctypes.CDLL(None).fairarm_kill_syncs())
+
+
 @dataclass(frozen=True)
 class Ended:
     """How a job ended."""

@@ -21,7 +21,7 @@ def fill_up(journal: Journal, url: str, clock: str, name: str) -> None:
     for number in range(5000):
         resource.setrlimit(resource.RLIMIT_FSIZE, (ROOM, most))
         try:
-            made = study.assign(f"u-{number}", group="ab"[number % 2])
+            made = study.assign(f"u-{number}", group="ab"[number % 2], known={})
             assert made.id is not None
             study.tell(made.id, row_of(number))
         except StudyError as error:
@@ -31,7 +31,7 @@ def fill_up(journal: Journal, url: str, clock: str, name: str) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
         journal.ack(unit=number, id=made.id)
     for number in range(10_000, 10_010):
-        made = study.assign(f"u-{number}", group="ab"[number % 2])
+        made = study.assign(f"u-{number}", group="ab"[number % 2], known={})
         assert made.id is not None
         study.tell(made.id, row_of(number))
         journal.ack(unit=number, id=made.id)

@@ -1,7 +1,7 @@
 /* Loaded before libc (LD_PRELOAD): ends the process with SIGKILL at the n-th write, sync or message that concerns a
  * database. What concerns one: files whose path starts with FAIRARM_KILL_FILES, sockets whose peer is FAIRARM_KILL_PORT.
  * Counting starts when fairarm_kill_at(n, how) is called: how 0 kills before the call, 1 after half of its bytes, 2 after
- * it. fairarm_kill_seen() is how many there were since. */
+ * it. fairarm_kill_seen() is how many there were since, fairarm_kill_syncs() how many of them were syncs. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <arpa/inet.h>
@@ -16,11 +16,12 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-static atomic_long seen, target;
+static atomic_long seen, target, syncs;
 static atomic_int how_to, armed;
 
-void fairarm_kill_at(long n, int how) { target = n; how_to = how; seen = 0; armed = 1; }
+void fairarm_kill_at(long n, int how) { target = n; how_to = how; seen = 0; syncs = 0; armed = 1; }
 long fairarm_kill_seen(void) { return seen; }
+long fairarm_kill_syncs(void) { return syncs; }
 
 static void die(void) { kill(getpid(), SIGKILL); for (;;) pause(); }
 
@@ -84,8 +85,8 @@ BYTES(ssize_t, pwrite64, is_file(fd), (int fd, const void *b, size_t n, off64_t 
 BYTES(ssize_t, send, is_socket(fd), (int fd, const void *b, size_t n, int f), real(fd, b, n, f),
       (void)!real(fd, b, HALF(n), f))
 WHOLE(ssize_t, recv, is_socket(fd), (int fd, void *b, size_t n, int f), (fd, b, n, f))
-WHOLE(int, fsync, is_file(fd), (int fd), (fd))
-WHOLE(int, fdatasync, is_file(fd), (int fd), (fd))
+WHOLE(int, fsync, is_file(fd) && ++syncs, (int fd), (fd))
+WHOLE(int, fdatasync, is_file(fd) && ++syncs, (int fd), (fd))
 WHOLE(int, ftruncate, is_file(fd), (int fd, off_t n), (fd, n))
 WHOLE(int, ftruncate64, is_file(fd), (int fd, off64_t n), (fd, n))
 WHOLE(int, unlink, path_counts(path), (const char *path), (path))

@@ -118,6 +118,10 @@ class LongStudy:
         length = DAY // self.steps
         last = self.days * self.steps
         for step in range(last + int((2.2 * self.window + 2) * self.steps)):
+            if step % self.steps == 0:  # a service ticks every few seconds; a cohort opens at its start
+                clock.set(START + step * length + 2_000_000)
+                with open_studies(self.place.url, clock) as studies:
+                    studies.tick()
             clock.set(START + step * length + length // 2)
             come = list(range(number, number + self.arrivals // self.steps)) if step < last else []
             number += len(come)

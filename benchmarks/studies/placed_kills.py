@@ -22,8 +22,9 @@ from benchmarks.studies.transactions import (
     state_of,
 )
 
-MOST = 40
-"""Writes and syncs of a transaction at which it is killed: all it has, up to this."""
+FIRST, LAST = 40, 20
+"""Writes, syncs and messages of a transaction at which it is killed: all it has, or so many from its start and before its end, where the
+commit is."""
 JOB = "benchmarks.studies.transactions:transaction"
 
 
@@ -60,16 +61,19 @@ class PlacedKills:
         """How many it has when nothing happens."""
         with_all = self._run(transaction, 0, BEFORE)
         assert with_all is not None
+        assert with_all["syncs"] > 0 or not self.empty.files, f"{transaction} is acknowledged before it is on the disk"
         return int(with_all["seen"])
 
-    def kills(
-        self, transaction: str, at: Sequence[int] | None = None, how: Sequence[int] = (BEFORE, HALF, AFTER)
-    ) -> Iterator[PlacedKill]:
-        """Kill it at each of these; at every one, up to `MOST`, if not given. An error where something acknowledged is lost or doubled."""
-        for n in at or range(1, min(MOST, self.writes(transaction)) + 1):
-            for each in how:
+    def kills(self, transaction: str, at: Sequence[int] | None = None, how: Sequence[int] = ()) -> Iterator[PlacedKill]:
+        """Kill it at each of these; at the `FIRST` and `LAST` if not given; before, in the middle and after by turns. An error where something acknowledged is lost or doubled."""
+        for n in at or self._places(transaction):
+            for each in how or ((BEFORE, HALF, AFTER)[n % 3],):
                 said = self._run(transaction, n, each)
                 yield PlacedKill(transaction, n, each, said is not None)
+
+    def _places(self, transaction: str) -> list[int]:
+        writes = self.writes(transaction)
+        return [n for n in range(1, writes + 1) if n <= FIRST or n > writes - LAST]
 
     def _run(self, transaction: str, n: int, how: int) -> Said | None:
         place = self._copy(transaction)

@@ -32,7 +32,7 @@ def work(journal: Journal, url: str, clock: str, seed: int, first: int) -> None:
     journal.ack(begun=seed)
     told: list[tuple[int, str]] = []
     for number in range(first, first + 100_000):
-        made = study.assign(f"u-{number}", group="ab"[number % 2])
+        made = study.assign(f"u-{number}", group="ab"[number % 2], known={})
         journal.ack(unit=number, id=made.id, arm=made.arm, cohort=made.cohort)
         if made.id is not None and rng.random() < 0.8:
             status = study.tell(made.id, row_of(number)).status
@@ -114,7 +114,7 @@ class RandomKills:
             assert 0 <= extra <= self.kills, f"{extra} assignments that nobody was told about, after {self.kills} kills"
             assert 0 <= len(outcomes - self.told) <= self.kills
             for unit in random.Random(self.kills).sample(sorted(self.units), min(20, len(self.units))):
-                again = study.assign(f"u-{unit}", group="ab"[unit % 2])
+                again = study.assign(f"u-{unit}", group="ab"[unit % 2], known={})
                 assert again.outside or (again.id == self.units[unit] and again.repeated)
             found = study.verify()
             assert found.ok, found.problems

@@ -59,7 +59,7 @@ class Pairs:
         with self._lock:
             self._next += 1
             number = self._next
-        made = self.study.assign(f"u-{number}", group="ab"[number % 2])
+        made = self.study.assign(f"u-{number}", group="ab"[number % 2], known={})
         assert made.id is not None
         self.study.tell(made.id, {"result": "win"})
 
@@ -154,7 +154,7 @@ def beside_insert(place: Place, count: int, rounds: int) -> Ratio:
 
         def assign() -> None:
             number = next(numbers)
-            study.assign(f"u-{number}", group="ab"[number % 2])
+            study.assign(f"u-{number}", group="ab"[number % 2], known={})
 
         def each(call: Callable[[], None]) -> float:
             begun = time.perf_counter()

@@ -16,7 +16,7 @@ def run_schedules(place_of: Callable[[], Place], count: int, steps: int = 40, *,
     machine = type("Machine", (StudyMachine,), {"place_of": staticmethod(place_of)})
     how = settings(
         max_examples=count, stateful_step_count=steps, deadline=None, database=None, derandomize=False,
-        suppress_health_check=list(HealthCheck), phases=[Phase.generate, Phase.shrink], print_blob=False,
+        suppress_health_check=list(HealthCheck), phases=[Phase.generate], print_blob=False,
     )  # fmt: skip
     run_state_machine_as_test(_seeded(machine, seed), settings=how)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from benchmarks.studies.fork_server import Journal, kill_at, kill_seen
+from benchmarks.studies.fork_server import Journal, kill_at, kill_seen, kill_syncs
 from benchmarks.studies.places import DAY, SharedClock
 from fairarm.catalog import load_problem
 from fairarm.studies import Conflict, Outcome, Studies, Study, StudyStatus
@@ -21,8 +21,8 @@ NAME = "coins"
 OPTIONS: dict[str, Any] = {
     "pulls": 4000, "people": 40, "arrivals": 40.0, "window": "1d", "cohort": "1d", "seed": 5, "actor": "test",
 }  # fmt: skip
-BEFORE_CLOSE, AFTER_CLOSE, MATURED = START + DAY // 2, START + DAY + DAY // 4, START + 2 * DAY + DAY // 2
-"""Of the first cohort."""
+BEFORE_CLOSE, AFTER_CLOSE, MATURED = START + DAY // 2, START + DAY + 5_000_000, START + 2 * DAY + 90_000_000
+"""Of the first cohort; the next one opens in time, else it would be waited for the one after it."""
 
 
 def open_studies(url: str, clock: str | Path | SharedClock) -> Studies:
@@ -54,13 +54,13 @@ def prepare_second(url: str, clock: SharedClock) -> None:
 
 def assigned(study: Study, number: int) -> str:
     """The id of a person that enters."""
-    made = study.assign(f"u-{number}", group="ab"[number % 2])
+    made = study.assign(f"u-{number}", group="ab"[number % 2], known={})
     assert made.id is not None, made
     return made.id
 
 
 def row_of(number: int) -> dict[str, str]:
-    """What came of a person; the side of the coin is drawn at assignment, since an arm looks at the group alone."""
+    """What came of a person; the side of the coin is drawn at assignment, since nothing but the group has to be known."""
     return {"result": ("lose", "win")[number // 2 % 2]}
 
 
@@ -75,7 +75,7 @@ Said = dict[str, Any]
 
 
 def _assign(studies: Studies, study: Study) -> Said:
-    made = study.assign("newcomer", group="a")
+    made = study.assign("newcomer", group="a", known={})
     return {"id": made.id, "arm": made.arm, "outside": made.outside}
 
 
@@ -160,9 +160,9 @@ def transaction(journal: Journal, url: str, clock: str, name: str, n: int, how: 
         study = studies.open(NAME)
         kill_at(n, how)
         said = ACTS[name][0](studies, study)
-    seen = kill_seen()
+    seen, syncs = kill_seen(), kill_syncs()
     kill_at(0)
-    journal.ack(seen=seen, **said)
+    journal.ack(seen=seen, syncs=syncs, **said)
     os._exit(0)  # as abruptly as a kill
 
 
@@ -187,18 +187,18 @@ def _check_new(studies: Studies, said: Said | None) -> None:
         studies.create(NAME, load_problem("coin").problem, **OPTIONS)
     studies.tick()
     study = studies.open(NAME)
-    assert not study.assign("first", group="b").outside
+    assert not study.assign("first", group="b", known={}).outside
     assert [event.kind for event in study.events()].count("created") == 1
     assert len(study.cohorts()) == 1
     assert study.verify().ok, study.verify().problems
 
 
 def _again_assign(studies: Studies, study: Study, said: Said | None, reference: Said) -> None:
-    again = study.assign("newcomer", group="a")
+    again = study.assign("newcomer", group="a", known={})
     assert not again.outside
     if said is not None:
         assert (again.id, again.arm, again.repeated) == (said["id"], said["arm"], True)
-    assert study.assign("newcomer", group="a").id == again.id
+    assert study.assign("newcomer", group="a", known={}).id == again.id
     assert study.verify().assignments == 21
 
 
@@ -297,7 +297,7 @@ def _again_cut(studies: Studies, study: Study, said: Said | None, reference: Sai
     if not _once(study, "closing", said):
         study.close("enough", "test", now=True)
     assert study.cohorts()[0].cut
-    assert study.assign("too late", group="a").outside
+    assert study.assign("too late", group="a", known={}).outside
 
 
 def _again_drop(studies: Studies, study: Study, said: Said | None, reference: Said) -> None:

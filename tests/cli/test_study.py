@@ -170,7 +170,7 @@ def test_after_a_backup_was_put_back_what_was_out_is_cut(study: Command) -> None
 )
 def test_what_is_wrong_is_said_on_one_line(study: Command, words: tuple[str, ...], said: str) -> None:
     Path("unnamed.toml").write_text(FILE.replace('name = "ads"', ""), encoding="utf-8")
-    Path("wrong.toml").write_text(FILE.replace("people", "peple"), encoding="utf-8")
+    Path("wrong.toml").write_text(FILE + "peple = 3", encoding="utf-8")
     Path("many.toml").write_text(FILE.replace("people = 300", "people = 3000"), encoding="utf-8")
     study("create", "--config", "study.toml")
     before = Path("study.toml").read_text(encoding="utf-8")

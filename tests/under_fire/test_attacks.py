@@ -43,9 +43,9 @@ def study(studies: Studies) -> Study:
 
 def test_names_of_people_are_names_whatever_stands_in_them(study: Study) -> None:
     units = list(dict.fromkeys(HOSTILE))
-    made = {unit: study.assign(unit, group="a").id for unit in units}
+    made = {unit: study.assign(unit, group="a", known={}).id for unit in units}
     assert len(set(made.values())) == len(units)
-    assert all(study.assign(unit, group="b").id == id for unit, id in made.items())
+    assert all(study.assign(unit, group="b", known={}).id == id for unit, id in made.items())
     assert all(study.forget(unit, "test") for unit in units)
     assert study.verify().erased == len(units)
 
@@ -53,7 +53,7 @@ def test_names_of_people_are_names_whatever_stands_in_them(study: Study) -> None
 @pytest.mark.parametrize("unit", ["", "x" * 201, "\ud800", None, 5, b"u", ["u"], "nul\x00"])
 def test_what_is_no_name_is_refused(study: Study, unit: Any) -> None:
     with pytest.raises(Invalid):
-        study.assign(unit, group="a")
+        study.assign(unit, group="a", known={})
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_what_is_no_group_is_refused(study: Study, group: Any) -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_outcome_is_refused_and_the_outcome_can_be_told(study: Study, row: Any) -> None:
-    made = study.assign("u", group="a")
+    made = study.assign("u", group="a", known={})
     assert made.id is not None
     with pytest.raises(Invalid):
         study.tell(made.id, row)
@@ -92,7 +92,7 @@ def test_what_is_no_id_is_not_found(study: Study, id: Any) -> None:
 
 
 def test_one_hostile_call_does_not_fail_those_it_is_committed_with(study: Study) -> None:
-    ids = [str(study.assign(f"u-{n}", group="a").id) for n in range(20)]
+    ids = [str(study.assign(f"u-{n}", group="a", known={}).id) for n in range(20)]
     told: list[Any] = []
     for number, id in enumerate(ids):
         told.append(study.telling(id, {"result": "win"}))
@@ -106,13 +106,13 @@ def test_one_hostile_call_does_not_fail_those_it_is_committed_with(study: Study)
 
 def test_two_studies_of_a_database_know_nothing_of_each_other(studies: Studies, study: Study, now: list[int]) -> None:
     other = studies.create("others", load_problem("coin").problem, **OPTIONS)
-    one, two = study.assign("u", group="a"), other.assign("u", group="b")
+    one, two = study.assign("u", group="a", known={}), other.assign("u", group="b", known={})
     assert one.id is not None and two.id is not None and one.id != two.id
     with pytest.raises(NotFound):
         study.tell(two.id, {"result": "win"})
     other.tell(two.id, {"result": "win"})
     other.pause("look", "test", now=True)
-    assert study.status == "running" and not study.assign("v", group="a").outside
+    assert study.status == "running" and not study.assign("v", group="a", known={}).outside
     now[0] += 3 * DAY
     studies.tick()
     assert study.verify().ok and other.verify().ok
@@ -148,11 +148,11 @@ def test_a_newer_database_is_refused(place: Place, studies: Studies, study: Stud
 def test_what_was_given_out_after_a_backup_is_unknown_after_it_is_put_back(
     place: Place, studies: Studies, study: Study, now: list[int]
 ) -> None:
-    before = study.assign("early", group="a")
+    before = study.assign("early", group="a", known={})
     studies.close()
     copy = place.copy(f"{place.name}_old")
     with Studies(place.url, clock=lambda: now[0]) as later:
-        lost = later.open("coins").assign("late", group="a")
+        lost = later.open("coins").assign("late", group="a", known={})
     with Studies(copy.url, clock=lambda: now[0]) as back:
         assert back.restored("disk", "test") == ("coins: cut 0",)
         found = back.open("coins")
@@ -160,7 +160,7 @@ def test_what_was_given_out_after_a_backup_is_unknown_after_it_is_put_back(
         with pytest.raises(NotFound):
             found.tell(lost.id, {"result": "win"})
         found.tell(before.id, {"result": "win"})
-        assert found.assign("late", group="a").outside
+        assert found.assign("late", group="a", known={}).outside
         now[0] += 3 * DAY
         back.tick()
         assert found.verdict().cut == (0,)
@@ -173,7 +173,7 @@ def test_what_was_changed_behind_its_back_is_found(
 ) -> None:
     """Every kind of change that `verify` promises to see."""
     for number in range(30):
-        made = study.assign(f"u-{number}", group="ab"[number % 2])
+        made = study.assign(f"u-{number}", group="ab"[number % 2], known={})
         assert made.id is not None
         study.tell(made.id, {"result": ("win", "lose")[number % 3 == 0]})
     now[0] += 3 * DAY
@@ -259,15 +259,15 @@ def test_a_server_that_crashes_loses_nothing_that_was_acknowledged(mortal: Postg
         ids: dict[str, str] = {}
         for turn in range(2):
             for number in range(20):
-                made = study.assign(f"u-{turn}-{number}", group="a")
+                made = study.assign(f"u-{turn}-{number}", group="a", known={})
                 assert made.id is not None
                 ids[f"u-{turn}-{number}"] = made.id
             mortal.killed()
             with pytest.raises(Busy):
-                study.assign("while it is away", group="a")
+                study.assign("while it is away", group="a", known={})
             mortal.started()
-            assert _works(lambda: study.assign("after", group="a")).arm is not None
-        assert {unit: study.assign(unit, group="a").id for unit in ids} == ids
+            assert _works(lambda: study.assign("after", group="a", known={})).arm is not None
+        assert {unit: study.assign(unit, group="a", known={}).id for unit in ids} == ids
         assert study.verify().ok
 
 
@@ -276,11 +276,11 @@ def test_a_connection_that_is_cut_is_made_again(mortal: Postgres) -> None:
     with Studies(place.url, clock=lambda: START) as studies:
         study = studies.create("coins", load_problem("coin").problem, **OPTIONS)
         for number in range(5):
-            first = study.assign(f"u-{number}", group="a")
+            first = study.assign(f"u-{number}", group="a", known={})
             Stored(place).rows(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
             )
-            again = _works(lambda number=number: study.assign(f"u-{number}", group="a"))  # type: ignore[misc]
+            again = _works(lambda number=number: study.assign(f"u-{number}", group="a", known={}))  # type: ignore[misc]
             assert again.id == first.id
         assert study.verify().ok
 

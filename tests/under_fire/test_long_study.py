@@ -13,7 +13,7 @@ def test_a_study_ends_with_the_right_certified_answer(fork_server: ForkServer, p
     found = LongStudy(
         fork_server, place, tmp_path, arrivals=900, people=600, days=14, window=2.0, steps=3, lost=0.005, late=0.005
     ).run()
-    assert (found.answer, found.arm) == ("found", found.best)
+    assert (found.answer, found.arm) == ("FOUND", found.best)
     assert found.kills > 0
     assert found.agree, found
     assert found.lost > 0

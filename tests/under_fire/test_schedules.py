@@ -11,4 +11,4 @@ SCHEDULES = {"SQLite": 120, "PostgreSQL": 30}
 
 
 def test_random_schedules_break_nothing(kind: str, place_of: Callable[[], Place]) -> None:
-    run_schedules(place_of, SCHEDULES[kind], steps=30, seed=17)
+    run_schedules(place_of, SCHEDULES[kind], steps=20, seed=17)

@@ -97,17 +97,18 @@ def _monitors(found: Study) -> None:
 
 
 def _arms(found: Study) -> None:
+    """What is believed, with 95 % limits, and what is proved; --json has certified limits too."""
     digits = digits_of(found.problem.outcome)
     columns = [
-        TableColumn("arm", "name"), *numbers("outcome", "certified"), TableColumn("closest row", "name"),
-        *numbers("value", "certified", group=1), *numbers("P(fair)", "P(best fair)", "people", group=2), TableColumn("proved", "name"),
+        TableColumn("arm", "name"), *numbers("outcome", "95 %"), TableColumn("closest row", "name"),
+        *numbers("value", "95 %", group=1), *numbers("P(fair)", "P(best fair)", "people", group=2), TableColumn("proved", "name"),
     ]  # fmt: skip
     rows: list[list[Styled]] = []
     for arm in found.arms():
         row = next((each for each in arm.rows if each.name == arm.closest), None)
         rows.append([
-            (arm.name, "bold"), value(arm.outcome, digits), limits(arm.certified, digits), "" if row is None else row.name,
-            value(None if row is None else row.value, "+.4f"), limits(None if row is None else row.certified, "+.4f"),
+            (arm.name, "bold"), value(arm.outcome, digits), limits(arm.interval, digits), "" if row is None else row.name,
+            value(None if row is None else row.value, "+.4f"), limits(None if row is None else row.interval, "+.4f"),
             value(arm.fair_probability, ".3f"), value(arm.best_probability, ".3f"), str(arm.people),
             (arm.proof or "") + (" (paused)" if arm.paused else ""),
         ])  # fmt: skip

@@ -30,7 +30,6 @@ def create(
     as_json: AsJson = False,
 ) -> None:
     """Begin a study as a file describes it."""
-    from fairarm.cli import study_documents
     from fairarm.readers.study_file import read_study
 
     read = read_study(config)
@@ -39,6 +38,8 @@ def create(
         raise OptionError(f'{config}: the study has no name. Add name = "…" to the file, or give --name.')
     scenario = load(read.problem, read.tolerance)
     with opened(db) as studies:
+        from fairarm.cli import study_documents
+
         made = studies.create(called, scenario.problem, **read.options, actor=actor_of(actor))
         if as_json:
             return done(True, study_documents.created(made))
@@ -49,9 +50,9 @@ def create(
 
 def list_studies(db: Db, as_json: AsJson = False) -> None:
     """All studies of the database."""
-    from fairarm.cli import study_documents
-
     with opened(db) as studies:
+        from fairarm.cli import study_documents
+
         found = studies.summaries()
 
     def show() -> None:
@@ -69,9 +70,9 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """What is known, what is next, whom it served."""
-    from fairarm.cli import study_documents
-
     with opened(db) as studies:
+        from fairarm.cli import study_documents
+
         found = studies.open(name)
 
         def tables() -> None:
@@ -164,9 +165,9 @@ def verify(
 
     Decks, budgets, counts, evidence, the chain of events. Exit code 1 where something is wrong.
     """
-    from fairarm.cli import study_documents
-
     with opened(db) as studies:
+        from fairarm.cli import study_documents
+
         found = [studies.open(name).verify() for name in names or studies.names()]
 
     def show() -> None:

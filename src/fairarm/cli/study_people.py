@@ -43,10 +43,10 @@ def assign(
 
     The same answer however often it is asked.
     """
-    from fairarm.cli import study_documents
-    from fairarm.reports.words.study_answers import assignment_text
-
     with one_study(db, name) as found:
+        from fairarm.cli import study_documents
+        from fairarm.reports.words.study_answers import assignment_text
+
         inputs = with_numbers(found, pairs_of(known, "--known")) if known else None
         made = found.assign(unit, group_of(group), inputs)
     done(as_json, study_documents.plain(made), assignment_text(made))
@@ -57,12 +57,13 @@ def tell(db: Db, name: StudyName, assignment: Id, columns: Pairs = None, as_json
 
     The columns that were not known when it was made.
     """
-    from fairarm.cli import study_documents
 
     row = pairs_of(columns, "What is told")
     if not row:
         raise OptionError("Nothing is told. Give the columns that were not known yet, e.g. visit=came.")
     with one_study(db, name) as found:
+        from fairarm.cli import study_documents
+
         told = found.tell(assignment, with_numbers(found, row))
     done(as_json, study_documents.plain(told), f"{told.status}.")
 
@@ -72,9 +73,9 @@ def unserved(db: Db, name: StudyName, assignment: Id, as_json: AsJson = False) -
 
     Counts as lost.
     """
-    from fairarm.cli import study_documents
-
     with one_study(db, name) as found:
+        from fairarm.cli import study_documents
+
         told = found.unserved(assignment)
     done(as_json, study_documents.plain(told), f"{told.status}.")
 
@@ -122,9 +123,10 @@ def why(
     """What happened to one person or arm, and why."""
     if (unit is None) == (arm is None):
         raise OptionError("Say of whom: --unit UNIT for a person, or --arm ARM for an arm; one of them.")
-    from fairarm.cli import study_documents
 
     with one_study(db, name) as study:
+        from fairarm.cli import study_documents
+
         found = study.why(unit=unit, arm=arm)
 
         def show() -> None:
