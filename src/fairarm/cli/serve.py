@@ -116,7 +116,9 @@ def show(studies: Studies, address: str) -> None:
         typer.echo("There is no study yet: fairarm study create --config study.toml")
         return
     name = names[0]
-    typer.echo(f"A token for a program, in the environment's FAIRARM_TOKEN: fairarm study token --role caller --study {name}")
+    typer.echo(
+        f"A token for a program, in the environment's FAIRARM_TOKEN: fairarm study token --role caller --study {name}"
+    )
     problem = studies.open(name).problem
     typer.echo("\nA first client in Python:\n")
     for line in python_client(address, name, problem).splitlines():

@@ -13,7 +13,9 @@ from fairarm.reports.words.studies import (
     ASSUMED,
     STATES,
     WATCHES,
+    chance_cell,
     counted_text,
+    event_actor,
     event_reason,
     event_text,
     exposure_text,
@@ -72,6 +74,7 @@ def test_what_is_not_certified_does_not_look_certain(seen: SeenStudy) -> None:
     assert said == "Not certified yet. Most likely popular is the best fair arm, with probability above 0.99."
     said = known_now(replace(seen.verdict, leader="no fair arm", probability=0.904))
     assert said == "Not certified yet. Most likely no arm is fair, with probability 0.90."
+    assert [chance_cell(p) for p in (None, 0.0, 0.5, 0.99, 1.0)] == ["?", "< 0.01", "0.50", "0.99", "> 0.99"]
 
 
 def test_what_comes_next_and_when(seen: SeenStudy) -> None:
@@ -102,7 +105,10 @@ def test_people_who_are_lost_and_cohorts_that_are_left_out(seen: SeenStudy) -> N
 def test_exposure_says_how_many_and_what_it_cost(seen: SeenStudy) -> None:
     people, cost = exposure_text(seen.exposure, seen.problem.outcome)
     assert people.startswith("31 of 690 people") and "; 4 of them when" in people
-    assert "12.5 given up in all, 0.018 per person" in cost and "revenue (from 0 to 10)" in cost
+    assert (
+        f"serving everybody by {seen.exposure.against}, the study gave up 12.5 in all, 0.018 per person" in cost
+        and "revenue (from 0 to 10)" in cost
+    )
     assert "gained" in exposure_text(replace(seen.exposure, given_up=-3.0), seen.problem.outcome)[1]
     assert "before a cohort is settled" in exposure_text(replace(seen.exposure, given_up=None), seen.problem.outcome)[1]
 
@@ -122,5 +128,10 @@ def test_events_say_what_and_why_apart() -> None:
     event = made_event(3, "cohort-settled", {"reason": "matured", "cohort": 4, "long": "x" * 200, "empty": None})
     assert event_reason(event) == "matured"
     assert event_text(event) == f"cohort settled: cohort 4, long {'x' * 79}…"
-    assert event_text(made_event(1, "created", {})) == "created"
+    assert event_text(made_event(1, "created", {"fingerprint": "ab12", "options": "{}"})) == "created"
+    assert [event_actor(made_event(1, "x", {}, actor)) for actor in ("", "tick", "ann")] == [
+        "fairarm",
+        "fairarm",
+        "ann",
+    ]
     assert made_cohort(5, seen_study().problem).lost is None

@@ -22,7 +22,9 @@ from fairarm.reports.words.studies import (
     ASSUMED,
     COHORT_STATES,
     WATCHES,
+    chance_cell,
     counted_text,
+    event_actor,
     event_reason,
     event_text,
     exposure_text,
@@ -256,8 +258,8 @@ def _arm_table(seen: SeenStudy, arms: Sequence[ArmStanding], rows: Sequence[ArmR
         states = row_states(own.known, arm.proof)
         lines.append(
             (
-                arm.name, whole(arm.people), value(arm.outcome, digits), certified_text(arm.certified, digits), value(arm.best_probability, ".2f"),
-                value(arm.fair_probability, ".2f"), *(str(states.count(state)) for state in RowState), proof_text(arm),
+                arm.name, whole(arm.people), value(arm.outcome, digits), certified_text(arm.certified, digits), chance_cell(arm.best_probability),
+                chance_cell(arm.fair_probability), *(str(states.count(state)) for state in RowState), proof_text(arm),
                 closest_cells(seen.problem, own.known)[0],
             )
         )  # fmt: skip
@@ -365,8 +367,7 @@ def _watched(seen: SeenStudy) -> Section:
 def _events(seen: SeenStudy) -> Section:
     shown = seen.events[-MOST_EVENTS:]
     lines = [
-        (str(one.seq), moment(one.at), one.actor or "fairarm", event_text(one), event_reason(one))
-        for one in reversed(shown)
+        (str(one.seq), moment(one.at), event_actor(one), event_text(one), event_reason(one)) for one in reversed(shown)
     ]
     cut = f" The latest {MOST_EVENTS} of {len(seen.events)}." if len(seen.events) > MOST_EVENTS else ""
     columns = ("number", "time (UTC)", "who", "what", "why")

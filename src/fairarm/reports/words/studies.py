@@ -106,6 +106,13 @@ def _chance(probability: float) -> str:
     return "above 0.99" if probability > 0.99 else f"{probability:.2f}"
 
 
+def chance_cell(probability: float | None) -> str:
+    """The same in a table."""
+    if probability is None:
+        return "?"
+    return "> 0.99" if probability > 0.99 else "< 0.01" if probability < 0.01 else f"{probability:.2f}"
+
+
 def next_step(found: StudyVerdict, cohorts: Sequence[CohortReport], now: datetime, held: bool = False) -> str:
     """What happens next, and when."""
     if found.status.over:
@@ -169,9 +176,9 @@ def exposure_text(found: ExposureReport, outcome: Outcome) -> list[str]:
         return said
     each = found.given_up / found.total
     digits = digits_of(outcome)
-    word = "given up" if found.given_up >= 0 else "gained"
+    word = "gave up" if found.given_up >= 0 else "gained"
     said.append(
-        f"Had everybody been served by {found.against}: {value(abs(found.given_up), ',.1f')} {word} in all, "
+        f"Compared with serving everybody by {found.against}, the study {word} {value(abs(found.given_up), ',.1f')} in all, "
         f"{value(abs(each), digits)} per person, in {unit_of(outcome)}."
     )
     return said
@@ -204,7 +211,7 @@ def monitor_numbers(found: Monitor) -> str:
 
 def event_text(event: Event) -> str:
     """What happened, without the reason."""
-    rest = {name: value for name, value in event.body.items() if name != "reason"}
+    rest = {name: value for name, value in event.body.items() if name not in UNSAID}
     kind = event.kind.replace("_", " ").replace("-", " ")
     return f"{kind}: {_pairs(rest)}" if rest else kind
 
@@ -214,7 +221,14 @@ def event_reason(event: Event) -> str:
     return str(event.body.get("reason") or "")
 
 
+UNSAID = ("reason", "digest", "fingerprint", "options")
+"""Of an event: said elsewhere, or for programs."""
 MOST_FACTS, LONGEST_FACT = 6, 80
+
+
+def event_actor(event: Event) -> str:
+    """Who did it: somebody, or fairarm itself."""
+    return "fairarm" if event.actor in ("", "tick") else event.actor
 
 
 def _pairs(facts: Mapping[str, Any]) -> str:
