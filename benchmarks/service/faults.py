@@ -185,7 +185,7 @@ def disk_full(folder: Path, people: int) -> Fault:
             thread = threading.Thread(target=made.run, kwargs={"sockets": [at]})
             thread.start()
             try:
-                with Client(f"http://{host}", where.token, "coin", timeout=20, patience=0.2) as client:
+                with Client(f"http://{host}", where.token, "coin", timeout=20, patience=2.0) as client:
                     return filled(disk, client, studies, people)
             finally:
                 disk.full.clear()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from fairarm.service.operations import Readiness
 from service_world import World
 
 
@@ -30,3 +31,16 @@ def test_not_ready(world: World, monkeypatch: pytest.MonkeyPatch, change: dict[s
     monkeypatch.setattr(type(world.studies), "ready", lambda _: found)
     answer = world.http.get("/ready")
     assert answer.status_code == 503 and not answer.json()["ready"]
+
+
+def test_nobody_can_make_the_database_write_by_asking(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.studies.tick()
+    found, asked = world.studies.ready(), []
+    monkeypatch.setattr(type(world.studies), "ready", lambda _: asked.append(1) or found)
+    tried = Readiness(world.studies)
+    assert {tried().status_code for _ in range(20)} == {200}
+    assert len(asked) == 1
+    monkeypatch.setattr("fairarm.service.operations.KEEPS_READY", 0.0)
+    tried = Readiness(world.studies)
+    assert {tried().status_code for _ in range(2)} == {200}
+    assert len(asked) == 3, "later it is tried again"

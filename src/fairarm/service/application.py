@@ -64,7 +64,7 @@ def app(
     api.state.doors = Doors(studies, settings)
     api.state.studies = studies
     add_error_answers(api)
-    add_operations(api, studies, metrics, ticker)
+    add_operations(api, studies, metrics)
     add_studies(api, studies)
     if pages is not None:
         pages(api, studies)

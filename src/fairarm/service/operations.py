@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
@@ -13,7 +15,6 @@ from fairarm.service.described import said
 from fairarm.service.metrics import Metrics
 from fairarm.service.models import example_of
 from fairarm.service.roles import access
-from fairarm.service.ticking import Ticker
 
 if TYPE_CHECKING:
     from fairarm.studies import Studies
@@ -23,19 +24,36 @@ STALE = 6
 """Rounds of looking after cohorts that may be missed before a process is not ready."""
 
 
-def readiness(studies: Studies) -> Response:
+KEEPS_READY = 1.0
+"""Seconds for which readiness is not tried again: nobody without a token can make the database write more often."""
+
+
+class Readiness:
     """200 if a write works and cohorts are looked after, else 503."""
-    found = studies.ready()
-    fresh = found.tick_age is not None and found.tick_age < STALE * max(studies.tick_every, 5.0)
-    ready = found.writes and fresh
-    document = {
-        "ready": ready,
-        "writes": found.writes,
-        "tick_age": found.tick_age,
-        "held": len(found.held),
-        "waiting": found.waiting,
-    }
-    return json_answer(document, 200 if ready else 503)
+
+    def __init__(self, studies: Studies) -> None:
+        self._studies = studies
+        self._lock = threading.Lock()
+        self._until = 0.0
+        self._document: dict[str, Any] = {}
+
+    def __call__(self) -> Response:
+        with self._lock:
+            if time.monotonic() >= self._until:
+                self._document = self._tried()
+                self._until = time.monotonic() + KEEPS_READY
+            return json_answer(self._document, 200 if self._document["ready"] else 503)
+
+    def _tried(self) -> dict[str, Any]:
+        found = self._studies.ready()
+        fresh = found.tick_age is not None and found.tick_age < STALE * max(self._studies.tick_every, 5.0)
+        return {
+            "ready": found.writes and fresh,
+            "writes": found.writes,
+            "tick_age": found.tick_age,
+            "held": len(found.held),
+            "waiting": found.waiting,
+        }
 
 
 def ready_options() -> dict[str, Any]:
@@ -55,8 +73,9 @@ def metrics_options() -> dict[str, Any]:
     return {**options, "response_class": Response}
 
 
-def add_operations(app: FastAPI, studies: Studies, metrics: Metrics, ticker: Ticker) -> None:
+def add_operations(app: FastAPI, studies: Studies, metrics: Metrics) -> None:
     """Health, readiness, metrics and the description of the API."""
+    tried = Readiness(studies)
 
     @app.get("/health", **said("The process answers", models.Healthy, {"status": "ok"}))
     @access("none")
@@ -66,7 +85,7 @@ def add_operations(app: FastAPI, studies: Studies, metrics: Metrics, ticker: Tic
     @app.get("/ready", **ready_options())
     @access("none")
     def ready() -> Response:
-        return readiness(studies)
+        return tried()
 
     @app.get("/metrics", **metrics_options())
     @access("viewer")

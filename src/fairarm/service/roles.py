@@ -135,10 +135,6 @@ class Doors:
         self._found[digest] = (now + KEEPS_TOKEN, token)
         return token
 
-    def forget(self) -> None:
-        """Look all tokens up anew."""
-        self._found.clear()
-
 
 def cookie_of(headers: Headers) -> str:
     """The token in a browser's cookie."""
