@@ -259,6 +259,28 @@ def test_what_a_model_says_on_a_worker_is_said_here(kind: str, request: pytest.F
     assert "\n" not in str(raised.value)
 
 
+def locked() -> Arm:
+    from threading import Lock
+
+    lock = Lock()
+
+    def log_prob(columns: Any) -> Any:
+        with lock:
+            return np.full(len(columns["V"]), np.log(0.5))
+
+    return Arm("locked", Code("V", ("x",), log_prob))
+
+
+@pytest.mark.parametrize("kind", ["dask", "spark"])
+def test_code_that_cannot_be_sent_is_said_with_the_way_out(kind: str, request: pytest.FixtureRequest) -> None:
+    known = problem_of(("a", "b"), [*models(("a", "b"), 1), locked()])
+    with _on(kind, request) as engine:
+        log = spread(lambda: columns_of(200, ("a", "b")), kind, 2, engine)
+        with pytest.raises(DataError, match=r"cannot be sent to the workers.*leave out the engine") as raised:
+            evaluate(known, log, columns=replace(WHERE, row_id=None))
+    assert "\n" not in str(raised.value)
+
+
 def test_what_is_wrong_in_a_part_is_an_error_of_its_kind() -> None:
     class Broken:
         def add(self, raw: Any) -> None:

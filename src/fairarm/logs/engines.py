@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import narwhals.stable.v2 as nw
 
 from fairarm.errors import DataError, one_line
-from fairarm.logs.gathering import AT_ONCE, Tick, Work, add_table, by_dask, by_spark
+from fairarm.logs.gathering import AT_ONCE, Tick, Work, add_table, by_dask, by_spark, sending
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -180,7 +180,8 @@ class Dask(Engine):
     ) -> Any:
         """By the workers, partition by partition: no row comes here."""
         frame = transform(self.lazy(columns)).to_native()
-        return by_dask(frame, Work(start), self.collecting.get("scheduler"), tick)
+        with sending():
+            return by_dask(frame, Work(start), self.collecting.get("scheduler"), tick)
 
 
 class Spark(Engine):
@@ -219,7 +220,8 @@ class Spark(Engine):
         rows: Callable[[], int],
     ) -> Any:
         """By the executors, partition by partition: no row comes here."""
-        return by_spark(transform(self.lazy(columns)).to_native(), Work(start), tick)
+        with sending():
+            return by_spark(transform(self.lazy(columns)).to_native(), Work(start), tick)
 
 
 class Ibis(Engine):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Any, Protocol
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from fairarm import errors
 from fairarm.core.packed import Arrays, packed, unpacked
-from fairarm.errors import DataError, FairarmError
+from fairarm.errors import DataError, FairarmError, one_line
 from fairarm.logs import values as plain
 
 if TYPE_CHECKING:
@@ -99,6 +100,26 @@ def _said(kind: str, text: str) -> FairarmError:
     known = getattr(errors, kind, DataError)
     made = known if isinstance(known, type) and issubclass(known, FairarmError) else DataError
     return made(text)
+
+
+@contextmanager
+def sending() -> Iterator[None]:
+    """What an engine says where an arm's code cannot be sent to its workers, with the way out."""
+    try:
+        yield
+    except FairarmError:
+        raise
+    except Exception as error:
+        said = f"{type(error).__name__} {error}".lower()
+        if "pickl" not in said and "serializ" not in said:
+            raise
+        why = str(error).strip().splitlines()[-1:] or [type(error).__name__]
+        raise DataError(
+            one_line(
+                f"An arm's model or function cannot be sent to the workers ({why[0].rstrip('.')}). Make it of parts that can be pickled, without locks, "
+                f"files or connections, or read the log here: leave out the engine, or hand over a frame of this process."
+            )
+        ) from None
 
 
 # ---- Dask ----

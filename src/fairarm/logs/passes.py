@@ -76,7 +76,9 @@ class Decoding:
         self.inner.add(part)
         if self.kept is not None:
             self.most -= 8 * part.batch.size * (len(part.batch.columns) + 6)
-            self.kept = [*self.kept, part] if self.most > 0 else None
+            self.kept.append(part)
+            if self.most <= 0:
+                self.kept = None
 
     def arrays(self) -> Arrays:
         """What is sent: what was gathered, rows read and used, and what was wrong with others."""
