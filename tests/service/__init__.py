@@ -1,0 +1,1 @@
+"""The service. A package, since some of its files have the names of others."""
