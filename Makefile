@@ -71,6 +71,7 @@ browser:
 		{ echo 'The tests of pages need chromium: run this as root on Debian, or install it as your system does.' >&2; exit 1; }
 
 unit: $(TEST_VENV)/.installed
+	@$(MAKE) --no-print-directory browser || true # where it cannot be installed, the tests of pages say so
 	$(TEST_BIN)/pytest -n $(JOBS) --dist loadgroup
 
 benchmarks: $(TEST_VENV)/.installed
