@@ -44,7 +44,7 @@ class Crowd:
     """Inputs are given at assignment: the decision is drawn there."""
     lost: Callable[[dict[str, str]], float] = lambda row: 0.0
     """With which probability an outcome is never told."""
-    delay: int = DAY
+    delay: int = 2 * DAY
     """Outcomes come within this; what comes is told at the end of the day, so that more than a day makes some of them late."""
     count: int = 0
     out: list[tuple[int, str, dict[str, str]]] = field(default_factory=list)

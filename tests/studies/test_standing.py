@@ -24,7 +24,7 @@ Query = Callable[[str], list[tuple[Any, ...]]]
 @pytest.fixture
 def ended(studies: Studies, clock: Clock) -> Crowd:
     """A study with an answer, some cohorts still out."""
-    crowd = Crowd(studies, small_study(studies, deployed="even"), clock)
+    crowd = Crowd(studies, small_study(studies, deployed="even"), clock, delay=DAY)
     number = 0
     while crowd.study.verdict().answer is None:
         crowd.tick(START + number * DAY + SECOND)
@@ -138,7 +138,7 @@ def test_monitors_have_values_below_their_thresholds(ended: Crowd) -> None:
 
 def test_a_law_that_does_not_hold_voids(studies: Studies, clock: Clock) -> None:
     """Every arm is served as 'good', whatever was assigned: the decisions do not follow the declared tables."""
-    crowd = Crowd(studies, small_study(studies), clock)
+    crowd = Crowd(studies, small_study(studies), clock, delay=DAY)
     served = world(chain()).law[1]
     crowd.row = lambda problem, a, group: {  # type: ignore[method-assign]
         "S": group, **dict(zip(("V", "Y"), _drawn(crowd, served, problem.groups.index(group), str(a.arm), group), strict=True))

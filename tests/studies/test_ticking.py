@@ -98,7 +98,7 @@ def test_a_study_settles_to_what_plain_counts_settle_to(
     studies: Studies, clock: Clock, query: Query, how: dict[str, Any]
 ) -> None:
     """Eight days, a tenth of the outcomes never told, the others within two days; every settled state against the oracle."""
-    crowd = Crowd(studies, small_study(studies, **how), clock, lost=lambda row: 0.1, delay=2 * DAY)
+    crowd = Crowd(studies, small_study(studies, **how), clock, lost=lambda row: 0.1)
     oracle, settled = Oracle(query, how.get("lost", "worst"), how.get("group") is None), []
     for number in range(8):
         for line in crowd.tick(START + number * DAY + SECOND):
