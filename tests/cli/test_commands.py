@@ -360,7 +360,20 @@ def test_plan_prints_a_plan_and_draws_it(capsys: Any, tmp_path: Path) -> None:
     assert code == 2 and "target error" in err
 
 
-ORDER = ["init", "evaluate", "inspect", "plan", "identify", "simulate", "problems", "algorithms", "paper", "schema"]
+ORDER = [
+    "init",
+    "evaluate",
+    "inspect",
+    "plan",
+    "identify",
+    "simulate",
+    "study",
+    "serve",
+    "problems",
+    "algorithms",
+    "paper",
+    "schema",
+]
 
 
 @pytest.mark.parametrize("width", [60, 80])

@@ -101,7 +101,7 @@ def test_the_table_and_the_figure(arguments: tuple[str, ...], capsys: Any, tmp_p
         ((*LIVE, "--lost", "gone"), "lost='worst'"),
         (("simulate", "coin", "--live", "--people", "0.5", "--arrivals", "200", "--window", "2d"), "--people must be whole numbers"),
         (("simulate", "coin", "--live", "--people", "50", "--arrivals", "nan", "--window", "2d"), "Arrivals are nan"),
-        (("simulate", "coin", "--live", "--people", "50", "--arrivals", "1e300", "--window", "2d"), "are not simulated"),
+        (("simulate", "coin", "--live", "--people", "50", "--arrivals", "1e300", "--window", "2d"), "are too many"),
         (("plan", "coin", "--window", "2d"), "needs --arrivals"),
         (("plan", "coin", "--people", "50"), "--people is about live studies. Add --window and --arrivals"),
         ((*PLAN, "--prior-mean", "2"), "The prior mean is 2.0"),

@@ -279,18 +279,8 @@ def test_the_order_of_lines_plays_no_part() -> None:
     assert first.arms == second.arms
 
 
-def test_doubts_and_live_studies_are_for_groups_alone() -> None:
-    """What goes by the groups' own means is refused, not answered for another question; missing outcomes void."""
-    m = examples.w2()
-    problem, log = problem_of(m), log_of(m, 10_000)
-    for doubt in ({"hidden_cause": 1.5}, {"compare": True}):
-        with pytest.raises(FairarmError, match="one attribute without causes"):
-            evaluate(problem, log, columns=WHERE, **doubt)
-    assert evaluate(problem, log, columns=WHERE).wrong_tables is None
-    holes = {name: list(column) for name, column in log.items()}
-    holes["Y"][0] = None
-    found = evaluate(problem, holes, columns=WHERE)
-    assert found.missing is None and "missing-outcomes" in found.evidence.voided_by
+def test_simulated_live_studies_are_for_groups_alone() -> None:
+    """Their truths go by the groups' own means: refused, not answered for another question."""
     given = load_problem("synthetic-causes")
     with pytest.raises(FairarmError, match="A live study is simulated where groups of one attribute"):
         simulate_live(given.problem, given.world, people=50, arrivals=200, window="7d", studies=1)

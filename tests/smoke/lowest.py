@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[2]
+OWN = "fairarm["
+"""An extra that includes another."""
 TOOLS = "dev"
 """The extra for work on fairarm itself: nobody needs its minimum."""
 
@@ -20,8 +22,7 @@ def lowest(project: dict[str, Any]) -> list[str]:
     """name==minimum for each dependency of the package and of its extras; every one must declare a minimum."""
     extras: dict[str, list[str]] = project.get("optional-dependencies", {})
     wanted = [*project["dependencies"], *(each for name, given in extras.items() if name != TOOLS for each in given)]
-    own = f"{project['name']}["  # an extra that includes another
-    return list(dict.fromkeys(_pin(requirement) for requirement in wanted if not requirement.startswith(own)))
+    return list(dict.fromkeys(_pin(each) for each in wanted if not each.startswith(OWN)))
 
 
 def _pin(requirement: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -127,8 +128,12 @@ def test_closing_commits_what_waits_and_refuses_what_comes(crowd: Crowd, query: 
         crowd.study.assign("late", "a")
 
 
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # the parent's connections, which here nobody closes
 def test_a_forked_child_has_a_writer_of_its_own(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
     assert writer.job(lambda *_: 1) == 1
     first = writer._thread
     monkeypatch.setattr(module.os, "getpid", lambda: -1)
     assert writer.job(lambda *_: 2) == 2 and writer._thread is not first
+    gc.collect()

@@ -8,6 +8,7 @@ import sys
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from fairarm.cli.algorithms import algorithms
 from fairarm.cli.evaluate import evaluate
@@ -23,7 +24,17 @@ from fairarm.cli.simulate import simulate
 from fairarm.cli.study import study
 from fairarm.errors import FairarmError, one_line
 
+
+class _InOrder(TyperGroup):
+    """Lists the commands in the order of use; groups of commands would come last."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Their names."""
+        return list(_ORDER)
+
+
 app = typer.Typer(
+    cls=_InOrder,
     help="Find the candidate decision rule with the best outcome among the fair ones.",
     add_completion=False,
     rich_markup_mode=None,
@@ -93,3 +104,6 @@ def schema() -> None:
 for _command in (init, evaluate, inspect, plan, identify, simulate, serve, problems, algorithms, paper, schema):
     app.command()(_command)
 app.add_typer(study, name="study")
+_ORDER = (
+    "init", "evaluate", "inspect", "plan", "identify", "simulate", "study", "serve", "problems", "algorithms", "paper", "schema",
+)  # fmt: skip

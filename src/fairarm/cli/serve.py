@@ -41,7 +41,7 @@ def serve(
     ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Of the simulated people of --demo.")] = 7,
 ) -> None:
-    """Serve live studies to programs in any language, and to browsers.
+    """Serve live studies over HTTP, with pages.
 
     Looks after cohorts by itself. SIGTERM and Ctrl-C stop it, once what was acknowledged is stored.
     """

@@ -421,7 +421,7 @@ def _point(problem: Problem, source: Truths, asked: _Curves, pulls: int) -> tupl
 
 def _experiments(problem: Problem, source: Truths, asked: _Curves, pulls: int) -> tuple[Answered, FloatArray]:
     """One experiment in each truth: what it answered, and all pulls of every unit, (R, K)."""
-    procedure = unwatched(make_procedure(DEFAULT, problem, pulls) if pulls else Pool(problem, 0))
+    procedure = unwatched(make_procedure(DEFAULT, problem, pulls) if pulls else Pool(replace(problem, budget=None), 0))
     found, made = [], np.zeros(problem.compiled.cost_array.shape)
     for chunk, worlds in _chunks(problem, source, asked.truths, asked.seed):
         rng = np.random.default_rng([asked.seed, chunk, pulls])

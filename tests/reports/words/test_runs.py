@@ -107,6 +107,7 @@ NOTES = {
     RunNote.LOST_WORST: "3 rows never came; each counts",
     RunNote.LOST_AT_RANDOM: "3 rows never came. What is certified holds if they were lost at random",
     RunNote.LOST_AS_STATE: "to mean the outcome 'no'",
+    RunNote.LOG_WORST: "3 rows of the log lack their outcome; what is certified counts each",
 }
 
 
