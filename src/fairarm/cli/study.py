@@ -69,7 +69,7 @@ def show(
     events: Annotated[bool, typer.Option("--events", help="Also everything that happened.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """What is known, what is next, whom it served."""
+    """What is known, and what comes next."""
     with opened(db) as studies:
         from fairarm.cli import study_documents
 
@@ -89,7 +89,7 @@ def show(
 def pause(
     db: Db, name: StudyName, reason: Reason, now: Now = False, actor: Actor = None, as_json: AsJson = False
 ) -> None:
-    """No cohort opens after the one that is open."""
+    """Open no cohort after this one."""
     with one_study(db, name) as found:
         found.pause(reason, actor_of(actor), now=now)
         _changed(found, as_json)
@@ -144,7 +144,7 @@ def export(
     path: Annotated[Path, typer.Argument(help="A .csv or .parquet file; the problem is written beside it.")],
     as_json: AsJson = False,
 ) -> None:
-    """The rows that count, as a log for `evaluate`.
+    """Write rows that count, for `evaluate`.
 
     They are about people.
     """
@@ -161,7 +161,7 @@ def verify(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check that what is stored is as it must be.
+    """Check what is stored.
 
     Decks, budgets, counts, evidence, the chain of events. Exit code 1 where something is wrong.
     """
@@ -187,7 +187,7 @@ def backup(
     path: Annotated[Path, typer.Argument(help="A new file.")],
     as_json: AsJson = False,
 ) -> None:
-    """Copy an SQLite database while it is in use.
+    """Copy an SQLite database in use.
 
     Of PostgreSQL use pg_dump.
     """
@@ -207,7 +207,7 @@ def restored(db: Db, reason: Reason, actor: Actor = None, as_json: AsJson = Fals
 
 
 def confirm_clock(db: Db, reason: Reason, actor: Actor = None, as_json: AsJson = False) -> None:
-    """Let studies go on that the clock held up."""
+    """Say that the clock is right again."""
     with opened(db) as studies:
         freed = studies.confirm_clock(reason, actor_of(actor))
     done(
@@ -260,7 +260,7 @@ def run(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Open and settle cohorts when they are due.
+    """Open and settle cohorts when due.
 
     Until interrupted. `fairarm serve` does this by itself.
     """

@@ -120,7 +120,7 @@ def why(
     arm: Annotated[str | None, typer.Option(help="Of this arm.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """What happened to one person or arm, and why."""
+    """What happened to a person or arm."""
     if (unit is None) == (arm is None):
         raise OptionError("Say of whom: --unit UNIT for a person, or --arm ARM for an arm; one of them.")
 
