@@ -132,7 +132,7 @@ lowest:
 	$(PYTHON) tests/smoke/lowest.py > build/lowest.txt
 	$(call pip,build/lowest,build/lowest.txt) .
 	build/lowest/bin/python tests/smoke/smoke.py
-	$(call pip,build/lowest,build/lowest.txt) '.[plots,networks,dask,sql]'
+	$(call pip,build/lowest,build/lowest.txt) '.[plots,networks,dask,sql,studies,service]'
 	build/lowest/bin/python tests/smoke/smoke.py
 
 # What is installed, how large it is, and that of others: ten minutes, for it downloads everything.

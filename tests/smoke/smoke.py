@@ -46,6 +46,7 @@ EXTRAS = (
     ("pyagrum", "networks", "inspect hugin.toml"),
     ("ibis", "sql", "evaluate coin sqlite:///log.db?table=log"),
     ("distributed", "dask", "evaluate coin log.csv --engine dask"),
+    ("sqlalchemy", "studies", "study list --db sqlite:///studies.db"),
 )
 """A module, the extra that brings it, and a command that needs it."""
 

@@ -185,6 +185,8 @@ def test_many_at_once_has_an_answer_for_each(crowd: Crowd, studies: Studies) -> 
     kinds = [answer.status if isinstance(answer, Told) else type(answer) for answer in answers]
     assert kinds == ["new", "repeated", Conflict, Invalid, NotFound, NotFound, NotFound, Invalid, "new", Invalid]
     assert crowd.study.tell_many([]) == []
+    (refused,) = crowd.study.tell_many([(first.id, possible(first))])  # type: ignore[list-item]
+    assert isinstance(refused, Invalid) and "It is an Outcome" in str(refused)
     with pytest.raises(Invalid, match="at most 10000"):
         crowd.study.tell_many([Outcome(first.id)] * 10_001)
 

@@ -153,6 +153,10 @@ class Study:
 
     def _checked(self, told: Outcome) -> Tell | StudyError:
         try:
+            if not isinstance(told, Outcome):
+                raise Invalid(
+                    f"An item to tell is {told!r:.60}. It is an Outcome: Outcome(id, row), or Outcome(id, unserved=True)."
+                )
             if told.unserved:
                 return Tell(self.running, id_number(told.id), None)
             if not isinstance(told.row, Mapping):
