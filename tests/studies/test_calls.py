@@ -11,7 +11,6 @@ import pytest
 from fairarm.core.entry import entry_number
 from fairarm.studies import Conflict, Invalid, NotFound, Outcome, Studies, Told
 from fairarm.studies.calls import id_number, id_text
-from fairarm.studies.cohorts import latest
 from four_arms import ARMS, chain
 from study_people import DAY, SECOND, START, Clock, Crowd, small_study
 
@@ -100,7 +99,8 @@ def test_the_end_of_a_cohort_is_in_the_statement_that_takes_a_card(crowd: Crowd)
     """Somebody who read the cohort while it was open, and waited: the card is refused all the same."""
     dealer, core = crowd.study._dealer, crowd.study._core
     with core.database.writing() as (connection, _):
-        cohort = latest(connection, crowd.study.running.id)
+        _, cohort, nobody = dealer._standing(connection, START, [])
+        assert cohort is not None and nobody == {}
         assert dealer._taken(connection, START + DAY, cohort, 1) == (0, 0)
         assert dealer._taken(connection, START + DAY - 1, cohort, 1) == (0, 1)
         assert dealer._taken(connection, START + DAY - 1, cohort, 100) == (1, 74)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
@@ -132,8 +133,79 @@ def test_closing_commits_what_waits_and_refuses_what_comes(crowd: Crowd, query: 
     "ignore::pytest.PytestUnraisableExceptionWarning"
 )  # the parent's connections, which here nobody closes
 def test_a_forked_child_has_a_writer_of_its_own(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert writer.job(lambda *_: 1) == 1
+    assert writer.submit(Call(lambda *_: [1], (0, 0), None)).result(30) == 1
     first = writer._thread
     monkeypatch.setattr(module.os, "getpid", lambda: -1)
-    assert writer.job(lambda *_: 2) == 2 and writer._thread is not first
+    assert writer.submit(Call(lambda *_: [2], (0, 0), None)).result(30) == 2 and writer._thread is not first
     gc.collect()
+
+
+def test_who_waits_is_the_writer_where_nobody_else_is(writer: Writer) -> None:
+    """No other thread is begun for it; behind a call that is slow, its turn comes with the next commit."""
+    assert writer.job(lambda *_: threading.get_ident()) == threading.get_ident() and writer._thread is None
+    held, found = Held(writer), []
+    behind = threading.Thread(target=lambda: found.append(writer.job(lambda *_: threading.get_ident())))
+    behind.start()
+    while writer.waiting < 1:
+        pass
+    held.go.set()
+    behind.join(30)
+    assert found == [writer._thread.ident if writer._thread else None]
+    assert writer.job(lambda *_: threading.get_ident()) == threading.get_ident()
+
+
+def test_two_threads_never_write_at_once(writer: Writer) -> None:
+    inside, most = [0], [0]
+
+    def run(*_: Any) -> list[None]:
+        inside[0] += 1
+        most[0] = max(most[0], inside[0])
+        time.sleep(0.001)
+        inside[0] -= 1
+        return [None]
+
+    def work() -> None:
+        for i in range(20):
+            call = Call(run, (0, 0), None, alone=True)
+            writer.done(call) if i % 2 else writer.submit(call).result(30)
+
+    threads = [threading.Thread(target=work) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert most == [1] and inside == [0]
+
+
+def test_closing_waits_for_whoever_writes(writer: Writer) -> None:
+    begun, go, done = threading.Event(), threading.Event(), []
+
+    def slow(*_: Any) -> int:
+        begun.set()
+        assert go.wait(30)
+        return 5
+
+    writing = threading.Thread(target=lambda: done.append(writer.job(slow)))
+    writing.start()
+    assert begun.wait(30)
+    closing = threading.Thread(target=lambda: (writer.close(), done.append("closed")))
+    closing.start()
+    closing.join(0.2)
+    assert closing.is_alive() and done == []
+    go.set()
+    closing.join(30)
+    writing.join(30)
+    assert sorted(map(str, done)) == ["5", "closed"]
+
+
+def test_a_writer_that_is_interrupted_lets_go(writer: Writer, query: Callable[[str], Any]) -> None:
+    """What it had written is rolled back, and the next call is served."""
+
+    def interrupted(connection: Any, _: int) -> None:
+        connection.execute(text("INSERT INTO fairarm_token VALUES ('x', 'viewer', NULL, '', 0, NULL)"))
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        writer.job(interrupted)
+    assert writer.job(lambda *_: 1) == 1
+    assert query("SELECT count(*) FROM fairarm_token") == [(0,)]

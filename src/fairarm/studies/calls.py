@@ -59,14 +59,13 @@ class Dealer:
 
     def __call__(self, connection: Connection, now: int, asks: Sequence[Ask]) -> list[Assignment | StudyError]:
         """An answer for each; the same person twice is the same answer."""
-        there = self._there(connection, [ask.unit for ask in asks])
-        over, cohort = _standing(connection, self.study.id, now)
+        over, cohort, there = self._standing(connection, now, [ask.unit for ask in asks])
         fresh: dict[str, Ask] = {}
         if cohort is not None:
             fresh = {ask.unit: ask for ask in asks if ask.unit not in there and ask.entry < cohort.share}
         made = self._dealt(connection, now, cohort, list(fresh.values())) if cohort is not None and fresh else {}
         raced = [unit for unit, row in made.items() if row is None]
-        there.update(self._there(connection, raced) if raced else {})
+        there.update(self._standing(connection, now, raced)[2] if raced else {})
         answers: list[Assignment | StudyError] = []
         said: set[str] = set()
         for ask in asks:
@@ -78,17 +77,37 @@ class Dealer:
             )
         return answers
 
-    def _there(self, connection: Connection, units: Sequence[str]) -> dict[str, Any]:
-        people = schema.assignment
-        asked = select(*_ASSIGNED).where(people.c.study == self.study.id, self.database.among(people.c.unit, units))
-        return {row.unit: row for row in connection.execute(asked)} if units else {}
+    def _standing(
+        self, connection: Connection, now: int, units: Sequence[str]
+    ) -> tuple[bool, AnyRow | None, dict[str, Any]]:
+        """Whether the study is over, the cohort that is open, and who of these people was assigned before."""
+        asked = {"asked": self.study.id, "units": self.database.listed(units)}
+        rows = connection.execute(self._look, asked).all()
+        found = rows[0]
+        closed = found.cohort is None or not found.starts <= now < found.closes
+        there = {row.unit: row for row in rows if row.unit is not None}
+        return StudyStatus(found.status).over, None if closed else found, there
+
+    @cached_property
+    def _look(self) -> Any:
+        """A line for each who was assigned before, else one line: with the status by the newest event, and the newest cohort, if there is
+        one."""
+        lines, cohorts, people = schema.event, schema.cohort, schema.assignment
+        asked = bindparam("asked", type_=Integer)
+        status = select(lines.c.status).where(lines.c.study == asked).order_by(lines.c.seq.desc()).limit(1).subquery()
+        newest = select(cohorts).where(cohorts.c.study == asked).order_by(cohorts.c.number.desc()).limit(1).subquery()
+        theirs = (people.c.study == asked) & self.database.among(people.c.unit, "units")
+        return select(
+            status.c.status, newest.c.number.label("cohort"), newest.c.share, newest.c.starts, newest.c.closes,
+            *(people.c[name] for name in ("id", "unit", "number", "arm", "decision")),
+        ).select_from(status.outerjoin(newest, true()).outerjoin(people, theirs))  # fmt: skip
 
     def _dealt(self, connection: Connection, now: int, cohort: AnyRow, asks: list[Ask]) -> dict[str, Any]:
         """Cards for as many as there are; None for somebody whom another process assigned just now."""
         first, count = self._taken(connection, now, cohort, len(asks))
         if not count:
             return {}
-        deck, rows = self.study.deck(connection, cohort.number), []
+        deck, rows = self.study.deck(connection, cohort.cohort), []
         for slot, ask in enumerate(asks[:count], start=first):
             arm = int(deck[slot])
             decision = self.study.coding.decision(
@@ -96,7 +115,7 @@ class Dealer:
             )
             rows.append(
                 {
-                    "id": secrets.randbits(63), "study": self.study.id, "unit": ask.unit, "number": cohort.number, "slot": slot, "arm": arm,
+                    "id": secrets.randbits(63), "study": self.study.id, "unit": ask.unit, "number": cohort.cohort, "slot": slot, "arm": arm,
                     "label": ask.label, "known": known_text(ask.known), "decision": decision, "issued": now, "erased": None,
                 }
             )  # fmt: skip
@@ -105,13 +124,13 @@ class Dealer:
 
     def _taken(self, connection: Connection, now: int, cohort: AnyRow, count: int) -> tuple[int, int]:
         """The first of some cards that nobody else has, and how many there are: none once the cohort is closed."""
-        where = {"of": self.study.id, "at": cohort.number, "closes": cohort.closes}
+        where = {"of": self.study.id, "at": cohort.cohort, "closes": cohort.closes}
         where |= {} if self.database.asks_server else {"now": now}
         for _ in range(4):
             taken = connection.execute(self._take, {**where, "wanted": count}).scalar()
             if taken is not None:
                 return taken - count, count
-            left = connection.execute(_LEFT, {"of": self.study.id, "at": cohort.number}).scalar_one()
+            left = connection.execute(_LEFT, {"of": self.study.id, "at": cohort.cohort}).scalar_one()
             if left <= 0 or left >= count:  # none left, or it is closed
                 return 0, 0
             count = int(left)
@@ -168,28 +187,6 @@ _LEFT = select(schema.counter.c.size - schema.counter.c.issued).where(
     schema.counter.c.study == bindparam("of", type_=Integer), schema.counter.c.number == bindparam("at", type_=Integer)
 )
 
-_ASSIGNED = tuple(schema.assignment.c[name] for name in ("id", "unit", "number", "arm", "decision"))
-
-
-def _standing_query() -> Any:
-    """The status by the newest event, and the newest cohort, if there is one."""
-    lines, cohorts, asked = schema.event, schema.cohort, bindparam("asked", type_=Integer)
-    status = select(lines.c.status).where(lines.c.study == asked).order_by(lines.c.seq.desc()).limit(1).subquery()
-    newest = select(cohorts).where(cohorts.c.study == asked).order_by(cohorts.c.number.desc()).limit(1).subquery()
-    return select(status.c.status, newest.c.number, newest.c.share, newest.c.starts, newest.c.closes).select_from(
-        status.outerjoin(newest, true())
-    )
-
-
-_STANDING = _standing_query()
-
-
-def _standing(connection: Connection, study: int, now: int) -> tuple[bool, AnyRow | None]:
-    """Whether a study is over, and the cohort that is open."""
-    found = connection.execute(_STANDING, {"asked": study}).one()
-    closed = found.number is None or not found.starts <= now < found.closes
-    return StudyStatus(found.status).over, None if closed else found
-
 
 # ---- tell ----
 
@@ -227,7 +224,8 @@ class Teller:
         new = self._inserted(connection, fresh)
         there |= {id: fresh[id]["digest"] for id in new}
         if len(new) < len(fresh):  # another process told some at the same time
-            there |= self._there(connection, sorted(set(fresh) - new))
+            missed = self._people(connection, sorted(set(fresh) - new))
+            there |= {id: row.digest for id, row in missed.items()}
         return [
             found if isinstance(found, StudyError) else self._answer(tell, found, people[tell.id], there, new, now)
             for tell, found in zip(tells, checked, strict=True)
@@ -249,22 +247,21 @@ class Teller:
         """Those that are now told, and were not before."""
         if not fresh:
             return set()
-        insert = self.database.insert(schema.outcome).returning(schema.outcome.c.assignment)
-        return set(connection.execute(insert, [fresh[id] for id in sorted(fresh)]).scalars())
+        return set(connection.execute(self._insert, [fresh[id] for id in sorted(fresh)]).scalars())
+
+    @cached_property
+    def _insert(self) -> Any:
+        return self.database.insert(schema.outcome).returning(schema.outcome.c.assignment)
 
     def _people(self, connection: Connection, ids: Sequence[int]) -> dict[int, AnyRow]:
         """Assignments, with the digest of what was told of each."""
+        return {row.id: row for row in connection.execute(self._look, {"ids": self.database.listed(ids)})}
+
+    @cached_property
+    def _look(self) -> Any:
         people, told = schema.assignment, schema.outcome
         joined = people.outerjoin(told, told.c.assignment == people.c.id)
-        asked = select(people, told.c.digest).select_from(joined).where(self.database.among(people.c.id, ids))
-        return {row.id: row for row in connection.execute(asked)}
-
-    def _there(self, connection: Connection, ids: Sequence[int]) -> dict[int, str]:
-        asked = select(schema.outcome.c.assignment, schema.outcome.c.digest)
-        return {
-            row.assignment: row.digest
-            for row in connection.execute(asked.where(self.database.among(schema.outcome.c.assignment, ids)))
-        }
+        return select(people, told.c.digest).select_from(joined).where(self.database.among(people.c.id, "ids"))
 
 
 def coded(tell: Tell, person: AnyRow | None, now: int) -> dict[str, Any]:

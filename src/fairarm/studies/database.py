@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,7 +20,9 @@ from sqlalchemy import (
     bindparam,
     create_engine,
     event,
+    func,
     literal_column,
+    select,
     text,
 )
 from sqlalchemy.dialects import postgresql, sqlite
@@ -62,16 +65,15 @@ class Database:
         if not self.sqlite:
             waits = f"-c statement_timeout={TIMEOUT * 1000} -c lock_timeout={TIMEOUT * 1000}"
             how: dict[str, Any] = {"hide_parameters": True, "connect_args": {"options": waits}}
-            return create_engine(self.url, pool_pre_ping=True, pool_size=8, max_overflow=8, **how), create_engine(
-                self.url, pool_size=1, **how
-            )
+            reads = create_engine(self.url, pool_pre_ping=True, pool_size=8, max_overflow=8, **how)
+            return reads, create_engine(self.url, pool_size=1, isolation_level="AUTOCOMMIT", **how)  # see `_begun`
         _require_local(Path(self.url.database or "").absolute())
-        made = create_engine(
-            self.url, hide_parameters=True, connect_args={"timeout": TIMEOUT, "check_same_thread": False}
-        )
-        event.listen(made, "connect", _configured)
-        event.listen(made, "begin", _begun)
-        return made, made
+        how = {"hide_parameters": True, "connect_args": {"timeout": TIMEOUT, "check_same_thread": False}}
+        made = create_engine(self.url, **how), create_engine(self.url, pool_size=1, **how)
+        for engine in made:
+            event.listen(engine, "connect", _configured)
+            event.listen(engine, "begin", _begun)
+        return made
 
     def _lay_out(self) -> None:
         with self.failing(), self.engine.connect() as connection:
@@ -100,19 +102,26 @@ class Database:
             connection, now = self._begun()
             with connection:  # what is not committed is rolled back
                 yield connection, now
+                if not self.sqlite:
+                    connection.exec_driver_sql("COMMIT")
                 connection.commit()
 
     def _begun(self) -> tuple[Connection, int]:
-        """The first question also tells whether the connection still is one: a new one is made where it is not, and nothing was lost."""
+        """The first question also tells whether the connection still is one: a new one is made where it is not, and nothing was lost.
+
+        PostgreSQL begins, and says what time it is, in one message: each costs as much as a statement.
+        """
         for first in (True, False):
             connection = self._writes.connect()
             try:
                 if self.sqlite:
                     connection = connection.execution_options(begins="IMMEDIATE")
-                connection.begin()
-                if not self.sqlite and self.clock is not None:
-                    connection.execute(text("SELECT 1"))
-                return connection, self.now(connection)
+                    connection.begin()
+                    return connection, self.now(connection)
+                if self.clock is not None:
+                    connection.exec_driver_sql("BEGIN")
+                    return connection, self.now(connection)
+                return connection, int(connection.exec_driver_sql(f"SELECT {_SERVER_NOW}; BEGIN").scalar_one())
             except DBAPIError as error:
                 connection.close()
                 if not (first and error.connection_invalidated):
@@ -165,11 +174,15 @@ class Database:
         """The time when a statement runs, after it has waited for others; a parameter of this name where it is not the server's."""
         return literal_column(_SERVER_NOW, BigInteger) if self.asks_server else bindparam(name, type_=BigInteger)
 
-    def among(self, column: Column[Any], values: Sequence[Any]) -> ColumnElement[bool]:
-        """Whether a column has one of these values: as a text that does not depend on how many there are, where that can be."""
+    def among(self, column: Column[Any], name: str) -> ColumnElement[bool]:
+        """Whether a column has one of the values that `listed` hands over under this name: one text, however many there are."""
         if self.sqlite:
-            return column.in_(values)
-        return column == any_(bindparam(None, list(values), type_=ARRAY(column.type)))
+            return column.in_(select(func.json_each(bindparam(name)).table_valued("value").c.value))
+        return column == any_(bindparam(name, type_=ARRAY(column.type)))
+
+    def listed(self, values: Sequence[Any]) -> Any:
+        """Values for `among`."""
+        return json.dumps(list(values)) if self.sqlite else list(values)
 
     def insert(self, table: Table) -> Any:
         """INSERT … ON CONFLICT DO NOTHING."""

@@ -96,41 +96,46 @@ class Study:
 
     def assign(self, unit: str, group: Group = None, known: Mapping[str, Any] | None = None) -> Assignment:
         """What this person gets; the same answer however often it is asked. Returns after the commit."""
-        return self.assigning(unit, group, known).result()
+        return self._core.writer.done(self._assigns(unit, group, known))  # type: ignore[no-any-return]
 
     def assigning(self, unit: str, group: Group = None, known: Mapping[str, Any] | None = None) -> Future[Assignment]:
         """The same for servers: checked now, done when the commit is."""
+        return self._core.writer.submit(self._assigns(unit, group, known))
+
+    def _assigns(self, unit: str, group: Group, known: Mapping[str, Any] | None) -> Call:
         running = self.running
         require_unit(unit)
         label = running.coding.label(group) if running.options.at_arrival or group is not None else None
         if not running.options.at_arrival and label is not None:
             raise Invalid("The group comes with the outcome in this study. Tell it in the row.")
         asked = Ask(running.unit(unit), entry_number(running.key, unit), label, running.coding.known(known))
-        return self._core.writer.submit(Call(self._dealer, (ASSIGNS, running.id), asked))
+        return Call(self._dealer, (ASSIGNS, running.id), asked)
 
     def tell(self, id: str, row: Mapping[str, Any]) -> Told:
         """The outcome of an assignment: what was not known yet, by column. NotFound, Conflict, Invalid. Returns after the commit."""
-        return self.telling(id, row).result()
+        return self._core.writer.done(self._tells(id, row))  # type: ignore[no-any-return]
 
     def telling(self, id: str, row: Mapping[str, Any]) -> Future[Told]:
         """The same for servers."""
+        return self._core.writer.submit(self._tells(id, row))
+
+    def _tells(self, id: str, row: Mapping[str, Any]) -> Call:
         if not isinstance(row, Mapping):
             raise Invalid(
                 f"The row is {row!r:.60}. It holds values by column, e.g. {{'{self.problem.outcome.node}': ...}}."
             )
-        return self._telling(id, dict(row))
+        return self._told(id, dict(row))
 
     def unserved(self, id: str) -> Told:
         """The person never got what was assigned: counts as lost."""
-        return self.unserving(id).result()
+        return self._core.writer.done(self._told(id, None))  # type: ignore[no-any-return]
 
     def unserving(self, id: str) -> Future[Told]:
         """The same for servers."""
-        return self._telling(id, None)
+        return self._core.writer.submit(self._told(id, None))
 
-    def _telling(self, id: str, row: dict[str, Any] | None) -> Future[Told]:
-        call = Call(self._teller, (TELLS, 0), Tell(self.running, id_number(id), row))
-        return self._core.writer.submit(call)
+    def _told(self, id: str, row: dict[str, Any] | None) -> Call:
+        return Call(self._teller, (TELLS, 0), Tell(self.running, id_number(id), row))
 
     def tell_many(self, outcomes: Sequence[Outcome]) -> list[Told | StudyError]:
         """Many at once, at most 10 000, in one transaction: one answer, or error, for each, in order."""

@@ -1,4 +1,8 @@
-"""One writer per process: calls that wait are committed together, and answered after the commit."""
+"""One writer at a time in a process: calls that wait are committed together, and answered after the commit.
+
+A thread does what is submitted. Whoever waits for the answer anyhow, and finds nobody writing, is the writer: nothing has to be handed
+over to another thread and back.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,9 @@ import contextlib
 import os
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -15,7 +20,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from fairarm.studies.database import Database
-from fairarm.studies.errors import Busy, StudyError
+from fairarm.studies.errors import Busy
 
 MOST_TOGETHER, MOST_WAITING = 512, 4096
 """Calls in one commit, and calls that may wait for theirs."""
@@ -41,7 +46,7 @@ class Call:
 
 
 class Writer:
-    """A thread with a queue."""
+    """A queue, and a thread that takes from it while nobody else writes."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -51,7 +56,7 @@ class Writer:
         self._process = os.getpid()
         self._waiting: deque[Call] = deque()
         self._some = threading.Condition()
-        self._ending = False
+        self._writing = self._ending = False
         self._thread: threading.Thread | None = None
 
     @property
@@ -66,63 +71,92 @@ class Writer:
 
     def submit_all(self, calls: Sequence[Call]) -> None:
         """Several, of which all are taken or none."""
+        with self._admitted(len(calls)):
+            self._waiting.extend(calls)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="fairarm-writer", daemon=True)
+                self._thread.start()
+            self._some.notify_all()
+
+    @contextmanager
+    def _admitted(self, count: int) -> Iterator[None]:
+        """Under the lock, where so many more may come; else `Busy`."""
         if self._process != os.getpid():  # a child of fork has neither the thread nor the connections
             self.database.forked()
             self._begin()
         with self._some:
             if self._ending:
                 raise Busy("The studies are closed in this process. Open them again.")
-            if len(self._waiting) + len(calls) > MOST_WAITING:
+            if len(self._waiting) + count > MOST_WAITING:
                 raise Busy(
                     f"More than {MOST_WAITING} calls wait for the database. Try again later, or send fewer at once."
                 )
-            self._waiting.extend(calls)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="fairarm-writer", daemon=True)
-                self._thread.start()
-            self._some.notify()
+            yield
+
+    def done(self, call: Call) -> Any:
+        """The answer after the commit: made by this thread, where nobody writes or waits."""
+        with self._admitted(1):
+            mine = not self._writing and not self._waiting
+            self._writing |= mine
+        if not mine:
+            self.submit(call)
+        else:
+            try:
+                self._answer([call])
+            finally:
+                self._let_go()
+        return call.future.result()
 
     def job(self, run: Callable[[Connection, int], Result]) -> Result:
         """A transaction of its own; run again where another process was in the way."""
         call = Call(lambda connection, now, _: [run(connection, now)], (0, 0), None, alone=True)
-        return self.submit(call).result()  # type: ignore[no-any-return]
+        return self.done(call)  # type: ignore[no-any-return]
 
     def close(self) -> None:
         """Commit what waits, then stop."""
         with self._some:
             self._ending = True
-            self._some.notify()
+            self._some.notify_all()
+            while self._writing and self._process == os.getpid():
+                self._some.wait()
         if self._thread is not None and self._process == os.getpid():
             self._thread.join()
 
-    # ---- in the thread ----
+    def _let_go(self) -> None:
+        with self._some:
+            self._writing = False
+            self._some.notify_all()
 
     def _work(self) -> None:
         while calls := self._taken():
-            try:
-                answers = self._committed(calls)
-            except StudyError as error:
-                answers = [error] * len(calls)
-            except Exception as error:  # a mistake of ours: whoever asked hears of it, and the next calls are served
-                answers = [error] * len(calls)
-            for call, answer in zip(calls, answers, strict=True):
-                with contextlib.suppress(Exception):  # given up by whoever waited
-                    if isinstance(answer, BaseException):
-                        call.future.set_exception(answer)
-                    else:
-                        call.future.set_result(answer)
+            self._answer(calls)
+            self._let_go()
 
     def _taken(self) -> list[Call]:
         """What is committed together next; nothing at the end."""
         with self._some:
-            while not self._waiting:
-                if self._ending:
+            while self._writing or not self._waiting:
+                if self._ending and not self._waiting:
                     return []
                 self._some.wait()
+            self._writing = True
             taken = [self._waiting.popleft()]
             while not taken[0].alone and self._waiting and not self._waiting[0].alone and len(taken) < MOST_TOGETHER:
                 taken.append(self._waiting.popleft())
             return taken
+
+    def _answer(self, calls: list[Call]) -> None:
+        """Each call gets its answer, or what went wrong."""
+        try:
+            answers = self._committed(calls)
+        except Exception as error:  # also a mistake of ours: whoever asked hears of it, and the next calls are served
+            answers = [error] * len(calls)
+        for call, answer in zip(calls, answers, strict=True):
+            with contextlib.suppress(Exception):  # given up by whoever waited
+                if isinstance(answer, BaseException):
+                    call.future.set_exception(answer)
+                else:
+                    call.future.set_result(answer)
 
     def _committed(self, calls: list[Call]) -> list[Any]:
         """Answers after the commit."""
