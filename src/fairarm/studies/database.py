@@ -102,8 +102,6 @@ class Database:
             connection, now = self._begun()
             with connection:  # what is not committed is rolled back
                 yield connection, now
-                if not self.sqlite:
-                    connection.exec_driver_sql("COMMIT")
                 connection.commit()
 
     def _begun(self) -> tuple[Connection, int]:
