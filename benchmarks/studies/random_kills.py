@@ -21,20 +21,25 @@ NAME = "kills"
 JOB = "benchmarks.studies.random_kills:work"
 OPTIONS: dict[str, Any] = {
     "pulls": 200_000, "people": 400, "arrivals": 400.0, "window": "1d", "cohort": "1d", "seed": 8, "on_alarm": "tell", "actor": "test",
+    "confidence": 0.9999999,
 }  # fmt: skip
 
 
-def work(journal: Journal, url: str, clock: str, seed: int, first: int) -> None:
-    """Until killed: new people, outcomes of earlier ones, repeats of both, ticks."""
+def work(journal: Journal, url: str, clock: str, seed: int, first: int, left: list[tuple[int, str]]) -> None:
+    """Until killed: what the one before ``left`` untold, then new people, their outcomes, repeats of both, ticks."""
     rng = random.Random(seed)
     studies = open_studies(url, clock)
     study = studies.open(NAME)
     journal.ack(begun=seed)
+    studies.tick()
     told: list[tuple[int, str]] = []
+    for number, made_before in left:
+        status = study.tell(made_before, row_of(number)).status
+        journal.ack(told=made_before, unit=number, status=status)
     for number in range(first, first + 100_000):
         made = study.assign(f"u-{number}", group="ab"[number % 2], known={})
         journal.ack(unit=number, id=made.id, arm=made.arm, cohort=made.cohort)
-        if made.id is not None and rng.random() < 0.8:
+        if made.id is not None and rng.random() < 0.98:
             status = study.tell(made.id, row_of(number)).status
             journal.ack(told=made.id, unit=number, status=status)
             told.append((number, made.id))
@@ -76,13 +81,14 @@ class RandomKills:
             clock=str(self.clock.path),
             seed=self.kills,
             first=1_000_000 * (1 + self.kills),
+            left=self._untold(),
         )
         deadline = time.monotonic() + 60
         while not Path(journal.path).exists() and time.monotonic() < deadline:
             time.sleep(0.002)
         time.sleep(self.rng.random() * longest)
-        if self.rng.random() < 0.3:
-            self.clock.advance(self.rng.randrange(DAY // 3))
+        if self.rng.random() < 0.15:
+            self._time_goes_on()
             time.sleep(self.rng.random() * longest / 4)
         os.kill(pid, signal.SIGKILL)
         ended = self.server.wait(pid)
@@ -96,6 +102,17 @@ class RandomKills:
                 self.units[line["unit"]] = line["id"]
         Path(journal.path).unlink()
         self.kills += 1
+
+    def _untold(self) -> list[tuple[int, str]]:
+        """Of the newest, those that nobody is known to have told of."""
+        newest = list(self.units.items())[-20:]
+        return [(unit, made) for unit, made in newest if made not in self.told]
+
+    def _time_goes_on(self) -> None:
+        """To the start of the next cohort at most: one that nobody opens in time is left out."""
+        now = self.clock()
+        next_start = now + DAY - (now - START) % DAY
+        self.clock.set(min(now + self.rng.randrange(DAY // 3), next_start))
 
     def check(self) -> dict[str, int]:
         """Everything acknowledged is stored once; nothing is stored that nobody asked for."""
