@@ -19,7 +19,7 @@ from fairarm.core.mixing import mixed
 from fairarm.core.packed import Arrays, named, within
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.problem.problem import Problem
-from fairarm.problem.pulls import LoggedRows, groups_of, scaled_outcomes
+from fairarm.problem.pulls import Batch, LoggedRows, groups_of, scaled_outcomes
 
 SAMPLE = 1 << 15
 """Distinct rows kept for the regression."""
@@ -92,17 +92,28 @@ class FirstPass:
         natural = np.where(batch.regime == 0, batch.count, 0)
         count["natural"] += _counted(group, natural, G)
         count["rows"] += _counted(group, batch.count, G)
-        of_group = np.eye(G)[group] * natural[:, None]
-        self.outcomes.add(np.stack([y, y * y]), of_group)
+        self._add_outcomes(batch, group, y, natural)
         prints = fingerprints(problem, part)
-        self.kept.add(prints, self._columns(part, y))
+        if len(at := self.kept.within_reach(prints)):
+            self.kept.add(prints[at], self._columns(part, y, at))
         self.pilot.add(part, prints, group, y)
 
-    def _columns(self, part: LoggedRows, y: FloatArray) -> Arrays:
-        logged = np.full(len(y), np.nan) if part.propensity is None else part.propensity
+    def _add_outcomes(self, batch: Batch, group: IntArray, y: FloatArray, natural: IntArray) -> None:
+        """Σ Y' and Σ Y'² of natural rows. An outcome with states is counted by state, which is the same sum."""
+        outcome, G = self.problem.outcome, len(self.problem.groups)
+        if outcome.values is None:
+            self.outcomes.add(np.stack([y, y * y]), np.eye(G)[group] * natural[:, None])
+            return
+        each = outcome.scaled_values
+        found = _counted(np.asarray(batch.columns[outcome.node]) * G + group, natural, len(each) * G).reshape(-1, G)
+        self.outcomes.add(np.stack([each, each * each]), found.astype(np.float64))
+
+    def _columns(self, part: LoggedRows, y: FloatArray, at: IntArray) -> Arrays:
+        """What is kept of rows."""
+        logged = np.full(len(at), np.nan) if part.propensity is None else part.propensity[at]
         names = (self.problem.sensitive, *self.problem.cell_columns)
-        kept = {f"in {name}": _plain(part.batch.columns[name]) for name in names}
-        return {"count": part.batch.count, "outcome": y, "propensity": logged, **kept}
+        kept = {f"in {name}": _plain(np.asarray(part.batch.columns[name])[at]) for name in names}
+        return {"count": part.batch.count[at], "outcome": y[at], "propensity": logged, **kept}
 
     def merge(self, other: FirstPass) -> None:
         """With another part of the log."""
