@@ -33,13 +33,13 @@ ROUNDED = np.uint64(1) << np.uint64(23)
 """A double has 53 bits, of which 30 are kept."""
 
 
-def thirty_bits(chances: FloatArray) -> FloatArray:
-    """Numbers, 0 or more, rounded to 30 significant bits in place: what a model says of a row may differ in the last bits with the
-    rows that it is asked about beside it."""
-    bits = chances.view(np.uint64)
-    bits += ROUNDED >> np.uint64(1)
+def thirty_bits(chances: FloatArray, out: FloatArray | None = None) -> FloatArray:
+    """Numbers, 0 or more, rounded to 30 significant bits, in place where no other place is given: what a model says of a row may
+    differ in the last bits with the rows that it is asked about beside it."""
+    out = chances if out is None else out
+    bits = np.add(chances.view(np.uint64), ROUNDED >> np.uint64(1), out=out.view(np.uint64))
     bits &= ~(ROUNDED - np.uint64(1))
-    return chances
+    return out
 
 
 def probabilities(
@@ -51,9 +51,11 @@ def probabilities(
         return np.stack([_density(arm.mechanism, columns) for arm in arms]), None
     law, columns = np.empty((len(arms), states, length)), SharedColumns(columns)
     for k, arm in enumerate(arms):
-        law[k] = arm.mechanism.distribution(columns, states, length).T
-        if not isinstance(arm.mechanism, Table):
-            thirty_bits(law[k])
+        found = arm.mechanism.distribution(columns, states, length).T
+        if isinstance(arm.mechanism, Table):
+            law[k] = found
+        else:
+            thirty_bits(found, out=law[k])
     return at_decision(law, columns[problem.decision]), law
 
 

@@ -103,8 +103,10 @@ class _Asked:
         return frame({name: shown_values(known[name], columns[name], coded=False) for name in features})
 
     def _array(self, columns: Columns, length: int) -> FloatArray:
-        parts = [shown_values(v, columns[v.name], coded=True).astype(np.float64) for v in self.inputs]
-        return np.stack(parts, axis=1) if parts else np.zeros((length, 0))
+        made = np.empty((length, len(self.inputs)))
+        for i, variable in enumerate(self.inputs):
+            made[:, i] = shown_values(variable, columns[variable.name], coded=True)
+        return made
 
     def _described(self) -> str:
         coded = self.features is None
