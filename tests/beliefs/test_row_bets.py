@@ -128,7 +128,7 @@ def test_what_is_added_is_zero_over_decisions() -> None:
             held = {"S": s[at], "X": x[at], "V": np.full(50, v)}
             c = np.minimum(law[:, v] / law[0, v], bets.level[:, t, None])
             for y in (0.0, 1.0):
-                rows = row_bets.Decided(held, np.full(50, y), law[:, v], law, None)
+                rows = row_bets.Decided(held, np.full(50, y), np.full(50, v), law, None)
                 made = bets.scores(t, rows, np.full((1, 2), 0.5))
                 assert np.all(made >= bets.least[:, :, t, None] - 1e-12)
                 chance = law[0, v] * (0.3 if y else 0.7)  # of the logging arm's decision, and of an outcome

@@ -52,10 +52,15 @@ class Sample:
         return np.asarray(self.print[self.count > 1])
 
 
+def second_half(prints: NDArray[np.uint64]) -> NDArray[np.uint16]:
+    """1 for rows that the second half of the sample must not predict, 0 for the others."""
+    return ((prints >> np.uint64(7)) & np.uint64(1)).astype(np.uint16)
+
+
 def halves_of(prints: NDArray[np.uint64], repeated: NDArray[np.uint64]) -> FloatArray:
     """Which half of the sample must not predict each row, as shares (n, 2): ½ for rows of which there are many."""
-    first = ((prints >> np.uint64(7)) & np.uint64(1)).astype(np.float64)
-    shares = np.stack([1.0 - first, first], axis=1)
+    second = second_half(prints).astype(np.float64)
+    shares = np.stack([1.0 - second, second], axis=1)
     if len(repeated):
         at = np.minimum(np.searchsorted(repeated, prints), len(repeated) - 1)
         shares[repeated[at] == prints] = 0.5

@@ -141,9 +141,10 @@ class _Feature:
         if self.smooth is None:
             return
         smooth = self.smooth.apply(np.asarray(values, dtype=np.float64)).T
+        term = np.empty(len(values))
         for out, weight in zip(made, weights[:, self.states :].tolist(), strict=True):
             for each, feature in zip(weight, smooth, strict=True):
-                out += each * feature
+                out += np.multiply(feature, each, out=term)
 
     def apply(self, values: NDArray[Any]) -> FloatArray:
         parts = []
@@ -256,17 +257,22 @@ class Regression:
     def predict_states(self, columns: Columns, states: int, shares: FloatArray) -> FloatArray:
         """The same at every state of the decision, (states, n), column after column: a row's numbers do not depend on the rows
         beside it, as those of a matrix product may. Rows of one fold are asked of that fold alone."""
-        tail, lead = self.basis.tail(np.arange(states))
         out = np.zeros((states, len(next(iter(columns.values())))))
-        for f, beta in enumerate(self.coefficients):
+        for f in range(len(self.coefficients)):
             at = np.flatnonzero(shares[:, f]) if len(shares) > 1 else np.arange(out.shape[1])
             if len(at):
                 every = len(at) == out.shape[1]
                 part = columns if every else {name: values[at] for name, values in columns.items()}
-                made = np.clip(self._by_column(part, len(at), beta, tail, lead), 0.0, 1.0)
+                made = self.predict_fold(part, states, f)
                 made *= shares[:, f] if every else shares[at, f]
                 out[:, slice(None) if every else at] += made
         return out
+
+    def predict_fold(self, columns: Columns, states: int, fold: int) -> FloatArray:
+        """The same of one fold's fit alone."""
+        length = len(next(iter(columns.values())))
+        made = self._by_column(columns, length, self.coefficients[fold], *self.basis.tail(np.arange(states)))
+        return np.clip(made, 0.0, 1.0, out=made)
 
     def _by_column(
         self, columns: Columns, length: int, beta: FloatArray, tail: FloatArray, lead: FloatArray
