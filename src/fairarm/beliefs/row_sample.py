@@ -173,15 +173,17 @@ def _plain(values: Any) -> NDArray[Any]:
 
 
 def fingerprints(problem: Problem, part: LoggedRows) -> NDArray[np.uint64]:
-    """A number for the content of each row, the same wherever it is computed (splitmix64 over the columns' bits)."""
+    """A number for the content of each row, the same wherever it is computed. Each column's bits are multiplied in, and the upper
+    half of the product, where they have gone, is folded onto the lower one; splitmix64 at the end makes any bit depend on all."""
     if "prints" in part.memo:
         return part.memo["prints"]
     columns = [np.asarray(part.batch.columns[name]) for name in sorted(problem.observed)]
     columns += [] if part.propensity is None else [part.propensity]
     out = np.full(part.batch.size, 0x9E3779B97F4A7C15, dtype=np.uint64)
     for values in columns:
-        bits = (values + 0.0).view(np.uint64) if values.dtype.kind == "f" else values.astype(np.int64).view(np.uint64)
-        out ^= mixed(bits)
-        out = mixed(out)
-    part.memo["prints"] = out
-    return out
+        held = values + 0.0 if values.dtype.kind == "f" else values.astype(np.int64, copy=False)
+        out ^= held.view(np.uint64)
+        out *= np.uint64(0xD6E8FEB86659FD93)
+        out ^= out >> np.uint64(32)
+    part.memo["prints"] = mixed(out)
+    return part.memo["prints"]

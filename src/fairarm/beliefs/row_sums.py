@@ -307,6 +307,6 @@ def _cut(w: FloatArray, heaviest: FloatArray, level: FloatArray) -> FloatArray:
 
 def _blocks(start: int, end: int, arms: int) -> list[slice]:
     """Slices of like size."""
-    pieces = -(-(end - start) // int(np.clip(AT_ONCE // arms, 256, BLOCK)))
-    cuts = np.linspace(start, end, pieces + 1).astype(np.int64).tolist() if end > start else []
-    return [slice(a, b) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    rows = end - start
+    pieces = -(-rows // min(max(AT_ONCE // arms, 256), BLOCK))
+    return [slice(start + rows * i // pieces, start + rows * (i + 1) // pieces) for i in range(pieces)]

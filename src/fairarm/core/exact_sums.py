@@ -142,7 +142,7 @@ def _squares(
     rows: FloatArray, count: FloatArray, exponent: int, top: float
 ) -> Iterator[tuple[int, FloatArray]]:
     """The same of Σ rows rowsᵀ count, in units of 2^2e: limbs are so short that their products stay below 2^53."""
-    for by, held, heavy in _digits(count[:, None]):
+    for by, held, heavy in _digits(count[:, None], float(count.sum())):
         step = (52 - int(np.ceil(np.log2(max(heavy, 1.0))))) // 2
         limbs, rest, level = [], rows, 0
         while top > 2.0 ** (exponent + step * (level + 1)):

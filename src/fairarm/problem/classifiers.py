@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
@@ -81,7 +82,7 @@ class _Asked:
     def __call__(self, method: str, columns: Columns, length: int) -> FloatArray:
         given = self._given(columns, length)
         what = f"Arm '{self.arm}': {method} of its model"
-        return numbers(ask(getattr(self.model, method), given, what=what, given=self._described()), what)
+        return numbers(ask(getattr(self.model, method), given, what=what, given=self._described), what)
 
     def _given(self, columns: Columns, length: int) -> Any:
         """What the model is asked about; models of the same inputs are asked about the same object."""
@@ -108,6 +109,7 @@ class _Asked:
             made[:, i] = shown_values(variable, columns[variable.name], coded=True)
         return made
 
+    @cached_property
     def _described(self) -> str:
         coded = self.features is None
         kinds = (f"{v.name} ({values_of(v, coded).dtype if v.finite else 'float64'})" for v in self.inputs)
