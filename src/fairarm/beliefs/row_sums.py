@@ -166,22 +166,26 @@ class WeighedGroup:
         states = work.states or 0
         made = np.empty((2 * states, len(q)))
         # of mean 0 if the declared law, or the propensity, is the one that made the rows: a check that no outcome enters
-        for s in range(states):
-            more, variance = made[s], made[states + s]
-            if law is not None:
-                np.subtract(rows.decision == s, law[s], out=more)
-                np.multiply(law[s], 1.0 - law[s], out=variance)
-            else:
-                np.divide(rows.decision == s, q, out=more)
-                more -= 1.0
-                np.multiply(more, more, out=variance)
+        if law is not None:
+            top = 1.0
+            for s in range(states):
+                np.subtract(rows.decision == s, law[s], out=made[s])
+                np.multiply(law[s], 1.0 - law[s], out=made[states + s])
+        else:
+            more = 1.0 / q - 1.0
+            square, top = more * more, max(1.0, 1.0 / float(q.min())) ** 2
+            made[:states], made[states:] = -1.0, 1.0
+            for s in range(states):
+                decided = rows.decision == s
+                np.copyto(made[s], more, where=decided)
+                np.copyto(made[states + s], square, where=decided)
         strata = np.empty((1 + len(work.strata), len(q)))
         strata[0] = 1.0
         for out, part in zip(strata[1:], work.strata, strict=True):
             out[:] = part(rows.columns)
         if not (count == 1.0).all():
             strata *= count
-        self.surprise.add(made, strata.T, 1.0 if law is not None else None, float(count.sum()))
+        self.surprise.add(made, strata.T, top, float(count.sum()))
 
     def misfit(self) -> float:
         """The largest surprise in standard errors, where some 20 rows or more are expected to vary."""
@@ -241,10 +245,11 @@ class Runs:
             kind = kind * np.uint16(states) + part.batch.columns[work.problem.decision].astype(np.uint16)
             kinds *= states
         if kinds <= FEW_KINDS:  # quicker than to sort
-            order = np.concatenate([np.flatnonzero(kind == i) for i in range(kinds)])
+            places = [np.flatnonzero(kind == i) for i in range(kinds)]
+            order, sizes = np.concatenate(places), [len(at) for at in places]
         else:
-            order = np.argsort(kind, kind="stable")
-        ends = np.cumsum([0, *np.bincount(kind, minlength=kinds)]).tolist()
+            order, sizes = np.argsort(kind, kind="stable"), np.bincount(kind, minlength=kinds).tolist()
+        ends = np.cumsum([0, *sizes]).tolist()
         runs = [(i // states % G, ends[i], ends[i + 1]) for i in range(kinds)]
         return cls(order, runs, ends[kinds // 2] if by_half else None)
 
@@ -269,7 +274,7 @@ class WeighedRows:
         propensity = None if part.propensity is None else part.propensity[order]
         rows = work.decided(columns, scaled_outcomes(work.problem, batch)[order], propensity)
         surface = work.surface(columns, part, runs)
-        count = batch.count[order].astype(np.float64)
+        count = np.ones(len(order)) if (batch.count == 1).all() else batch.count[order].astype(np.float64)
         ticket = None if part.ticket is None else part.ticket[order]
         for t, start, end in runs.ends:
             for at in _blocks(start, end, len(work.problem.arms)):

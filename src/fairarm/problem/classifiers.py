@@ -104,10 +104,10 @@ class _Asked:
         return frame({name: shown_values(known[name], columns[name], coded=False) for name in features})
 
     def _array(self, columns: Columns, length: int) -> FloatArray:
-        made = np.empty((length, len(self.inputs)))
-        for i, variable in enumerate(self.inputs):
-            made[:, i] = shown_values(variable, columns[variable.name], coded=True)
-        return made
+        made = np.empty((len(self.inputs), length))  # column after column, as in the values of a data frame
+        for variable, place in zip(self.inputs, made, strict=True):
+            place[:] = shown_values(variable, columns[variable.name], coded=True)
+        return made.T
 
     @cached_property
     def _described(self) -> str:

@@ -6,14 +6,14 @@ Axes: K arms, n rows, O outcomes that are told apart (1 where they are real).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 
 from fairarm.core.exact_sums import BITS, ExactSum, exact_products
 from fairarm.core.packed import Arrays
 from fairarm.core.posterior.weighted_rows import RowSums
-from fairarm.core.types import FloatArray
+from fairarm.core.types import FloatArray, IntArray
 
 SQUARE_BITS = -64
 """Of Σψψᵀ, in units of the square of an outcome's size: 32 for each factor."""
@@ -53,7 +53,7 @@ class Weighted:
     outcome: FloatArray
     count: FloatArray
 
-    @property
+    @cached_property
     def all_once(self) -> bool:
         """Whether every line is one row."""
         return bool((self.count == 1.0).all())
@@ -81,22 +81,22 @@ class RowTotals:
 
     def add(self, rows: Weighted) -> None:
         """More rows."""
-        w, count = rows.w, rows.count
-        total = float(count.sum())
+        w, count, once = rows.w, rows.count, rows.all_once
+        total = float(len(count)) if once else float(count.sum())
         self.rows += int(total)
         heaviest = w.max(axis=1, initial=0.0)
         top = float(heaviest.max())  # of rows that count or not: limbs may be more than are needed
-        if not count.all():
+        if not once and not count.all():
             heaviest = np.max(np.where(count > 0, w, 0.0), axis=1, initial=0.0)
         np.maximum(self.largest, heaviest, out=self.largest)
         plan = _plan(self.names, rows.c is w, rows.d is w, rows.unseen is None)
-        psi, y = rows.psi / self.units.deviation, rows.outcome / self.units.outcome
-        made = plan.made(rows, psi, y)
+        made = plan.made(rows, self.units)
+        psi = made[plan.names.index("psi")]
         away = max(float(psi.max(initial=0.0)), -float(psi.min(initial=0.0)))
         cut = top if rows.c is w else float(rows.c.max(initial=0.0))
         most = max(1.0, top, top**2, cut**3, away, away**3)
         if self.units.values is None:
-            most *= max(1.0, float(np.abs(y).max(initial=0.0)) ** 2)
+            most *= max(1.0, (float(np.abs(rows.outcome).max(initial=0.0)) / self.units.outcome) ** 2)
         for shift, found in exact_products(made, self._held(rows).T, BITS, most, total):
             whole = found.reshape(len(made), self.arms, -1)
             by_outcome = self.sums["by_outcome"]
@@ -170,28 +170,30 @@ class _Plan:
 
     names: tuple[str, ...]
     """Of the numbers that are made: w, c and d are weights and y the outcome, each once for every time it is multiplied."""
-    by_outcome: list[int]
-    all: list[int]
+    by_outcome: IntArray
+    all: IntArray
     """Where among these the sums of `BY_OUTCOME`, and those of all rows, find their own."""
-    summed: list[int]
+    summed: IntArray
     """Which of the latter there are."""
 
-    def made(self, rows: Weighted, psi: FloatArray, y: FloatArray) -> FloatArray:
+    def made(self, rows: Weighted, units: Units) -> FloatArray:
         """The numbers, (names, K, n); shorter names come before those that are made of them."""
         out = np.empty((len(self.names), *rows.w.shape))
         at = dict(zip(self.names, out, strict=True))
-        given = {"w": rows.w, "c": rows.c, "d": rows.d, "psi": psi, "unseen": rows.unseen}
+        given = {"w": rows.w, "c": rows.c, "d": rows.d, "unseen": rows.unseen}
         for name, place in at.items():
             if name in given:
                 place[:] = given[name]
             elif name == "overlap":
                 np.clip(rows.w, 0.0, 1.0, out=place)
+            elif name == "psi":
+                np.divide(rows.psi, units.deviation, out=place)
             elif name == "psi3":
-                np.multiply(np.multiply(psi, psi, out=place), psi, out=place)
+                np.multiply(np.multiply(at["psi"], at["psi"], out=place), at["psi"], out=place)
             elif name.endswith("yy"):
                 np.multiply(at[name[1:-1]], at[name[1:-1]], out=place)
             elif name.endswith("y"):
-                np.multiply(at[name[0]], y if len(name) == 2 else at[name[1:]], out=place)
+                np.multiply(at[name[0]], rows.outcome / units.outcome if len(name) == 2 else at[name[1:]], out=place)
             else:
                 np.multiply(at[name[:-1]], at[name[0]], out=place)
         return out
@@ -204,7 +206,7 @@ def _plan(names: tuple[str, ...], c_is_w: bool, d_is_w: bool, all_seen: bool) ->
     by_outcome, every = [n.translate(same) for n in BY_OUTCOME], [names[i].translate(same) for i in summed]
     made = tuple(sorted({*by_outcome, *every}, key=lambda name: (len(name.removeprefix("psi")), name)))
     place = {name: i for i, name in enumerate(made)}
-    return _Plan(made, [place[n] for n in by_outcome], [place[n] for n in every], summed)
+    return _Plan(made, np.array([place[n] for n in by_outcome]), np.array([place[n] for n in every]), np.array(summed))
 
 
 def _in_order(parts: list[FloatArray]) -> FloatArray:
