@@ -46,13 +46,14 @@ def thirty_bits(chances: FloatArray, out: FloatArray | None = None) -> FloatArra
 
 
 def probabilities(
-    problem: Problem, states: int | None, columns: dict[str, NDArray[Any]], length: int
+    problem: Problem, states: int | None, columns: dict[str, NDArray[Any]], length: int, out: FloatArray | None = None
 ) -> FloatArray:
-    """P_k of every decision, (K, states, I), where V is summed out, else of each row's own, (K, I)."""
+    """P_k of every decision, (K, states, I), where V is summed out, else of each row's own, (K, I); ``out``: a place for the former."""
     arms = problem.arms
     if states is None:
         return np.stack([_density(arm.mechanism, columns) for arm in arms])
-    law, columns = np.empty((len(arms), states, length)), SharedColumns(columns)
+    law = np.empty((len(arms), states, length)) if out is None else out
+    columns = SharedColumns(columns)
     for k, arm in enumerate(arms):
         found = arm.mechanism.distribution(columns, states, length).T
         if isinstance(arm.mechanism, Table):
@@ -103,9 +104,15 @@ class Weigher:
         parts = [self.regression.predict_fold({n: v[at] for n, v in given.items()}, self.states, f) for f, at in both]
         return np.concatenate(parts, axis=1)
 
-    def decided(self, columns: dict[str, NDArray[Any]], outcome: FloatArray, propensity: FloatArray | None) -> Decided:
-        """What every arm would have decided."""
-        chances = probabilities(self.problem, self.states, columns, len(outcome))
+    def decided(
+        self,
+        columns: dict[str, NDArray[Any]],
+        outcome: FloatArray,
+        propensity: FloatArray | None,
+        room: FloatArray | None = None,
+    ) -> Decided:
+        """What every arm would have decided; ``room`` for the chances of every decision, (K, states, I)."""
+        chances = probabilities(self.problem, self.states, columns, len(outcome), room)
         return Decided(columns, outcome, columns[self.problem.decision], chances, propensity)
 
 
@@ -262,6 +269,7 @@ class WeighedRows:
 
     def __post_init__(self) -> None:
         self.groups = [WeighedGroup(self.weigher, t) for t in range(len(self.weigher.problem.groups))]
+        self._law = np.empty((0, 0, 0))
 
     def add(self, part: LoggedRows) -> None:
         """More rows."""
@@ -272,7 +280,7 @@ class WeighedRows:
         order, outcome = runs.order, work.problem.outcome.node
         columns = {name: np.asarray(values)[order] for name, values in batch.columns.items() if name != outcome}
         propensity = None if part.propensity is None else part.propensity[order]
-        rows = work.decided(columns, scaled_outcomes(work.problem, batch)[order], propensity)
+        rows = work.decided(columns, scaled_outcomes(work.problem, batch)[order], propensity, self._room(batch.size))
         surface = work.surface(columns, part, runs)
         count = np.ones(len(order)) if (batch.count == 1).all() else batch.count[order].astype(np.float64)
         ticket = None if part.ticket is None else part.ticket[order]
@@ -284,6 +292,12 @@ class WeighedRows:
                     None if surface is None else surface[:, at],
                     None if ticket is None else ticket[at],
                 )
+
+    def _room(self, rows: int) -> FloatArray:
+        """Memory for the chances of all decisions, the same for every part: a system takes long to hand out new."""
+        if rows > self._law.shape[2]:
+            self._law = np.empty((len(self.weigher.problem.arms), self.weigher.states or 0, rows))
+        return self._law[:, :, :rows]
 
     def merge(self, other: WeighedRows) -> None:
         """With another part of the log."""

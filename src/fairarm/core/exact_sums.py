@@ -110,20 +110,25 @@ class ExactSum:
 
 
 def exact_products(
-    rows: FloatArray, count: FloatArray, exponent: int, top: float | None = None, heavy: float | None = None
+    rows: FloatArray,
+    count: FloatArray,
+    exponent: int,
+    top: float | None = None,
+    heavy: float | None = None,
+    spoil: bool = False,
 ) -> Iterator[tuple[int, IntArray]]:
     """Σ rows count as in `ExactSum.add`, (numbers, r): whole numbers below 2^53 with the bits to shift them by, in units of 2^e.
-    So are sums over columns, where ``heavy`` bounds what all columns hold together."""
+    So are sums over columns, where ``heavy`` bounds what all columns hold together. ``spoil``: the rows may be written over."""
     flat, held = rows.reshape(-1, rows.shape[-1]), count.reshape(len(count), -1)
     for start in range(0, len(held), BLOCK):
         part = slice(start, start + BLOCK)
         largest = _largest(flat[:, part]) if top is None else _finite(top)
-        for shift, found in _products(flat[:, part], held[part], exponent, largest, heavy):
+        for shift, found in _products(flat[:, part], held[part], exponent, largest, heavy, spoil):
             yield shift, found.astype(np.int64)
 
 
 def _products(
-    rows: FloatArray, held: FloatArray, exponent: int, top: float, most: float | None
+    rows: FloatArray, held: FloatArray, exponent: int, top: float, most: float | None, spoil: bool
 ) -> Iterator[tuple[int, FloatArray]]:
     for by, count, heavy in _digits(held, most):
         level = 0
@@ -133,7 +138,7 @@ def _products(
         rest = rows
         for at in range(level, -1, -1):
             unit = 2.0 ** (exponent + STEP * at)
-            limb = _rounded(rest, unit)
+            limb = _rounded(rest, unit, rest if spoil and level == 0 and count is held else None)
             yield by + STEP * at, (limb @ count) / unit
             rest = rest - limb if at else rest
 
@@ -168,10 +173,10 @@ def _finite(top: float) -> float:
     return top
 
 
-def _rounded(rows: FloatArray, unit: float) -> FloatArray:
+def _rounded(rows: FloatArray, unit: float, out: FloatArray | None = None) -> FloatArray:
     """To multiples of ``unit``, of numbers below 2^51 of them: what is added pushes lower bits out."""
     push = 1.5 * 2.0**52 * unit
-    made = rows + push
+    made = np.add(rows, push, out=out)
     made -= push
     return made
 

@@ -97,14 +97,14 @@ class RowTotals:
         most = max(1.0, top, top**2, cut**3, away, away**3)
         if self.units.values is None:
             most *= max(1.0, (float(np.abs(rows.outcome).max(initial=0.0)) / self.units.outcome) ** 2)
-        for shift, found in exact_products(made, self._held(rows).T, BITS, most, total):
+        self.sums["products"].add_products(psi, count, away)
+        for shift, found in exact_products(made, self._held(rows).T, BITS, most, total, spoil=True):
             whole = found.reshape(len(made), self.arms, -1)
             by_outcome = self.sums["by_outcome"]
             by_outcome.keep(shift, whole[plan.by_outcome].reshape(by_outcome.shape))
             every = np.zeros((len(self.names), self.arms), dtype=np.int64)
             every[plan.summed] = whole.sum(axis=2)[plan.all]
             self.sums["all"].keep(shift, every)
-        self.sums["products"].add_products(psi, count, away)
 
     def _held(self, rows: Weighted) -> FloatArray:
         """How many rows of each outcome that is told apart each line stands for, (O, n)."""
