@@ -94,9 +94,11 @@ class FirstPass:
         count = self.counts
         if part.propensity is None:
             count["made"] += _counted(batch.arm * G + group, batch.count, len(problem.arms) * G).reshape(-1, G)
-        natural = np.where(batch.regime == 0, batch.count, 0)
-        count["natural"] += _counted(group, natural, G)
-        count["rows"] += _counted(group, batch.count, G)
+        forced = bool(batch.regime.any())
+        natural = np.where(batch.regime == 0, batch.count, 0) if forced else batch.count
+        of_natural = _counted(group, natural, G)
+        count["natural"] += of_natural
+        count["rows"] += _counted(group, batch.count, G) if forced else of_natural
         self._add_outcomes(batch, group, y, natural)
         prints = fingerprints(problem, part)
         if len(at := self.kept.within_reach(prints)):
@@ -163,7 +165,8 @@ class FirstPass:
 
 def _counted(at: IntArray, count: IntArray, size: int) -> IntArray:
     """Rows by place. Those of one part are below 2^53."""
-    return np.bincount(at, weights=count, minlength=size).astype(np.int64)
+    weights = None if (count == 1).all() else count
+    return np.bincount(at, weights=weights, minlength=size).astype(np.int64)
 
 
 def _plain(values: Any) -> NDArray[Any]:
@@ -180,10 +183,11 @@ def fingerprints(problem: Problem, part: LoggedRows) -> NDArray[np.uint64]:
     columns = [np.asarray(part.batch.columns[name]) for name in sorted(problem.observed)]
     columns += [] if part.propensity is None else [part.propensity]
     out = np.full(part.batch.size, 0x9E3779B97F4A7C15, dtype=np.uint64)
+    upper = np.empty_like(out)
     for values in columns:
         held = values + 0.0 if values.dtype.kind == "f" else values.astype(np.int64, copy=False)
         out ^= held.view(np.uint64)
         out *= np.uint64(0xD6E8FEB86659FD93)
-        out ^= out >> np.uint64(32)
+        out ^= np.right_shift(out, np.uint64(32), out=upper)
     part.memo["prints"] = mixed(out)
     return part.memo["prints"]

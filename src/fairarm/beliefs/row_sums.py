@@ -144,8 +144,9 @@ class WeighedGroup:
             count, q = np.where(possible, count, 0.0), np.where(possible, q, 1.0)
         # (W1): against the mixture of the arms that made the group's rows, or the logged propensity
         w = own / q
-        w = _cut(w, w.max(axis=1, initial=0.0), np.array([LARGEST]))
         heaviest = w.max(axis=1, initial=0.0)
+        if heaviest.max() > LARGEST:
+            w, heaviest = np.minimum(w, LARGEST), np.minimum(heaviest, LARGEST)
         c, d = _cut(w, heaviest, work.own_level[:, t]), _cut(w, heaviest, work.level[t : t + 1])
         # (R2), a term per row; sums over them are all that is kept, so a log of any length fits
         if surface is None or law is None:

@@ -138,7 +138,7 @@ def _products(
         rest = rows
         for at in range(level, -1, -1):
             unit = 2.0 ** (exponent + STEP * at)
-            limb = _rounded(rest, unit, rest if spoil and level == 0 and count is held else None)
+            limb = _rounded(rest, unit, rest if spoil and level == 0 else None)
             yield by + STEP * at, (limb @ count) / unit
             rest = rest - limb if at else rest
 
