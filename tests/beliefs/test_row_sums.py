@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -150,6 +150,24 @@ def test_runs_are_of_one_group_half_and_decision() -> None:
         assert set(rows.batch.columns["S"][at]) == {group} and (start >= runs.turn) == bool(half)
         seen.add((group, int(decision), int(half)))
     assert len(seen) == 12
+
+
+@pytest.mark.parametrize("kind", ["counts", "real outcome", "three groups"])
+@pytest.mark.parametrize("forced", [False, True])
+def test_rows_and_natural_outcomes_are_counted_by_group(kind: str, forced: bool) -> None:
+    problem, rows = problem_of(kind), rows_of(kind, 300, 2, True)
+    batch = replace(rows.batch, regime=np.arange(300) % 3 // 2 if forced else rows.batch.regime)
+    first = row_sample.FirstPass(problem)
+    first.add(replace(rows, batch=batch))
+    found = first.sample()
+    scale = 1000.0 if kind == "real outcome" else 1.0
+    for t in range(len(problem.groups)):
+        at = [i for i in range(300) if batch.columns["S"][i] == t]
+        natural = [(int(batch.count[i]), batch.columns["Y"][i] / scale) for i in at if batch.regime[i] == 0]
+        assert found.rows[t] == sum(int(batch.count[i]) for i in at)
+        assert found.natural[t] == sum(n for n, _ in natural)
+        assert found.natural_sums[t] == pytest.approx(sum(n * y for n, y in natural), rel=1e-12)
+        assert found.natural_squares[t] == pytest.approx(sum(n * y * y for n, y in natural), rel=1e-12)
 
 
 GRIDS = {

@@ -40,4 +40,7 @@ def test_the_smallest_of_all_are_kept(distinct: bool, most: int, keys: list[int]
         assert kept["count"].tolist() == [sum(n for other, _, n in rows if other == key) for key in smallest]
         assert kept["value"].tolist() == [key % 7 for key in smallest]
     else:
-        assert list(zip(kept["key"].tolist(), kept["tie"].tolist(), strict=True)) == [(k, i) for k, i, _ in sorted(rows)][:most]
+        assert (
+            list(zip(kept["key"].tolist(), kept["tie"].tolist(), strict=True))
+            == [(k, i) for k, i, _ in sorted(rows)][:most]
+        )

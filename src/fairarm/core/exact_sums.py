@@ -50,9 +50,7 @@ class ExactSum:
     def __post_init__(self) -> None:
         self._units = np.zeros(self.shape, dtype=object)
 
-    def add(
-        self, rows: FloatArray, count: FloatArray, top: float | None = None, heavy: float | None = None
-    ) -> None:
+    def add(self, rows: FloatArray, count: FloatArray, top: float | None = None, heavy: float | None = None) -> None:
         """Σ_i rows_i count_i, of ``rows`` (…, n) and whole ``count`` (n,) or (n, r): of shape (…) or (…, r). ``top`` and ``heavy``:
         none of the rows' numbers, and no sum of a column of counts, is larger, where that is known."""
         for shift, found in exact_products(rows, count, self.exponent, top, heavy):
@@ -143,9 +141,7 @@ def _products(
             rest = rest - limb if at else rest
 
 
-def _squares(
-    rows: FloatArray, count: FloatArray, exponent: int, top: float
-) -> Iterator[tuple[int, FloatArray]]:
+def _squares(rows: FloatArray, count: FloatArray, exponent: int, top: float) -> Iterator[tuple[int, FloatArray]]:
     """The same of Σ rows rowsᵀ count, in units of 2^2e: limbs are so short that their products stay below 2^53."""
     for by, held, heavy in _digits(count[:, None], float(count.sum())):
         step = (52 - int(np.ceil(np.log2(max(heavy, 1.0))))) // 2

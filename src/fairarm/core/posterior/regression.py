@@ -372,7 +372,7 @@ class _Features:
 
     @cached_property
     def size(self) -> int:
-        return self.basis.rows({name: values[:1] for name, values in self.columns.items()}).shape[1]
+        return int(self.basis.rows({name: values[:1] for name, values in self.columns.items()}).shape[1])
 
     @cached_property
     def _only(self) -> FloatArray:

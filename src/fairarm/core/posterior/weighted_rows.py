@@ -35,7 +35,8 @@ def least_error_cut(weights: FloatArray, count: IntArray, rows: float) -> FloatA
     outcome would be biased.
     """
     factor = rows / max(float(count.sum()), 1.0)
-    return np.array([_least_error_cut(w, factor * count) for w in weights])
+    held = np.asarray(factor * count, dtype=np.float64)
+    return np.array([_least_error_cut(w, held) for w in weights])
 
 
 def _least_error_cut(w: FloatArray, count: FloatArray) -> float:
