@@ -30,6 +30,7 @@ Stratum = Callable[[dict[str, NDArray[Any]]], NDArray[Any]]
 AT_ONCE = 1 << 16
 """Numbers (arms × rows) that are weighed at once: what fits into a processor's own memory."""
 FEW_KINDS = 16
+"""Kinds of rows up to which each is looked for by itself; more are sorted."""
 LEAST_RUN = 1 << 11
 """Rows of a run, on average, for which it is worth to be apart: below that what a call costs is more than what it saves."""
 ROUNDED = np.uint64(1) << np.uint64(23)
