@@ -137,6 +137,19 @@ def test_what_is_added_is_zero_over_decisions() -> None:
         assert scores == pytest.approx(plain, abs=1e-12)
 
 
+@pytest.mark.parametrize("states", [1, 2, 4, 5, 9])
+def test_values_at_decisions_are_those_of_a_loop(states: int) -> None:
+    rng = np.random.default_rng(states)
+    for shape in ((states, 40), (3, states, 40)):
+        values = rng.random(shape)
+        for decided in (rng.integers(0, states, 40), np.full(40, states - 1)):
+            found = row_bets.at_decision(values, decided)
+            assert found.shape == (*shape[:-2], 40)
+            for i in range(40):
+                assert np.array_equal(found[..., i], values[..., decided[i], i])
+    assert row_bets.at_decision(np.zeros((2, states, 0)), np.zeros(0, dtype=np.int64)).shape == (2, 0)
+
+
 def test_the_order_of_rows_plays_no_part_and_the_pilot_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     problem, columns = coded(5)
     monkeypatch.setattr(row_pilot, "MOST_KEPT", 60)

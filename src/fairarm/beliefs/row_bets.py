@@ -18,6 +18,9 @@ from fairarm.core.proof.log_bets import PilotScores, ScoreSums, SumBets, cut_at
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.problem.problem import Problem
 
+FEW_STATES = 4
+"""Of a decision, up to which it is quicker to choose state after state than to pick row after row."""
+
 
 @dataclass(frozen=True)
 class Decided:
@@ -68,10 +71,12 @@ def at_decision(values: FloatArray, decided: IntArray) -> FloatArray:
     """Of values (…, states, I), those at each row's decision: (…, I); where all decisions are one, no copy."""
     if len(decided) and (decided == decided[0]).all():
         return np.asarray(values[..., decided[0], :])
-    out = values[..., 0, :].copy()
+    if values.shape[-2] > FEW_STATES:
+        return np.asarray(values[..., decided, np.arange(len(decided))])
+    out = values[..., 0, :]
     for s in range(1, values.shape[-2]):
-        np.copyto(out, values[..., s, :], where=decided == s)
-    return out
+        out = np.where(decided == s, values[..., s, :], out)
+    return np.asarray(out)
 
 
 @dataclass(frozen=True, eq=False)
