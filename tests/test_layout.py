@@ -103,7 +103,6 @@ THROUGH = {
     "beliefs/planning.py": ("beliefs/test_from_log.py",),
     "beliefs/row_model.py": ("beliefs/test_logged_rows.py",),
     "beliefs/row_pilot.py": ("beliefs/test_row_bets.py", "beliefs/test_row_sums.py"),
-    "beliefs/smallest_rows.py": ("beliefs/test_row_sums.py",),
     "core/packed.py": ("beliefs/test_row_sums.py", "logs/test_gathering.py"),
     "beliefs/row_sample.py": ("beliefs/test_logged_rows.py",),
     "catalog/chain.py": ("catalog/test_synthetic.py", "catalog/test_groups.py"),

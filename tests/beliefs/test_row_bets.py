@@ -128,13 +128,26 @@ def test_what_is_added_is_zero_over_decisions() -> None:
             held = {"S": s[at], "X": x[at], "V": np.full(50, v)}
             c = np.minimum(law[:, v] / law[0, v], bets.level[:, t, None])
             for y in (0.0, 1.0):
-                rows = row_bets.Decided(held, np.full(50, y), law[:, v], law, None)
+                rows = row_bets.Decided(held, np.full(50, y), np.full(50, v), law, None)
                 made = bets.scores(t, rows, np.full((1, 2), 0.5))
                 assert np.all(made >= bets.least[:, :, t, None] - 1e-12)
                 chance = law[0, v] * (0.3 if y else 0.7)  # of the logging arm's decision, and of an outcome
                 scores += chance * made
                 plain += chance * np.stack([c * y, c * (1 - y)])
         assert scores == pytest.approx(plain, abs=1e-12)
+
+
+@pytest.mark.parametrize("states", [1, 2, 4, 5, 9])
+def test_values_at_decisions_are_those_of_a_loop(states: int) -> None:
+    rng = np.random.default_rng(states)
+    for shape in ((states, 40), (3, states, 40)):
+        values = rng.random(shape)
+        for decided in (rng.integers(0, states, 40), np.full(40, states - 1)):
+            found = row_bets.at_decision(values, decided)
+            assert found.shape == (*shape[:-2], 40)
+            for i in range(40):
+                assert np.array_equal(found[..., i], values[..., decided[i], i])
+    assert row_bets.at_decision(np.zeros((2, states, 0)), np.zeros(0, dtype=np.int64)).shape == (2, 0)
 
 
 def test_the_order_of_rows_plays_no_part_and_the_pilot_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

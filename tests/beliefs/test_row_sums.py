@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairarm import Arm, Code, Constraint, Outcome, Problem, Variable, table
-from fairarm.beliefs import row_pilot, row_sample
+from fairarm.beliefs import row_pilot, row_sample, row_sums
 from fairarm.beliefs.logged_rows import LoggedBeliefs, P, Passes, believe_rows
 from fairarm.beliefs.row_sums import thirty_bits
 from fairarm.core.mixing import mixed
@@ -58,10 +58,10 @@ def problem_of(kind: str) -> Problem:
     )  # fmt: skip
 
 
-def rows_of(kind: str, n: int, seed: int) -> LoggedRows:
+def rows_of(kind: str, n: int, seed: int, repeated: bool) -> LoggedRows:
     rng = np.random.default_rng(seed)
     s = rng.integers(0, 3 if kind == "three groups" else 2, n)
-    x = rng.normal(size=n).round(1).clip(-4, 4)  # some rows come twice
+    x = rng.normal(size=n).round(1 if repeated else 12).clip(-4, 4)
     v = rng.normal(size=n) if kind == "real decision" else rng.integers(0, 2, n)
     y = rng.exponential(1, n).clip(0, 1000) if kind == "real outcome" else rng.integers(0, 2, n)
     count = rng.integers(0, 5, n) * rng.choice([1, 10**9], n) if kind == "counts" else np.ones(n, dtype=np.int64)
@@ -105,18 +105,92 @@ def same(first: Any, second: Any) -> bool:
 
 @pytest.mark.parametrize("kind", KINDS)
 @settings(max_examples=8, deadline=None)
-@given(seed=st.integers(0, 2**31), parts=st.integers(1, 16), sent=st.booleans())
-def test_any_split_and_order_gives_the_same_beliefs(kind: str, seed: int, parts: int, sent: bool) -> None:
+@given(
+    seed=st.integers(0, 2**31), parts=st.integers(1, 16), sent=st.booleans(), repeated=st.booleans(),
+    least=st.sampled_from([1, 40, 2048]), few=st.sampled_from([0, 16]),
+)  # fmt: skip
+def test_any_split_and_order_gives_the_same_beliefs(
+    kind: str, seed: int, parts: int, sent: bool, repeated: bool, least: int, few: int
+) -> None:
+    """Also where rows are in runs of one half of the sample and of one decision, however these are found."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(row_sample, "SAMPLE", 200)
         patch.setattr(row_pilot, "MOST_KEPT", 50)
-        rows, problem, n = rows_of(kind, 900, seed), problem_of(kind), 900
+        rows, problem, n = rows_of(kind, 900, seed, repeated), problem_of(kind), 900
         whole = believe_rows(problem, in_parts(rows, [np.arange(n)], False), 0.05)
+        patch.setattr(row_sums, "LEAST_RUN", least)
+        patch.setattr(row_sums, "FEW_KINDS", few)
         order = np.random.default_rng(seed + 1).permutation(n)
         split = believe_rows(problem, in_parts(rows, np.array_split(order, parts), sent), 0.05)
         for field in fields(LoggedBeliefs):
             assert same(getattr(split, field.name), getattr(whole, field.name)), field.name
         assert (whole.bets is None) == (kind == "counts")
+
+
+def test_runs_are_of_one_group_half_and_decision() -> None:
+    """Where rows are many enough for that and none is in both halves."""
+    problem, n = problem_of("three groups"), 30_000
+    rows = rows_of("three groups", n, 1, False)
+    kept = {}
+
+    def passed(start: Callable[[], P], /) -> P:
+        found = start()
+        found.add(rows)
+        kept[type(found).__name__] = found
+        return found
+
+    believe_rows(problem, passed, 0.05)
+    runs = row_sums.Runs.of(kept["WeighedRows"].weigher, rows)
+    prints = row_sample.fingerprints(problem, rows)
+    assert sorted(runs.order.tolist()) == list(range(n)) and len(runs.ends) == 12 and runs.ends[-1][2] == n
+    seen = set()
+    for group, start, end in runs.ends:
+        at = runs.order[start:end]
+        (decision,), (half,) = set(rows.batch.columns["V"][at]), set((prints[at] >> np.uint64(7)) % np.uint64(2))
+        assert set(rows.batch.columns["S"][at]) == {group} and (start >= runs.turn) == bool(half)
+        seen.add((group, int(decision), int(half)))
+    assert len(seen) == 12
+
+
+@pytest.mark.parametrize("kind", ["counts", "real outcome", "three groups"])
+@pytest.mark.parametrize("forced", [False, True])
+def test_rows_and_natural_outcomes_are_counted_by_group(kind: str, forced: bool) -> None:
+    problem, rows = problem_of(kind), rows_of(kind, 300, 2, True)
+    batch = replace(rows.batch, regime=np.arange(300) % 3 // 2 if forced else rows.batch.regime)
+    first = row_sample.FirstPass(problem)
+    first.add(replace(rows, batch=batch))
+    found = first.sample()
+    scale = 1000.0 if kind == "real outcome" else 1.0
+    for t in range(len(problem.groups)):
+        at = [i for i in range(300) if batch.columns["S"][i] == t]
+        natural = [(int(batch.count[i]), batch.columns["Y"][i] / scale) for i in at if batch.regime[i] == 0]
+        assert found.rows[t] == sum(int(batch.count[i]) for i in at)
+        assert found.natural[t] == sum(n for n, _ in natural)
+        assert found.natural_sums[t] == pytest.approx(sum(n * y for n, y in natural), rel=1e-12)
+        assert found.natural_squares[t] == pytest.approx(sum(n * y * y for n, y in natural), rel=1e-12)
+
+
+GRIDS = {
+    "whole numbers": np.arange(40),
+    "whole numbers as doubles": np.arange(-20.0, 20.0),
+    "tenths": np.arange(40) / 10,
+    "halves": np.arange(40) / 2,
+    "powers of two": 2.0 ** np.arange(-20, 20),
+    "large": np.arange(40) * 2**40,
+}
+
+
+@pytest.mark.parametrize("kind", list(GRIDS))
+def test_rows_that_differ_have_fingerprints_that_do(kind: str) -> None:
+    """Of all combinations of values that have few bits, or only high ones; and each bit is as often 0 as 1."""
+    names = ("S", "V", "X")
+    columns = dict(zip(names, (part.ravel() for part in np.meshgrid(*[GRIDS[kind]] * 3)), strict=True))
+    columns["Y"] = np.zeros(40**3, dtype=np.int64)
+    none = np.zeros(40**3, dtype=np.int64)
+    found = row_sample.fingerprints(problem_of("arms"), LoggedRows(Batch(none, none, columns, none + 1)))
+    assert len(np.unique(found)) == 40**3
+    ones = np.array([np.mean(found >> np.uint64(b) & np.uint64(1)) for b in range(64)])
+    assert np.all(np.abs(ones - 0.5) < 5 * 0.5 / 40**1.5)
 
 
 def test_probabilities_keep_thirty_bits() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,24 +18,36 @@ from fairarm.core.proof.log_bets import PilotScores, ScoreSums, SumBets, cut_at
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.problem.problem import Problem
 
+FEW_STATES = 4
+"""Of a decision, up to which it is quicker to choose state after state than to pick row after row."""
+
 
 @dataclass(frozen=True)
 class Decided:
-    """Rows of one group: every arm's chance of the logged decision, (K, I), and of each decision, (K, states, I), where the
-    decision can be summed out; the logged propensity."""
+    """Rows with every arm's chance of each decision, (K, states, I), where the decision can be summed out, else of the logged one,
+    (K, I); the logged decision and its propensity."""
 
     columns: dict[str, NDArray[Any]]
     outcome: FloatArray
-    own: FloatArray
-    law: FloatArray | None
+    decision: IntArray
+    chances: FloatArray
     propensity: FloatArray | None
+
+    @property
+    def law(self) -> FloatArray | None:
+        """Of every decision, where it can be summed out."""
+        return self.chances if self.chances.ndim == 3 else None
+
+    @cached_property
+    def own(self) -> FloatArray:
+        """Of the logged decision, (K, I)."""
+        return at_decision(self.chances, self.decision) if self.chances.ndim == 3 else self.chances
 
     def take(self, at: slice) -> Decided:
         """Some of the rows."""
         columns = {name: values[at] for name, values in self.columns.items()}
-        law = None if self.law is None else self.law[:, :, at]
         propensity = None if self.propensity is None else self.propensity[at]
-        return Decided(columns, self.outcome[at], self.own[:, at], law, propensity)
+        return Decided(columns, self.outcome[at], self.decision[at], self.chances[..., at], propensity)
 
 
 def mixture(shares: FloatArray, law: FloatArray) -> FloatArray:
@@ -55,11 +68,15 @@ def summed_out(law: FloatArray, surface: FloatArray) -> FloatArray:
 
 
 def at_decision(values: FloatArray, decided: IntArray) -> FloatArray:
-    """Of values (…, states, I), those at each row's decision: (…, I)."""
-    out = values[..., 0, :].copy()
+    """Of values (…, states, I), those at each row's decision: (…, I); where all decisions are one, no copy."""
+    if len(decided) and (decided == decided[0]).all():
+        return np.asarray(values[..., decided[0], :])
+    if values.shape[-2] > FEW_STATES:
+        return np.asarray(values[..., decided, np.arange(len(decided))])
+    out = values[..., 0, :]
     for s in range(1, values.shape[-2]):
-        np.copyto(out, values[..., s, :], where=decided == s)
-    return out
+        out = np.where(decided == s, values[..., s, :], out)
+    return np.asarray(out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +138,7 @@ class RowBets:
         q = mixture(self.shares[:, t], rows.law)
         taken = np.minimum(rows.law, q * self.level[:, t, None, None])  # q c, also where q is 0
         own = summed_out(taken, surface)
-        moved = c * (rows.outcome - at_decision(surface, rows.columns[self.problem.decision]))
+        moved = c * (rows.outcome - at_decision(surface, rows.decision))
         return np.stack([moved + own, summed_out(taken, np.ones_like(surface)) - own - moved])  # (W3)
 
 

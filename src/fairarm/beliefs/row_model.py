@@ -79,7 +79,8 @@ class RowModel:
         for t, code in enumerate(problem.compiled.group_codes):
             at = np.flatnonzero(codes == code)
             columns = {name: values[at] for name, values in sample.columns.items()}
-            own, _ = probabilities(problem, self.states, columns, len(at))
+            chances = probabilities(problem, self.states, columns, len(at))
+            own = chances if self.states is None else at_decision(chances, columns[problem.decision])
             made = sample.made[:, t] / sample.rows[t]
             q = np.where(np.isnan(sample.propensity[at]), mixture(made, own), sample.propensity[at])
             possible = q > 0

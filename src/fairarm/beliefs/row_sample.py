@@ -19,7 +19,7 @@ from fairarm.core.mixing import mixed
 from fairarm.core.packed import Arrays, named, within
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.problem.problem import Problem
-from fairarm.problem.pulls import LoggedRows, groups_of, scaled_outcomes
+from fairarm.problem.pulls import Batch, LoggedRows, groups_of, scaled_outcomes
 
 SAMPLE = 1 << 15
 """Distinct rows kept for the regression."""
@@ -52,10 +52,15 @@ class Sample:
         return np.asarray(self.print[self.count > 1])
 
 
+def second_half(prints: NDArray[np.uint64]) -> NDArray[np.uint16]:
+    """1 for rows that the second half of the sample must not predict, 0 for the others."""
+    return ((prints >> np.uint64(7)) & np.uint64(1)).astype(np.uint16)
+
+
 def halves_of(prints: NDArray[np.uint64], repeated: NDArray[np.uint64]) -> FloatArray:
     """Which half of the sample must not predict each row, as shares (n, 2): ½ for rows of which there are many."""
-    first = ((prints >> np.uint64(7)) & np.uint64(1)).astype(np.float64)
-    shares = np.stack([1.0 - first, first], axis=1)
+    second = second_half(prints).astype(np.float64)
+    shares = np.stack([1.0 - second, second], axis=1)
     if len(repeated):
         at = np.minimum(np.searchsorted(repeated, prints), len(repeated) - 1)
         shares[repeated[at] == prints] = 0.5
@@ -89,20 +94,33 @@ class FirstPass:
         count = self.counts
         if part.propensity is None:
             count["made"] += _counted(batch.arm * G + group, batch.count, len(problem.arms) * G).reshape(-1, G)
-        natural = np.where(batch.regime == 0, batch.count, 0)
-        count["natural"] += _counted(group, natural, G)
-        count["rows"] += _counted(group, batch.count, G)
-        of_group = np.eye(G)[group] * natural[:, None]
-        self.outcomes.add(np.stack([y, y * y]), of_group)
+        forced = bool(batch.regime.any())
+        natural = np.where(batch.regime == 0, batch.count, 0) if forced else batch.count
+        of_natural = _counted(group, natural, G)
+        count["natural"] += of_natural
+        count["rows"] += _counted(group, batch.count, G) if forced else of_natural
+        self._add_outcomes(batch, group, y, natural)
         prints = fingerprints(problem, part)
-        self.kept.add(prints, self._columns(part, y))
+        if len(at := self.kept.within_reach(prints)):
+            self.kept.add(prints[at], self._columns(part, y, at))
         self.pilot.add(part, prints, group, y)
 
-    def _columns(self, part: LoggedRows, y: FloatArray) -> Arrays:
-        logged = np.full(len(y), np.nan) if part.propensity is None else part.propensity
+    def _add_outcomes(self, batch: Batch, group: IntArray, y: FloatArray, natural: IntArray) -> None:
+        """Σ Y' and Σ Y'² of natural rows. An outcome with states is counted by state, which is the same sum."""
+        outcome, G = self.problem.outcome, len(self.problem.groups)
+        if outcome.values is None:
+            self.outcomes.add(np.stack([y, y * y]), np.eye(G)[group] * natural[:, None])
+            return
+        each = outcome.scaled_values
+        found = _counted(np.asarray(batch.columns[outcome.node]) * G + group, natural, len(each) * G).reshape(-1, G)
+        self.outcomes.add(np.stack([each, each * each]), found.astype(np.float64))
+
+    def _columns(self, part: LoggedRows, y: FloatArray, at: IntArray) -> Arrays:
+        """What is kept of rows."""
+        logged = np.full(len(at), np.nan) if part.propensity is None else part.propensity[at]
         names = (self.problem.sensitive, *self.problem.cell_columns)
-        kept = {f"in {name}": _plain(part.batch.columns[name]) for name in names}
-        return {"count": part.batch.count, "outcome": y, "propensity": logged, **kept}
+        kept = {f"in {name}": _plain(np.asarray(part.batch.columns[name])[at]) for name in names}
+        return {"count": part.batch.count[at], "outcome": y[at], "propensity": logged, **kept}
 
     def merge(self, other: FirstPass) -> None:
         """With another part of the log."""
@@ -147,7 +165,8 @@ class FirstPass:
 
 def _counted(at: IntArray, count: IntArray, size: int) -> IntArray:
     """Rows by place. Those of one part are below 2^53."""
-    return np.bincount(at, weights=count, minlength=size).astype(np.int64)
+    weights = None if (count == 1).all() else count
+    return np.bincount(at, weights=weights, minlength=size).astype(np.int64)
 
 
 def _plain(values: Any) -> NDArray[Any]:
@@ -157,15 +176,18 @@ def _plain(values: Any) -> NDArray[Any]:
 
 
 def fingerprints(problem: Problem, part: LoggedRows) -> NDArray[np.uint64]:
-    """A number for the content of each row, the same wherever it is computed (splitmix64 over the columns' bits)."""
+    """A number for the content of each row, the same wherever it is computed. Each column's bits are multiplied in, and the upper
+    half of the product, where they have gone, is folded onto the lower one; splitmix64 at the end makes any bit depend on all."""
     if "prints" in part.memo:
         return part.memo["prints"]
     columns = [np.asarray(part.batch.columns[name]) for name in sorted(problem.observed)]
     columns += [] if part.propensity is None else [part.propensity]
     out = np.full(part.batch.size, 0x9E3779B97F4A7C15, dtype=np.uint64)
+    upper = np.empty_like(out)
     for values in columns:
-        bits = (values + 0.0).view(np.uint64) if values.dtype.kind == "f" else values.astype(np.int64).view(np.uint64)
-        out ^= mixed(bits)
-        out = mixed(out)
-    part.memo["prints"] = out
-    return out
+        held = values + 0.0 if values.dtype.kind == "f" else values.astype(np.int64, copy=False)
+        out ^= held.view(np.uint64)
+        out *= np.uint64(0xD6E8FEB86659FD93)
+        out ^= np.right_shift(out, np.uint64(32), out=upper)
+    part.memo["prints"] = mixed(out)
+    return part.memo["prints"]

@@ -15,46 +15,53 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairarm.beliefs.row_bets import BetSums, Decided, RowBets, at_decision, mixture, summed_out
-from fairarm.beliefs.row_sample import fingerprints, halves_of
-from fairarm.core.exact_sums import LARGEST, ExactSum
+from fairarm.beliefs.row_sample import fingerprints, halves_of, second_half
+from fairarm.core.exact_sums import BLOCK, LARGEST, ExactSum
 from fairarm.core.packed import Arrays, named, within
 from fairarm.core.posterior.regression import Regression
 from fairarm.core.posterior.row_totals import RowTotals, Units, Weighted
-from fairarm.core.types import FloatArray
+from fairarm.core.types import FloatArray, IntArray
 from fairarm.problem.mechanism import SharedColumns, Table
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import LoggedRows, groups_of, scaled_outcomes
 
 Stratum = Callable[[dict[str, NDArray[Any]]], NDArray[Any]]
 
-AT_ONCE = 1 << 15
+AT_ONCE = 1 << 16
 """Numbers (arms × rows) that are weighed at once: what fits into a processor's own memory."""
+FEW_KINDS = 16
+"""Kinds of rows up to which each is looked for by itself; more are sorted."""
+LEAST_RUN = 1 << 11
+"""Rows of a run, on average, for which it is worth to be apart: below that what a call costs is more than what it saves."""
 ROUNDED = np.uint64(1) << np.uint64(23)
 """A double has 53 bits, of which 30 are kept."""
 
 
-def thirty_bits(chances: FloatArray) -> FloatArray:
-    """Numbers, 0 or more, rounded to 30 significant bits in place: what a model says of a row may differ in the last bits with the
-    rows that it is asked about beside it."""
-    bits = chances.view(np.uint64)
-    bits += ROUNDED >> np.uint64(1)
+def thirty_bits(chances: FloatArray, out: FloatArray | None = None) -> FloatArray:
+    """Numbers, 0 or more, rounded to 30 significant bits, in place where no other place is given: what a model says of a row may
+    differ in the last bits with the rows that it is asked about beside it."""
+    out = chances if out is None else out
+    bits = np.add(chances.view(np.uint64), ROUNDED >> np.uint64(1), out=out.view(np.uint64))
     bits &= ~(ROUNDED - np.uint64(1))
-    return chances
+    return out
 
 
 def probabilities(
-    problem: Problem, states: int | None, columns: dict[str, NDArray[Any]], length: int
-) -> tuple[FloatArray, FloatArray | None]:
-    """P_k of each row's decision, (K, I), and of every decision, (K, states, I), where V is summed out."""
+    problem: Problem, states: int | None, columns: dict[str, NDArray[Any]], length: int, out: FloatArray | None = None
+) -> FloatArray:
+    """P_k of every decision, (K, states, I), where V is summed out, else of each row's own, (K, I); ``out``: a place for the former."""
     arms = problem.arms
     if states is None:
-        return np.stack([_density(arm.mechanism, columns) for arm in arms]), None
-    law, columns = np.empty((len(arms), states, length)), SharedColumns(columns)
+        return np.stack([_density(arm.mechanism, columns) for arm in arms])
+    law = np.empty((len(arms), states, length)) if out is None else out
+    columns = SharedColumns(columns)
     for k, arm in enumerate(arms):
-        law[k] = arm.mechanism.distribution(columns, states, length).T
-        if not isinstance(arm.mechanism, Table):
-            thirty_bits(law[k])
-    return at_decision(law, columns[problem.decision]), law
+        found = arm.mechanism.distribution(columns, states, length).T
+        if isinstance(arm.mechanism, Table):
+            law[k] = found
+        else:
+            thirty_bits(found, out=law[k])
+    return law
 
 
 def _density(mechanism: Any, columns: dict[str, NDArray[Any]]) -> FloatArray:
@@ -85,16 +92,29 @@ class Weigher:
     units: Units
     bets: RowBets | None = None
 
-    def surface(self, columns: dict[str, NDArray[Any]], prints: NDArray[np.uint64]) -> FloatArray | None:
-        """m̂ of every decision, (states, I), each row by the half of the sample that did not see it."""
+    def surface(self, columns: dict[str, NDArray[Any]], part: LoggedRows, runs: Runs) -> FloatArray | None:
+        """m̂ of every decision, (states, I), each row by the half of the sample that did not see it; ``columns``: in the order of
+        the runs."""
         if self.regression is None or self.states is None:
             return None
         given = {name: columns[name] for name in self.names}
-        return self.regression.predict_states(given, self.states, halves_of(prints, self.repeated))
+        if runs.turn is None:
+            prints = fingerprints(self.problem, part)[runs.order]
+            return self.regression.predict_states(given, self.states, halves_of(prints, self.repeated))
+        both = enumerate((slice(0, runs.turn), slice(runs.turn, None)))
+        parts = [self.regression.predict_fold({n: v[at] for n, v in given.items()}, self.states, f) for f, at in both]
+        return np.concatenate(parts, axis=1)
 
-    def decided(self, columns: dict[str, NDArray[Any]], outcome: FloatArray, propensity: FloatArray | None) -> Decided:
-        """What every arm would have decided."""
-        return Decided(columns, outcome, *probabilities(self.problem, self.states, columns, len(outcome)), propensity)
+    def decided(
+        self,
+        columns: dict[str, NDArray[Any]],
+        outcome: FloatArray,
+        propensity: FloatArray | None,
+        room: FloatArray | None = None,
+    ) -> Decided:
+        """What every arm would have decided; ``room`` for the chances of every decision, (K, states, I)."""
+        chances = probabilities(self.problem, self.states, columns, len(outcome), room)
+        return Decided(columns, outcome, columns[self.problem.decision], chances, propensity)
 
 
 @dataclass
@@ -117,56 +137,64 @@ class WeighedGroup:
     def add(self, rows: Decided, count: FloatArray, surface: FloatArray | None, ticket: Any) -> None:
         """More rows."""
         work, t = self.weigher, self.group
-        columns, outcome, own, law = rows.columns, rows.outcome, rows.own, rows.law
+        outcome, own, law = rows.outcome, rows.own, rows.law
         q = mixture(work.made[:, t], own) if rows.propensity is None else rows.propensity
-        possible = q > 0
-        if not possible.all():
+        if not q.min(initial=1.0) > 0:
+            possible = q > 0
             self.impossible += int(count[~possible].sum())
             count, q = np.where(possible, count, 0.0), np.where(possible, q, 1.0)
         # (W1): against the mixture of the arms that made the group's rows, or the logged propensity
-        w = np.minimum(own / q, LARGEST)
-        c = np.minimum(w, work.own_level[:, t, None])
-        if surface is None or law is None:
-            direct = at_row = np.broadcast_to(work.centres[:, t, None], w.shape)
-        else:
-            direct, at_row = summed_out(law, surface), at_decision(surface, columns[work.problem.decision])
+        w = own / q
+        heaviest = w.max(axis=1, initial=0.0)
+        if heaviest.max() > LARGEST:
+            w, heaviest = np.minimum(w, LARGEST), np.minimum(heaviest, LARGEST)
+        c, d = _cut(w, heaviest, work.own_level[:, t]), _cut(w, heaviest, work.level[t : t + 1])
         # (R2), a term per row; sums over them are all that is kept, so a log of any length fits
-        psi = direct + c * (outcome - at_row) - work.constant
+        if surface is None or law is None:
+            centre = work.centres[:, t, None]
+            psi = centre + c * (outcome - centre)
+        else:
+            psi = summed_out(law, surface)
+            psi += c * (outcome - at_decision(surface, rows.decision))
+        psi -= work.constant
         mixed = None if law is None or rows.propensity is not None else mixture(work.made[:, t], law)
         unseen = None
         if law is not None and mixed is not None and not mixed.all():
             # decisions that no arm of the log makes for such a person: what the arm does there no row can tell
             unseen = summed_out(law, (mixed == 0).astype(np.float64))
-        d = np.minimum(w, work.level[t])
         self.totals.add(Weighted(w, c, d, psi, unseen, outcome, count))
         if law is not None:
             self.two_sided = rows.propensity is None
-            self._compare(columns, count, mixed, q)
+            self._compare(rows, count, mixed, q)
         if self.bets is not None and ticket is not None:
             self.bets.add(rows, count, ticket)
 
-    def _compare(
-        self, columns: dict[str, NDArray[Any]], count: FloatArray, law: FloatArray | None, q: FloatArray
-    ) -> None:
+    def _compare(self, rows: Decided, count: FloatArray, law: FloatArray | None, q: FloatArray) -> None:
         """1{V = v} − P(v | x), or 1{V = v}/p − 1, and its variance, summed over strata of rows."""
         work = self.weigher
-        decided = columns[work.problem.decision]
         states = work.states or 0
         made = np.empty((2 * states, len(q)))
         # of mean 0 if the declared law, or the propensity, is the one that made the rows: a check that no outcome enters
-        for s in range(states):
-            more = np.subtract(decided == s, law[s], out=made[s]) if law is not None else made[s]
-            if law is None:
-                np.divide(decided == s, q, out=more)
-                more -= 1.0
-                np.multiply(more, more, out=made[states + s])
-            else:
+        if law is not None:
+            top = 1.0
+            for s in range(states):
+                np.subtract(rows.decision == s, law[s], out=made[s])
                 np.multiply(law[s], 1.0 - law[s], out=made[states + s])
-        strata = np.empty((len(q), 1 + len(work.strata)))
-        strata[:, 0] = count
-        for i, part in enumerate(work.strata, start=1):
-            np.multiply(part(columns), count, out=strata[:, i])
-        self.surprise.add(made, strata, 1.0 if law is not None else None)
+        else:
+            more = 1.0 / q - 1.0
+            square, top = more * more, max(1.0, 1.0 / float(q.min())) ** 2
+            made[:states], made[states:] = -1.0, 1.0
+            for s in range(states):
+                decided = rows.decision == s
+                np.copyto(made[s], more, where=decided)
+                np.copyto(made[states + s], square, where=decided)
+        strata = np.empty((1 + len(work.strata), len(q)))
+        strata[0] = 1.0
+        for out, part in zip(strata[1:], work.strata, strict=True):
+            out[:] = part(rows.columns)
+        if not (count == 1.0).all():
+            strata *= count
+        self.surprise.add(made, strata.T, top, float(count.sum()))
 
     def misfit(self) -> float:
         """The largest surprise in standard errors, where some 20 rows or more are expected to vary."""
@@ -201,6 +229,40 @@ class WeighedGroup:
             self.bets.merge_arrays(within("bets", sent))
 
 
+@dataclass(frozen=True)
+class Runs:
+    """Rows in runs of one group and, where runs remain long, of one half of the sample and of one decision: then nothing needs to be
+    picked out row by row."""
+
+    order: IntArray
+    ends: list[tuple[int, int, int]]
+    """Group, start and end of each run."""
+    turn: int | None
+    """Where the rows of the second half begin; None where halves are not apart."""
+
+    @classmethod
+    def of(cls, work: Weigher, part: LoggedRows) -> Runs:
+        """Of a part of the log."""
+        G, rows, states = len(work.problem.groups), part.batch.size, 1
+        kind, kinds = groups_of(work.problem, part.batch).astype(np.uint16), G
+        by_half = work.regression is not None and not len(work.repeated) and rows >= 2 * G * LEAST_RUN
+        if by_half:
+            kind += np.uint16(G) * second_half(fingerprints(work.problem, part))
+            kinds *= 2
+        if work.states is not None and rows >= kinds * work.states * LEAST_RUN:
+            states = work.states
+            kind = kind * np.uint16(states) + part.batch.columns[work.problem.decision].astype(np.uint16)
+            kinds *= states
+        if kinds <= FEW_KINDS:  # quicker than to sort
+            places = [np.flatnonzero(kind == i) for i in range(kinds)]
+            order, sizes = np.concatenate(places), [len(at) for at in places]
+        else:
+            order, sizes = np.argsort(kind, kind="stable"), np.bincount(kind, minlength=kinds).tolist()
+        ends = np.cumsum([0, *sizes]).tolist()
+        runs = [(i // states % G, ends[i], ends[i + 1]) for i in range(kinds)]
+        return cls(order, runs, ends[kinds // 2] if by_half else None)
+
+
 @dataclass
 class WeighedRows:
     """What the second pass gathers. That of two parts of a log is merged."""
@@ -209,29 +271,35 @@ class WeighedRows:
 
     def __post_init__(self) -> None:
         self.groups = [WeighedGroup(self.weigher, t) for t in range(len(self.weigher.problem.groups))]
+        self._law = np.empty((0, 0, 0))
 
     def add(self, part: LoggedRows) -> None:
         """More rows."""
         work, batch = self.weigher, part.batch
         if not batch.size:
             return
-        group = groups_of(work.problem, batch)
-        order = np.argsort(group.astype(np.uint16), kind="stable")
-        columns = {name: np.asarray(values)[order] for name, values in batch.columns.items()}
+        runs = Runs.of(work, part)
+        order, outcome = runs.order, work.problem.outcome.node
+        columns = {name: np.asarray(values)[order] for name, values in batch.columns.items() if name != outcome}
         propensity = None if part.propensity is None else part.propensity[order]
-        rows = work.decided(columns, scaled_outcomes(work.problem, batch)[order], propensity)
-        surface = None if work.regression is None else work.surface(columns, fingerprints(work.problem, part)[order])
-        count = batch.count[order].astype(np.float64)
+        rows = work.decided(columns, scaled_outcomes(work.problem, batch)[order], propensity, self._room(batch.size))
+        surface = work.surface(columns, part, runs)
+        count = np.ones(len(order)) if (batch.count == 1).all() else batch.count[order].astype(np.float64)
         ticket = None if part.ticket is None else part.ticket[order]
-        ends = np.searchsorted(group[order], np.arange(len(self.groups) + 1))
-        for held, start, end in zip(self.groups, ends[:-1], ends[1:], strict=True):
-            for at in _blocks(int(start), int(end), len(work.problem.arms)):
-                held.add(
+        for t, start, end in runs.ends:
+            for at in _blocks(start, end, len(work.problem.arms)):
+                self.groups[t].add(
                     rows.take(at),
                     count[at],
                     None if surface is None else surface[:, at],
                     None if ticket is None else ticket[at],
                 )
+
+    def _room(self, rows: int) -> FloatArray:
+        """Memory for the chances of all decisions, the same for every part: a system takes long to hand out new."""
+        if rows > self._law.shape[2]:
+            self._law = np.empty((len(self.weigher.problem.arms), self.weigher.states or 0, rows))
+        return self._law[:, :, :rows]
 
     def merge(self, other: WeighedRows) -> None:
         """With another part of the log."""
@@ -253,6 +321,13 @@ class WeighedRows:
         return sum(held.impossible for held in self.groups)
 
 
+def _cut(w: FloatArray, heaviest: FloatArray, level: FloatArray) -> FloatArray:
+    """Weights (K, I), no larger than levels (K or 1,); where none is, they themselves."""
+    return w if (heaviest <= level).all() else np.minimum(w, level[:, None])
+
+
 def _blocks(start: int, end: int, arms: int) -> list[slice]:
-    size = int(np.clip(AT_ONCE // arms, 256, 8192))
-    return [slice(at, min(at + size, end)) for at in range(start, end, size)]
+    """Slices of like size."""
+    rows = end - start
+    pieces = -(-rows // min(max(AT_ONCE // arms, 256), BLOCK))
+    return [slice(start + rows * i // pieces, start + rows * (i + 1) // pieces) for i in range(pieces)]

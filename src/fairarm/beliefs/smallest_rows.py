@@ -26,19 +26,24 @@ class SmallestRows:
     _bound: np.uint64 | None = field(init=False, default=None)
     """Keys above it cannot be among the smallest."""
     _waiting: int = field(init=False, default=0)
+    _sorted: bool = field(init=False, default=True)
 
     def add(self, key: Key, columns: Mapping[str, NDArray[Any]]) -> None:
         """More rows: their keys, and columns that hold ``count`` or ``tie`` besides what is kept."""
         rows: Arrays = {"key": key, **columns}
-        if self._bound is not None:
-            low = np.flatnonzero(key <= self._bound)
-            if not len(low):
-                return
+        if len(low := self.within_reach(key)) < len(key):
             rows = {name: values[low] for name, values in rows.items()}
+        if not len(low):
+            return
         self._held.append(rows)
-        self._waiting += len(rows["key"])
-        if self._waiting > 2 * self.most:
-            self._cut()
+        self._waiting += len(low)
+        self._sorted = False
+        if self._waiting >= 2 * self.most:
+            self._shrink()
+
+    def within_reach(self, key: Key) -> IntArray:
+        """Where rows are that may be among the smallest, by what has come so far."""
+        return np.arange(len(key)) if self._bound is None else np.flatnonzero(key <= self._bound)
 
     def merge(self, other: SmallestRows) -> None:
         """With the rows of another."""
@@ -47,29 +52,36 @@ class SmallestRows:
 
     def _cut(self) -> None:
         """Only the smallest, in the order of their keys."""
-        if not self._held:
+        if self._sorted:
             return
         rows = {name: np.concatenate([part[name] for part in self._held]) for name in self._held[0]}
         if self.distinct:
-            _, first, at = np.unique(rows["key"], return_index=True, return_inverse=True)
-            count = _added(rows["count"], at, len(first))
-            chosen = first[: self.most]
+            order = np.argsort(rows["key"])
+            key = rows["key"][order]
+            first = np.flatnonzero(np.concatenate([[True], key[1:] != key[:-1]]))
+            chosen = order[first[: self.most]]
             made = {name: values[chosen] for name, values in rows.items()}
-            made["count"] = count[: self.most]
+            made["count"] = np.add.reduceat(rows["count"][order], first)[: self.most]
         else:
             chosen = np.lexsort((rows["tie"], rows["key"]))[: self.most]
             made = {name: values[chosen] for name, values in rows.items()}
-        self._held, self._waiting = [made], len(chosen)
+        self._held, self._waiting, self._sorted = [made], len(chosen), True
         self._bound = made["key"][-1] if len(chosen) == self.most else None
+
+    def _shrink(self) -> None:
+        """Only the smallest, in any order; rows are sorted only where keys repeat."""
+        key = np.concatenate([part["key"] for part in self._held])
+        low = np.sort(np.partition(key, self.most - 1)[: self.most])
+        if self.distinct and np.any(low[1:] == low[:-1]):
+            self._cut()
+            return
+        self._bound = np.uint64(low[-1])
+        at = [self.within_reach(part["key"]) for part in self._held]
+        self._held = [{name: v[low] for name, v in part.items()} for part, low in zip(self._held, at, strict=True)]
+        self._waiting = sum(len(low) for low in at)
 
     @property
     def rows(self) -> Arrays:
         """The rows, by ``key``; empty where none came."""
         self._cut()
         return self._held[0] if self._held else {}
-
-
-def _added(count: IntArray, at: IntArray, size: int) -> IntArray:
-    total = np.zeros(size, dtype=np.int64)
-    np.add.at(total, at, count)
-    return total

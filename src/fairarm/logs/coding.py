@@ -76,7 +76,14 @@ class Coder:
             return np.array([self.code(value) for value in unique.tolist()], dtype=np.int64)[at]
         kind = bool if values.dtype.kind == "b" else int
         table = np.array([self.code(kind(value)) for value in range(low, high + 1)], dtype=np.int64)
+        if np.array_equal(table, np.arange(low, high + 1)):  # written as their codes
+            return values.astype(np.int64, copy=False)
         return np.asarray(table[values.astype(np.int64) - low])
+
+
+def all_within(values: NDArray[Any], low: float, high: float) -> bool:
+    """Whether every value is, and none is nan: then there is nothing to look for one by one."""
+    return bool(len(values) and low <= values.min() and values.max() <= high)
 
 
 def numbers(values: NDArray[Any]) -> FloatArray:
@@ -87,7 +94,7 @@ def numbers(values: NDArray[Any]) -> FloatArray:
 def read_numbers(values: NDArray[Any]) -> tuple[FloatArray, BoolArray]:
     """A column as float64, nan where there is no number, and where something is written that is none, (I,) each."""
     if values.dtype.kind in "fiub":
-        return values.astype(np.float64), np.zeros(len(values), dtype=bool)
+        return values.astype(np.float64, copy=False), np.zeros(len(values), dtype=bool)
     read = [_number(value) for value in values.tolist()]
     found = np.array([math.nan if value is None else value for value in read], dtype=np.float64)
     return found, np.array([value is None for value in read], dtype=bool)

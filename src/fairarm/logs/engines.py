@@ -25,6 +25,8 @@ class Engine:
 
     streams_here = True
     """Rows that are gathered are read by this process."""
+    asked_for = AT_ONCE
+    """Rows that are asked for at a time, to be gathered."""
 
     def __init__(self, native: Any, *, disputed: Mapping[str, str] | None = None, **collecting: Any) -> None:
         self.native = native
@@ -60,16 +62,19 @@ class Engine:
     ) -> Any:
         """What ``start`` makes, once it has seen all rows; here they are streamed. ``rows`` says how many there are."""
         found, done, total = start(), 0, 0 if tick is None else rows()
-        for table in self.stream(columns, transform, AT_ONCE):
-            add_table(found, table)
-            done += len(table)
-            if tick is not None:
-                tick(done, max(done, total))
+        for table in self.stream(columns, transform, self.asked_for):
+            for part in _pieces(table, AT_ONCE):
+                add_table(found, part)
+                done += len(part)
+                if tick is not None:
+                    tick(done, max(done, total))
         return found
 
 
 class Arrow(Engine):
     """A pyarrow table: cut first, then transformed."""
+
+    asked_for = 4 * AT_ONCE  # a query by narwhals costs as much on few rows as on many
 
     def lazy(self, columns: Sequence[str]) -> Frame:
         """The columns as a view; a table in memory has nothing to put off."""

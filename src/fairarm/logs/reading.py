@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from fairarm.beliefs.findings import Finding
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import DataError
-from fairarm.logs.coding import ABSENT, UNDECLARED, Coder, cause, numbers, read_numbers
+from fairarm.logs.coding import ABSENT, UNDECLARED, Coder, all_within, cause, numbers, read_numbers
 from fairarm.logs.findings import EXAMPLES, LEFT_OUT, Tally
 from fairarm.logs.ids import tickets
 from fairarm.logs.table import Batches, Counts, Due, LogTable, RealColumn
 from fairarm.logs.unanswered import without_outcome
-from fairarm.logs.values import DUE, MAX_ROWS, NO_TIME, NOT_DUE, object_array
+from fairarm.logs.values import DUE, MAX_ROWS, NO_TIME, NOT_DUE, object_array, shown
 from fairarm.problem.log_map import LogMap
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import MOST_ROWS, UNKNOWN_ARM, Batch, LoggedRows
@@ -37,9 +37,6 @@ PROPENSITY_SUM = 1e-6
 
 OWN = "fairarm_"
 """Names of the columns that queries add start like this."""
-
-LONGEST = 80
-"""Characters of an example."""
 
 INCREDIBLE = 1000
 """Propensities that would be seen in fewer than one log of so many are not believed."""
@@ -239,10 +236,10 @@ class LogReader:
             if real is not None and name in self.tallies:
                 node = self.problem.outcome.node
                 found = self.table.examples(real.column, what, real.low, real.high)
-                self.tallies[name].examples = [f"{node} = {_shown(value)}" for value in found[:EXAMPLES]]
+                self.tallies[name].examples = [f"{node} = {shown(value)}" for value in found[:EXAMPLES]]
         if due is not None and "missing-times" in self.tallies:
             found = self.table.examples(due.column, "no time")
-            self.tallies["missing-times"].examples = [f"{due.column} = {_shown(value)}" for value in found[:EXAMPLES]]
+            self.tallies["missing-times"].examples = [f"{due.column} = {shown(value)}" for value in found[:EXAMPLES]]
 
     @property
     def due(self) -> Due | None:
@@ -252,7 +249,7 @@ class LogReader:
 
     def _counts(self, raw: dict[str, NDArray[Any]]) -> IntArray:
         if self.map.count is None:
-            return np.ones(len(next(iter(raw.values()))), dtype=np.int64)
+            return np.broadcast_to(np.int64(1), len(next(iter(raw.values()))))
         count = numbers(raw[self.map.count])
         if not np.all(np.isfinite(count)) or np.any(count < 0) or np.any(count != np.floor(count)):
             raise DataError(f"Column '{self.map.count}' must hold whole numbers, 0 or more, in every row.")
@@ -293,27 +290,29 @@ class LogReader:
             columns[node] = self._column(node, raw[self.map.column(node)], usable, count)
         arm = self._named("arm", self.map.arm, self._made_by, raw, usable, count)
         regime = self._named("regime", self.map.regime, 0, raw, usable, count)
-        self._leave(
-            "regimes-not-offered",
-            ~self._offered[regime],
-            usable,
-            count,
-            lambda i: f"forced to {self.problem.regimes[regime[i]]}",
-        )
-        self._leave(
-            "forced-rows-of-another-group",
-            ~self._fits(regime, columns),
-            usable,
-            count,
-            lambda i: f"forced to {self.problem.regimes[regime[i]]}, holds {self._held(raw, i)}",
-        )
+        if self.map.regime is not None:
+            self._leave(
+                "regimes-not-offered",
+                ~self._offered[regime],
+                usable,
+                count,
+                lambda i: f"forced to {self.problem.regimes[regime[i]]}",
+            )
+            self._leave(
+                "forced-rows-of-another-group",
+                ~self._fits(regime, columns),
+                usable,
+                count,
+                lambda i: f"forced to {self.problem.regimes[regime[i]]}, holds {self._held(raw, i)}",
+            )
         propensity = self._propensity(raw, columns, usable, count)
-        self.used += int(count[usable].sum())
-        kept = {name: values[usable] for name, values in columns.items()}
-        made = Batch(arm[usable], regime[usable], kept, count[usable])
+        at = slice(None) if usable.all() else usable  # a slice copies nothing
+        self.used += int(count[at].sum())
+        kept = {name: values[at] for name, values in columns.items()}
+        made = Batch(arm[at], regime[at], kept, count[at])
         # of usable rows alone: whether one without an id is among them must not depend on where a part begins
-        ticket = next((tickets(raw[name][usable]) for name in self.ids if name in raw), None)
-        return LoggedRows(made, None if propensity is None else propensity[usable], ticket), usable
+        ticket = next((tickets(raw[name][at]) for name in self.ids if name in raw), None)
+        return LoggedRows(made, None if propensity is None else propensity[at], ticket), usable
 
     def _check_rows(self) -> None:
         if self.rows > MOST_ROWS:
@@ -330,13 +329,13 @@ class LogReader:
 
     def _held(self, raw: dict[str, NDArray[Any]], i: int) -> str:
         """The attributes of a line as they are written."""
-        return ", ".join(_shown(raw[self.map.column(name)][i]) for name in self.problem.attributes)
+        return ", ".join(shown(raw[self.map.column(name)][i]) for name in self.problem.attributes)
 
     def _time(self, raw: dict[str, NDArray[Any]], i: int) -> str:
         """The time of a line as it is written, where there is one."""
         column = self.map.time or ""
         value = raw[column][i] if column in raw else None
-        return "" if value is None or value != value else f"{column} = {_shown(value)}"
+        return "" if value is None or value != value else f"{column} = {shown(value)}"
 
     def _column(self, node: str, raw: NDArray[Any], usable: BoolArray, count: IntArray) -> NDArray[Any]:
         outcome = node == self.problem.outcome.node
@@ -344,10 +343,12 @@ class LogReader:
         lacking = "" if outcome else node  # which column it is says the finding's name already
         if node in self.coders:
             codes = self.coders[node].codes(raw)
+            if all_within(codes, 0, np.inf):
+                return codes
             if outcome and self.filled is not None:
                 codes = np.where(codes == ABSENT, self._filling_state, codes)
             self._leave(absent, codes == ABSENT, usable, count, lambda i: lacking)
-            self._leave("undeclared-states", codes == UNDECLARED, usable, count, lambda i: f"{node} = {_shown(raw[i])}")
+            self._leave("undeclared-states", codes == UNDECLARED, usable, count, lambda i: f"{node} = {shown(raw[i])}")
             return codes
         values, unreadable = read_numbers(raw)
         self._leave(
@@ -355,17 +356,19 @@ class LogReader:
             unreadable,
             usable,
             count,
-            lambda i: f"{node} = {_shown(raw[i])}",
+            lambda i: f"{node} = {shown(raw[i])}",
         )
         declared = self.problem.outcome if outcome else self.problem.variables[node]
         low, high = declared.low or 0.0, declared.high or 0.0
+        if all_within(values, low, high):
+            return values
         if outcome and self.filled is not None:
             values = np.where(np.isnan(values), low + self.filled * (high - low), values)
         outside = "outcomes-out-of-range" if outcome else "values-out-of-range"
         self._leave(absent, np.isnan(values), usable, count, lambda i: lacking)
         with np.errstate(invalid="ignore"):
             beyond = (values < low) | (values > high)
-        self._leave(outside, beyond, usable, count, lambda i: f"{node} = {_shown(raw[i])}")
+        self._leave(outside, beyond, usable, count, lambda i: f"{node} = {shown(raw[i])}")
         return values
 
     @property
@@ -390,9 +393,9 @@ class LogReader:
         count: IntArray,
     ) -> IntArray:
         if column is None:
-            return np.full(len(count), fixed, dtype=np.int64)
+            return np.broadcast_to(np.int64(fixed), len(count))
         codes = self.coders[what].codes(raw[column])
-        self._leave(f"unknown-{what}s", codes < 0, usable, count, lambda i: f"{column} = {_shown(raw[column][i])}")
+        self._leave(f"unknown-{what}s", codes < 0, usable, count, lambda i: f"{column} = {shown(raw[column][i])}")
         return codes
 
     def _propensity(
@@ -401,19 +404,21 @@ class LogReader:
         if not self.map.has_propensities:
             return None
         if self.map.propensity is not None:
-            shown = raw[self.map.propensity]
-            chance = numbers(shown)
+            written = raw[self.map.propensity]
+            chance = numbers(written)
         else:
             states = self.problem.variables[self.problem.decision].states or ()
             each = np.stack([numbers(raw[self.map.propensities[state]]) for state in states])
             total = each.sum(axis=0)
             off = ~(np.abs(total - 1.0) <= PROPENSITY_SUM)
             self._leave("propensities-do-not-sum", off, usable, count, lambda i: f"sum {total[i]:g}")
-            chance = shown = each[np.maximum(columns[self.problem.decision], 0), np.arange(len(count))]
+            chance = written = each[np.maximum(columns[self.problem.decision], 0), np.arange(len(count))]
         most = 1.0 if self.problem.variables[self.problem.decision].finite else np.inf
+        if self._least_chance > 0 and all_within(chance, self._least_chance, most):
+            return chance
         wrong = ~((chance > 0) & (chance <= most))
-        self._leave("impossible-propensities", wrong, usable, count, lambda i: _shown(shown[i]))
-        self._leave("incredible-propensities", chance < self._least_chance, usable, count, lambda i: _shown(shown[i]))
+        self._leave("impossible-propensities", wrong, usable, count, lambda i: shown(written[i]))
+        self._leave("incredible-propensities", chance < self._least_chance, usable, count, lambda i: shown(written[i]))
         return chance
 
     @cached_property
@@ -487,11 +492,3 @@ def listed(dropped: Sequence[Dropped], most: int = 12) -> str:
     """What was left out, value by value."""
     more = [f"and {len(dropped) - most} more values"] if len(dropped) > most else []
     return "; ".join([*(part.text for part in dropped[:most]), *more])
-
-
-def _shown(value: Any) -> str:
-    """A value of the log as an example: as it is, missing ones by name, cut to LONGEST characters."""
-    if value is None or value != value:
-        return "(missing)"
-    text = repr(float(value)) if isinstance(value, float) else str(value)
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

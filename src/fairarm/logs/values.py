@@ -40,6 +40,9 @@ NUMBER = r"^[+-]?(?:[0-9]{1,60}(?:\.[0-9]{0,60})?|\.[0-9]{1,60})(?:[eE][+-]?1?[0
 EXACT = 1 << 53
 """Integers up to this size are different as doubles if they are different."""
 
+LONGEST = 80
+"""Characters of an example."""
+
 MAX_ROWS = 1 << 42
 """Most rows of one combination, and the largest weight: 2^20 times as much stays within 64 bits."""
 
@@ -84,6 +87,14 @@ def naive(value: datetime) -> datetime:
     return value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
 
 
+def shown(value: Any) -> str:
+    """A value of a log as an example: as it is, missing ones by name, cut to LONGEST characters."""
+    if value is None or value != value:
+        return "(missing)"
+    text = repr(float(value)) if isinstance(value, float) else str(value)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
 def merged(keys: Sequence[IntArray], amounts: NDArray[np.int64]) -> tuple[list[IntArray], NDArray[np.int64]]:
     """Lines sorted by their keys' codes, equal lines added up: amounts (lines, A) by key."""
     if not keys:
@@ -108,7 +119,7 @@ def to_numpy(name: str, column: pa.ChunkedArray) -> Any:
     if kind.is_integer(given) and not column.null_count and (given != pa.uint64() or _within(column, 1 << 63)):
         return column.to_numpy().astype(np.int64, copy=False)
     if kind.is_floating(given) or (kind.is_integer(given) and _within(column, EXACT)):
-        return column.cast(pa.float64(), safe=False).to_numpy().astype(np.float64)
+        return column.cast(pa.float64(), safe=False).to_numpy().astype(np.float64, copy=False)
     if kind.is_boolean(given) and not column.null_count:
         return column.to_numpy().astype(np.bool_)
     if kind.is_timestamp(given) or kind.is_date(given):

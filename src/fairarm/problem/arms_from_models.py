@@ -81,12 +81,14 @@ class Model:
         """The answers for distinct inputs, and which of them each row has: None where each has its own. No row: no question."""
         if not length:
             return np.zeros((0, 0)), np.zeros(0, dtype=np.int64)
+        at: IntArray | None = None
         if isinstance(columns, SharedColumns):
             given: Columns = columns.among(self.parents)
+            differ = columns.make(("differ", self.parents), lambda: _all_differ(list(given.values())))
         else:
             given = {name: np.asarray(columns[name]) for name in self.parents}
-        at: IntArray | None = None
-        if _all_differ(list(given.values())):
+            differ = _all_differ(list(given.values()))
+        if differ:
             found = self.answer(given, length)
         else:
             first, at = _distinct(list(given.values()), length)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
@@ -81,7 +82,7 @@ class _Asked:
     def __call__(self, method: str, columns: Columns, length: int) -> FloatArray:
         given = self._given(columns, length)
         what = f"Arm '{self.arm}': {method} of its model"
-        return numbers(ask(getattr(self.model, method), given, what=what, given=self._described()), what)
+        return numbers(ask(getattr(self.model, method), given, what=what, given=self._described), what)
 
     def _given(self, columns: Columns, length: int) -> Any:
         """What the model is asked about; models of the same inputs are asked about the same object."""
@@ -103,9 +104,12 @@ class _Asked:
         return frame({name: shown_values(known[name], columns[name], coded=False) for name in features})
 
     def _array(self, columns: Columns, length: int) -> FloatArray:
-        parts = [shown_values(v, columns[v.name], coded=True).astype(np.float64) for v in self.inputs]
-        return np.stack(parts, axis=1) if parts else np.zeros((length, 0))
+        made = np.empty((len(self.inputs), length))  # column after column, as in the values of a data frame
+        for variable, place in zip(self.inputs, made, strict=True):
+            place[:] = shown_values(variable, columns[variable.name], coded=True)
+        return made.T
 
+    @cached_property
     def _described(self) -> str:
         coded = self.features is None
         kinds = (f"{v.name} ({values_of(v, coded).dtype if v.finite else 'float64'})" for v in self.inputs)

@@ -45,4 +45,4 @@ def values_of(variable: Variable, coded: bool) -> NDArray[Any]:
 
 def shown_values(variable: Variable, column: NDArray[Any], coded: bool) -> NDArray[Any]:
     """A column as a model sees it."""
-    return np.asarray(values_of(variable, coded)[column] if variable.finite else column.astype(np.float64))
+    return np.asarray(values_of(variable, coded)[column] if variable.finite else column.astype(np.float64, copy=False))

@@ -99,22 +99,28 @@ def checked_rows(table: FloatArray, where: str) -> tuple[FloatArray, int]:
     sums = table[..., :1].copy()  # column after column: a row has few numbers, and reductions over few are slow
     for s in range(1, table.shape[-1]):
         sums += table[..., s : s + 1]
-    if table.size and (not np.isfinite(sums.sum()) or table.min() < 0):
-        index = tuple(int(i) for i in np.argwhere(~np.isfinite(table) | (table < 0))[0])
+    low, high = (float(sums.min()), float(sums.max())) if table.size else (1.0, 1.0)
+    if table.size and not (table.min() >= 0 and high < np.inf) and len(bad := _impossible(table)):
+        index = tuple(int(i) for i in bad[0])
         raise ProblemError(
             f"{where}: entry {list(index)} is {table[index]}. Probabilities are finite and not negative."
         )
+    most = max(high - 1.0, 1.0 - low)
+    if most <= _ROUNDING:
+        return table, 0
     off = np.abs(sums - 1.0)
-    most = off.max(initial=0.0)
     if most > ROW_TOLERANCE:
         index = tuple(int(i) for i in np.argwhere(off[..., 0] > ROW_TOLERANCE)[0])
         raise ProblemError(
             f"{where}: row {list(index)} sums to {float(sums[index][0]):.9g}. Each row must sum to 1 within {ROW_TOLERANCE}."
         )
-    if most <= _ROUNDING:
-        return table, 0
     repair = off > _ROUNDING
     return np.where(repair, table / sums, table), int(repair.sum())
+
+
+def _impossible(table: FloatArray) -> IntArray:
+    """Where entries are that are no probabilities."""
+    return np.argwhere(~np.isfinite(table) | (table < 0))
 
 
 def check_size(shape: tuple[int, ...], where: str) -> None:

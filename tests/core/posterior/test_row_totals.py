@@ -50,6 +50,20 @@ def test_sums_agree_with_loops(real: bool) -> None:
 
 
 @pytest.mark.parametrize("real", [False, True])
+def test_cuts_that_no_weight_reaches_may_be_the_weights_themselves(real: bool) -> None:
+    psi, w, y, count, unseen = rows_of(4, real)
+    units = Units(None, 2.0**-7, 2.0**-24) if real else Units(Y, 2.0**-7)
+    cuts = {"none": (w, w), "c": (np.minimum(w, 1.2), w), "d": (w, np.minimum(w, 2.5))}
+    for name, (c, d) in cuts.items():
+        for never in (None, unseen):
+            shared, apart = RowTotals(3, units), RowTotals(3, units)
+            shared.add(Weighted(w, c, d, psi, never, y, count))
+            apart.add(Weighted(w, c.copy(), d.copy(), psi, np.zeros_like(w) if never is None else never, y, count))
+            expected = apart.arrays()
+            assert all(np.array_equal(held, expected[part]) for part, held in shared.arrays().items()), name
+
+
+@pytest.mark.parametrize("real", [False, True])
 def test_any_split_and_order_is_the_same_to_the_bit(real: bool) -> None:
     data = rows_of(2, real)
     units = Units(None, 2.0**-7, 2.0**-24) if real else Units(Y, 2.0**-7)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -141,9 +142,10 @@ class _Feature:
         if self.smooth is None:
             return
         smooth = self.smooth.apply(np.asarray(values, dtype=np.float64)).T
+        term = np.empty(len(values))
         for out, weight in zip(made, weights[:, self.states :].tolist(), strict=True):
             for each, feature in zip(weight, smooth, strict=True):
-                out += each * feature
+                out += np.multiply(feature, each, out=term)
 
     def apply(self, values: NDArray[Any]) -> FloatArray:
         parts = []
@@ -256,17 +258,22 @@ class Regression:
     def predict_states(self, columns: Columns, states: int, shares: FloatArray) -> FloatArray:
         """The same at every state of the decision, (states, n), column after column: a row's numbers do not depend on the rows
         beside it, as those of a matrix product may. Rows of one fold are asked of that fold alone."""
-        tail, lead = self.basis.tail(np.arange(states))
         out = np.zeros((states, len(next(iter(columns.values())))))
-        for f, beta in enumerate(self.coefficients):
+        for f in range(len(self.coefficients)):
             at = np.flatnonzero(shares[:, f]) if len(shares) > 1 else np.arange(out.shape[1])
             if len(at):
                 every = len(at) == out.shape[1]
                 part = columns if every else {name: values[at] for name, values in columns.items()}
-                made = np.clip(self._by_column(part, len(at), beta, tail, lead), 0.0, 1.0)
+                made = self.predict_fold(part, states, f)
                 made *= shares[:, f] if every else shares[at, f]
                 out[:, slice(None) if every else at] += made
         return out
+
+    def predict_fold(self, columns: Columns, states: int, fold: int) -> FloatArray:
+        """The same of one fold's fit alone."""
+        length = len(next(iter(columns.values())))
+        made = self._by_column(columns, length, self.coefficients[fold], *self.basis.tail(np.arange(states)))
+        return np.clip(made, 0.0, 1.0, out=made)
 
     def _by_column(
         self, columns: Columns, length: int, beta: FloatArray, tail: FloatArray, lead: FloatArray
@@ -340,30 +347,51 @@ def cross_fit(
     ``quick``: fewer features, for streams of rows that cost little otherwise.
     """
     basis = Basis.of(columns, states, decision, folds.sum(axis=1), quick)
-    gram, moment = _moments(basis, columns, outcome[:, None] * folds, folds)
+    features = _Features(basis, columns)
+    gram, moment = _moments(features, outcome[:, None] * folds, folds)
     square = (outcome[:, None] ** 2 * folds).sum(axis=0)
     prior = np.zeros(gram.shape[1])
     prior[0] = 1.0  # one row with outcome ½, so that no rows at all are no special case
     coefficients, penalty = _ridge(gram, moment, square, prior, 0.5)
-    fitted = Regression(basis, coefficients, np.zeros(len(prior)), 1.0, penalty)
     # squared residuals of rows that the fit had not seen, regressed in turn: the noise by where in the columns one is
-    residual = (outcome[:, None] - fitted.predict(columns).T) ** 2
+    predicted = np.clip(np.concatenate([made @ coefficients.T for made in features]), 0.0, 1.0)
+    residual = (outcome[:, None] - predicted) ** 2
     total, rows = float((folds * residual).sum()), int(folds.sum())
     pooled = (total + VARIANCE_ROWS * VARIANCE_PRIOR) / (rows + VARIANCE_ROWS)
-    _, moment = _moments(basis, columns, folds * residual, folds, gram_too=False)
+    _, moment = _moments(features, folds * residual, folds, gram_too=False)
     by_fold, _ = _ridge(gram, moment, (residual**2 * folds).sum(axis=0), prior * VARIANCE_ROWS, pooled)
     return Regression(basis, coefficients, by_fold.mean(axis=0), pooled, penalty)
 
 
+@dataclass(frozen=True)
+class _Features:
+    """The features of rows, block after block; those of a single block are made once."""
+
+    basis: Basis
+    columns: Columns
+
+    @cached_property
+    def size(self) -> int:
+        return int(self.basis.rows({name: values[:1] for name, values in self.columns.items()}).shape[1])
+
+    @cached_property
+    def _only(self) -> FloatArray:
+        return self.basis.rows(self.columns)
+
+    def __iter__(self) -> Iterator[FloatArray]:
+        if len(next(iter(self.columns.values()))) <= BLOCK:
+            return iter((self._only,))
+        return (self.basis.rows(part) for part in _blocks(self.columns))
+
+
 def _moments(
-    basis: Basis, columns: Columns, target: FloatArray, folds: IntArray, gram_too: bool = True
+    features: _Features, target: FloatArray, folds: IntArray, gram_too: bool = True
 ) -> tuple[FloatArray, FloatArray]:
     """Σ φφᵀ and Σ φ·target of the rows of each fold: (F, p, p), (F, p)."""
-    size = basis.rows({name: values[:1] for name, values in columns.items()}).shape[1]
+    size = features.size
     gram, moment = np.zeros((folds.shape[1], size, size)), np.zeros((folds.shape[1], size))
     start = 0
-    for part in _blocks(columns):
-        made = basis.rows(part)
+    for made in features:
         here = slice(start, start + len(made))
         start += len(made)
         moment += target[here].T @ made

@@ -6,13 +6,14 @@ Axes: K arms, n rows, O outcomes that are told apart (1 where they are real).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache, cached_property
 
 import numpy as np
 
-from fairarm.core.exact_sums import ExactSum
+from fairarm.core.exact_sums import BITS, ExactSum, exact_products
 from fairarm.core.packed import Arrays
 from fairarm.core.posterior.weighted_rows import RowSums
-from fairarm.core.types import FloatArray
+from fairarm.core.types import FloatArray, IntArray
 
 SQUARE_BITS = -64
 """Of Σψψᵀ, in units of the square of an outcome's size: 32 for each factor."""
@@ -41,7 +42,8 @@ class Units:
 @dataclass(frozen=True)
 class Weighted:
     """Rows of one group: weights w, their cut c, the bounds' cut d, ψ less a constant, (K, n) each; the share of each arm's mass that
-    no row speaks for, (K, n) or None for none; outcomes, and how many rows each stands for, (n,)."""
+    no row speaks for, (K, n) or None for none; outcomes, and how many rows each stands for, (n,). A cut that no weight reaches is
+    best given as w itself: what is summed is then made once."""
 
     w: FloatArray
     c: FloatArray
@@ -50,6 +52,11 @@ class Weighted:
     unseen: FloatArray | None
     outcome: FloatArray
     count: FloatArray
+
+    @cached_property
+    def all_once(self) -> bool:
+        """Whether every line is one row."""
+        return bool((self.count == 1.0).all())
 
 
 @dataclass
@@ -74,42 +81,39 @@ class RowTotals:
 
     def add(self, rows: Weighted) -> None:
         """More rows."""
-        w, c, d, y, count = rows.w, rows.c, rows.d, rows.outcome, rows.count
-        self.rows += int(count.sum())
+        w, count, once = rows.w, rows.count, rows.all_once
+        total = float(len(count)) if once else float(count.sum())
+        self.rows += int(total)
         heaviest = w.max(axis=1, initial=0.0)
         top = float(heaviest.max())  # of rows that count or not: limbs may be more than are needed
-        if not count.all():
+        if not once and not count.all():
             heaviest = np.max(np.where(count > 0, w, 0.0), axis=1, initial=0.0)
         np.maximum(self.largest, heaviest, out=self.largest)
-        apart, made = np.empty((len(BY_OUTCOME), *w.shape)), np.empty((len(self.names), *w.shape))
-        apart[0], apart[2] = w, d
-        np.multiply(w, w, out=apart[1])
-        np.multiply(d, d, out=apart[3])
-        made[0] = c
-        np.multiply(c, c, out=made[1])
-        np.multiply(made[1], c, out=made[2])
-        np.minimum(w, 1.0, out=made[3])
-        made[4] = 0.0 if rows.unseen is None else rows.unseen
-        psi = np.divide(rows.psi, self.units.deviation, out=made[5])
-        np.multiply(psi, psi, out=made[6])
-        made[6] *= psi
-        held = count
-        if self.units.values is None:
-            self._of_real(made[len(ALL) :], w, d, y / self.units.outcome)
-        else:
-            held = count[:, None] * (y[:, None] == self.units.values)
-        self.sums["by_outcome"].add(apart, held, max(top, top**2))
+        plan = _plan(self.names, rows.c is w, rows.d is w, rows.unseen is None)
+        made = plan.made(rows, self.units)
+        psi = made[plan.names.index("psi")]
         away = max(float(psi.max(initial=0.0)), -float(psi.min(initial=0.0)))
-        most = max(1.0, float(c.max(initial=0.0)) ** 3, away, away**3)
-        self.sums["all"].add(made, count, most if self.units.values is not None else None)
-        self.sums["products"].add_products(psi, count)
+        cut = top if rows.c is w else float(rows.c.max(initial=0.0))
+        most = max(1.0, top, top**2, cut**3, away, away**3)
+        if self.units.values is None:
+            most *= max(1.0, (float(np.abs(rows.outcome).max(initial=0.0)) / self.units.outcome) ** 2)
+        self.sums["products"].add_products(psi, count, away)
+        for shift, found in exact_products(made, self._held(rows).T, BITS, most, total, spoil=True):
+            whole = found.reshape(len(made), self.arms, -1)
+            by_outcome = self.sums["by_outcome"]
+            by_outcome.keep(shift, whole[plan.by_outcome].reshape(by_outcome.shape))
+            every = np.zeros((len(self.names), self.arms), dtype=np.int64)
+            every[plan.summed] = whole.sum(axis=2)[plan.all]
+            self.sums["all"].keep(shift, every)
 
-    def _of_real(self, made: FloatArray, w: FloatArray, d: FloatArray, y: FloatArray) -> None:
-        """The sums of real outcomes, into their places."""
-        for at, weight in ((0, w), (3, d)):
-            first = np.multiply(weight, y, out=made[at])
-            np.multiply(weight, first, out=made[at + 1])
-            np.multiply(first, first, out=made[at + 2])
+    def _held(self, rows: Weighted) -> FloatArray:
+        """How many rows of each outcome that is told apart each line stands for, (O, n)."""
+        if self.units.values is None:
+            return rows.count[None]
+        held = np.empty((len(self.units.values), len(rows.count)))
+        for value, out in zip(self.units.values.tolist(), held, strict=True):
+            np.equal(rows.outcome, value, out=out)
+        return held if rows.all_once else np.multiply(held, rows.count, out=held)
 
     def merge(self, other: RowTotals) -> None:
         """With another part of the log."""
@@ -158,6 +162,51 @@ class RowTotals:
             largest=self.largest,
         )
         return own, np.stack([s["d"], s["dy"], s["dd"], s["ddy"], s["ddyy"]]), s["overlap"], s["unseen"]
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """Which numbers are summed. A cut that no weight reaches leaves the weights as they are: their sums are found once."""
+
+    names: tuple[str, ...]
+    """Of the numbers that are made: w, c and d are weights and y the outcome, each once for every time it is multiplied."""
+    by_outcome: IntArray
+    all: IntArray
+    """Where among these the sums of `BY_OUTCOME`, and those of all rows, find their own."""
+    summed: IntArray
+    """Which of the latter there are."""
+
+    def made(self, rows: Weighted, units: Units) -> FloatArray:
+        """The numbers, (names, K, n); shorter names come before those that are made of them."""
+        out = np.empty((len(self.names), *rows.w.shape))
+        at = dict(zip(self.names, out, strict=True))
+        given = {"w": rows.w, "c": rows.c, "d": rows.d, "unseen": rows.unseen}
+        for name, place in at.items():
+            if name in given:
+                place[:] = given[name]
+            elif name == "overlap":
+                np.clip(rows.w, 0.0, 1.0, out=place)
+            elif name == "psi":
+                np.divide(rows.psi, units.deviation, out=place)
+            elif name == "psi3":
+                np.multiply(np.multiply(at["psi"], at["psi"], out=place), at["psi"], out=place)
+            elif name.endswith("yy"):
+                np.multiply(at[name[1:-1]], at[name[1:-1]], out=place)
+            elif name.endswith("y"):
+                np.multiply(at[name[0]], rows.outcome / units.outcome if len(name) == 2 else at[name[1:]], out=place)
+            else:
+                np.multiply(at[name[:-1]], at[name[0]], out=place)
+        return out
+
+
+@cache
+def _plan(names: tuple[str, ...], c_is_w: bool, d_is_w: bool, all_seen: bool) -> _Plan:
+    same = str.maketrans({letter: "w" for letter, holds in (("c", c_is_w), ("d", d_is_w)) if holds})
+    summed = [i for i, name in enumerate(names) if name != "unseen" or not all_seen]
+    by_outcome, every = [n.translate(same) for n in BY_OUTCOME], [names[i].translate(same) for i in summed]
+    made = tuple(sorted({*by_outcome, *every}, key=lambda name: (len(name.removeprefix("psi")), name)))
+    place = {name: i for i, name in enumerate(made)}
+    return _Plan(made, np.array([place[n] for n in by_outcome]), np.array([place[n] for n in every]), np.array(summed))
 
 
 def _in_order(parts: list[FloatArray]) -> FloatArray:

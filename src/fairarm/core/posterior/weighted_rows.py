@@ -22,6 +22,9 @@ MOST_SKEW = 2.0 * np.sqrt(2.0)
 FEW_ROWS = 8.0
 """Sampling variances are taken (1 + 8/rows) times as large: the error of m̂ is in no formula."""
 
+HALVINGS = 12
+"""Of the search for the weights that may lie above the cut."""
+
 
 def least_error_cut(weights: FloatArray, count: IntArray, rows: float) -> FloatArray:
     """τ of each arm, (K,), from weights (K, n) of a sample of its ``rows``: the one with the least expected squared error.
@@ -32,11 +35,24 @@ def least_error_cut(weights: FloatArray, count: IntArray, rows: float) -> FloatA
     outcome would be biased.
     """
     factor = rows / max(float(count.sum()), 1.0)
-    order = np.argsort(-weights, axis=1, kind="stable")
-    held = factor * count[order]
-    top = np.cumsum(held * np.take_along_axis(weights, order, axis=1), axis=1)
+    held = np.asarray(factor * count, dtype=np.float64)
+    return np.array([_least_error_cut(w, held) for w in weights])
+
+
+def _least_error_cut(w: FloatArray, count: FloatArray) -> float:
+    """Of one arm; ``count``: the rows of the log that each row of the sample stands for."""
+    low, high = 1.0, float(w.max(initial=1.0))
+    for _ in range(HALVINGS):  # weights below a number that τ is not below play no part, and need not be sorted
+        middle = 0.5 * (low + high)
+        if float(count @ np.maximum(w - middle, 0.0)) < middle:
+            high = middle
+            continue
+        low, above = middle, np.flatnonzero(w > middle)
+        w, count = w[above], count[above]
+    order = np.argsort(-w, kind="stable")
+    held = count[order]
     # (R3): with the j largest above τ it is τ = Σ w − jτ; τ is the largest of these solutions, as (w − τ)₊ is never below w − τ
-    return np.asarray((top / (1.0 + np.cumsum(held, axis=1))).max(axis=1, initial=1.0))
+    return float((np.cumsum(held * w[order]) / (1.0 + np.cumsum(held))).max(initial=1.0))
 
 
 @dataclass
