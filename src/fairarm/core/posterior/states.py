@@ -69,7 +69,7 @@ class _Rows:
         """e_c = n_c (1 + s)/(n_c + s), (P, C): what rows of a cell are worth for its prior mean."""
         rows = self.counts.sum(axis=2)[replicate]
         s = strength[:, None]
-        return np.asarray(rows * (1.0 + s) / (rows + s))  # (B4)
+        return np.asarray(rows * (1.0 + s) / (rows + s))  # (B5)
 
     def problem(self, grid: Grid, replicate: IntArray, point: IntArray) -> _Newton:
         """What is to be solved at these pairs, (P,) each."""
@@ -97,7 +97,7 @@ class _Rows:
             factors[part] = np.linalg.cholesky(problem.curvature(b)[1])
             counts = self.counts[replicate[part]].transpose(2, 0, 1)
             evidence[part] = problem.log_evidence(b, counts, grid.strength[point[part]])
-        evidence -= 0.5 * log_determinant(factors)  # (B6)
+        evidence -= 0.5 * log_determinant(factors)  # (B7)
         return modes.reshape(N, H, R), factors.reshape(N, H, R, R), evidence.reshape(N, H)
 
     def corrected(self, grid: Grid, points: Kept) -> Kept:
@@ -133,7 +133,7 @@ class _Newton:
         b, going, part = b.copy(), np.arange(len(b)), self
         for _ in range(STEPS):
             gradient, H = part.curvature(b[going])
-            step = np.linalg.solve(H, gradient[:, :, None])[..., 0]  # (B5)
+            step = np.linalg.solve(H, gradient[:, :, None])[..., 0]  # (B6)
             moved = np.abs(part.X @ step[:, :, None]).max(axis=(1, 2), initial=0.0)
             b[going] += step * np.minimum(1.0, LONGEST / np.maximum(moved, LONGEST))[:, None]
             unsettled = moved > CLOSE
@@ -151,7 +151,7 @@ class _Newton:
         third = (share * apart**3).sum(axis=0)
         spread = ((self.X @ root.transpose(0, 2, 1)) ** 2).sum(axis=2)  # variance of η_c
         pull = ((self.effective * third * np.minimum(spread, WIDEST))[:, None] @ self.X)[:, 0]
-        return np.asarray(0.5 * (root.transpose(0, 2, 1) @ (root @ pull[:, :, None]))[..., 0])  # (B7)
+        return np.asarray(0.5 * (root.transpose(0, 2, 1) @ (root @ pull[:, :, None]))[..., 0])  # (B8)
 
     def log_evidence(self, b: FloatArray, counts: IntArray, strength: FloatArray) -> FloatArray:
         """Log-probability of the rows (O, P, C) under Dirichlet(s π) at b, and of b itself, (P,)."""

@@ -84,7 +84,7 @@ def _bases(counts: IntArray, base: FloatArray, classes: IntArray) -> FloatArray:
     mean = sum_by_group(own.swapaxes(1, 2), classes, size).swapaxes(1, 2) / np.maximum(seen, 1.0)
     # by rows, not by cells: a state that none of many rows has hardly belongs to the class
     weight = made / (made + SMOOTHING)
-    return np.asarray((weight * mean + (1.0 - weight) * base[:, None])[:, classes])
+    return np.asarray((weight * mean + (1.0 - weight) * base[:, None])[:, classes])  # (B4)
 
 
 # ---- which columns tell bases apart ----
