@@ -88,12 +88,21 @@ def test_two_columns_may_tell_states_apart_together() -> None:
     assert np.all(base[[1, 3]][:, here].sum(axis=0) > 0.98) and np.all(base[[0, 4]][:, there].sum(axis=0) > 0.98)
 
 
-def test_a_shift_of_the_mean_is_no_other_base() -> None:
-    """Decisions that make the same states a little more or less likely are for the directions."""
+@pytest.mark.parametrize("shift", [0.3, 1.5, 4.0])
+def test_a_shift_of_the_mean_is_no_other_base(shift: float) -> None:
+    """Decisions that make the same states more or less likely, be it by much, are for the directions: one base, tilted."""
     rng = np.random.default_rng(3)
-    law = np.array([[0.3, 0.2, 0.2, 0.2, 0.1], [0.26, 0.2, 0.2, 0.2, 0.14], [0.22, 0.2, 0.2, 0.2, 0.18]])[DECISION]
-    counts = rng.multinomial(20, law)[None]
+    law = np.array([0.3, 0.2, 0.2, 0.2, 0.1]) * np.exp(shift * (DECISION - 1)[:, None] * VALUES)
+    counts = rng.multinomial(40, law / law.sum(axis=1, keepdims=True))[None]
     assert Tilt.of(counts, VALUES, [DECISION, COLUMN]).log_base.shape == (5, 1, 1)
+
+
+def test_cells_that_are_classes_by_themselves_have_the_base_of_all() -> None:
+    """Three cells, one for each decision, with states of their own: what a cell alone has would be taken for the prior of it."""
+    counts = drawn_counts(np.random.default_rng(4), np.arange(3), rows=60)
+    assert Tilt.of(counts, VALUES, [np.arange(3)]).log_base.shape == (5, 1, 1)
+    twice = drawn_counts(np.random.default_rng(4), np.repeat(np.arange(3), 2), rows=60)
+    assert Tilt.of(twice, VALUES, [np.repeat(np.arange(3), 2)]).log_base.shape == (5, 1, 6)
 
 
 def test_two_states_have_one_base_whatever_the_columns() -> None:

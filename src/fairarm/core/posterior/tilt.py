@@ -24,6 +24,9 @@ FARTHEST = 30.0
 SMOOTHING = 1.0
 """Rows of the base of all cells in that of some."""
 
+HALVES = 26
+"""How often the place of a tilt is halved: it is then known to 1e-6."""
+
 
 @dataclass(frozen=True)
 class Tilt:
@@ -42,7 +45,7 @@ class Tilt:
         mean = base @ values
         sd = np.sqrt(np.maximum(base @ values**2 - mean**2, 0.0))
         u = (values - mean[:, None]) / np.where(sd > 0, 2.0 * sd, 1.0)[:, None]
-        of_cells = np.log(_bases_told_apart(counts, base, columns))
+        of_cells = np.log(_bases_told_apart(counts, base, u, columns))
         return cls(of_cells.transpose(2, 0, 1), u.T[:, :, None])
 
     def at(self, replicate: IntArray) -> Tilt:
@@ -90,11 +93,11 @@ def _bases(counts: IntArray, base: FloatArray, classes: IntArray) -> FloatArray:
 # ---- which columns tell bases apart ----
 
 
-def _bases_told_apart(counts: IntArray, base: FloatArray, columns: Sequence[IntArray]) -> FloatArray:
+def _bases_told_apart(counts: IntArray, base: FloatArray, u: FloatArray, columns: Sequence[IntArray]) -> FloatArray:
     """The base of each cell, (N, C, O), of its states of the columns that tell bases apart; (N, 1, O) where no column does.
 
-    The column that the rows speak for most comes first, then the next, given it: while the probability of the rows at η = 0 grows by
-    more than the numbers that bases have are worth, half the logarithm of all rows for each. Every replicate chooses for itself.
+    The column that the rows speak for most comes first, then the next, given it, while the score grows. Every replicate chooses for
+    itself. u (N, O): along it the prior mean moves by itself.
     """
     seen = counts.any(axis=(0, 2))
     varied = [column for column in columns if len(np.unique(column[seen])) > 1]
@@ -104,7 +107,8 @@ def _bases_told_apart(counts: IntArray, base: FloatArray, columns: Sequence[IntA
     while going:
         replicates, classes, left = going.pop()
         tried = [classes, *(_finer(classes, column) for column in left)]
-        best = np.argmax([_score(counts[replicates][:, seen], base[replicates], each[seen]) for each in tried], axis=0)
+        rows = counts[replicates][:, seen], base[replicates], u[replicates]
+        best = np.argmax([_score(*rows, classes[seen], each[seen]) for each in tried], axis=0)
         for i in np.unique(best):  # 0, the first of equal ones: no column helps any more
             chosen = replicates[best == i]
             if i > 0:
@@ -119,15 +123,46 @@ def _finer(classes: IntArray, column: IntArray) -> IntArray:
     return np.asarray(np.unique(classes * (int(column.max()) + 1) + column, return_inverse=True)[1])
 
 
-def _score(counts: IntArray, base: FloatArray, classes: IntArray) -> FloatArray:
-    """The log-probability of rows (N, C, O) whose cells follow the bases of their classes, at the best strength, less what those
-    cost, (N,)."""
-    of_cells, rows = _bases(counts, base, classes), counts.sum(axis=2).astype(np.float64)
-    best = np.full(len(counts), -np.inf)
+def _score(counts: IntArray, base: FloatArray, u: FloatArray, before: IntArray, classes: IntArray) -> FloatArray:
+    """The log-probability of rows (N, C, O) whose cells follow the bases of their classes, less half the logarithm of all rows for each
+    number that a base has, (N,).
+
+    None, −∞, where the bases of the classes ``before`` need but be tilted: that is for the directions; and where classes have fewer than two
+    cells on average, which have nothing to tell each other.
+    """
+    of_cells, rows = _bases(counts, base, classes), counts.sum(axis=2)
+    price = 0.5 * np.log(np.maximum(rows.sum(axis=1), 1.0))
+    states, met = counts.shape[2], _met(rows, classes)
+    score = _log_probability(counts, of_cells) - price * (states - 1) * met
+    if np.array_equal(before, classes):
+        return np.asarray(score)
+    tilted = _tilted(_bases(counts, base, before), u, np.einsum("nco,no->nc", of_cells, u))
+    plainer = _log_probability(counts, tilted) - price * ((states - 1) * _met(rows, before) + met)
+    return np.where((score > plainer) & (2 * met <= (rows > 0).sum(axis=1)), score, -np.inf)
+
+
+def _met(rows: IntArray, classes: IntArray) -> IntArray:
+    """How many classes have rows (N, C), (N,)."""
+    return np.asarray((sum_by_group(rows, classes, int(classes.max(initial=0)) + 1) > 0).sum(axis=1))
+
+
+def _log_probability(counts: IntArray, of_cells: FloatArray) -> FloatArray:
+    """Of rows (N, C, O) whose cells have these bases, at η = 0 and the best strength of the grid, (N,)."""
+    best, rows = np.full(len(counts), -np.inf), counts.sum(axis=2).astype(np.float64)
     for s in STRENGTHS[:, None]:
         alpha = s * of_cells
         each = (log_gamma(alpha + counts) - log_gamma(alpha)).sum(axis=2) + log_gamma(s) - log_gamma(rows + s)
         best = np.maximum(best, each.sum(axis=1))  # (P2)
-    met = sum_by_group(rows, classes, int(classes.max(initial=0)) + 1) > 0
-    numbers = (counts.shape[2] - 1) * met.sum(axis=1)
-    return np.asarray(best - 0.5 * numbers * np.log(np.maximum(rows.sum(axis=1), 1.0)))
+    return best
+
+
+def _tilted(of_cells: FloatArray, u: FloatArray, mean: FloatArray) -> FloatArray:
+    """Bases (N, C, O) tilted along u (N, O) until its mean is ``mean`` (N, C), as far as `FARTHEST`: by bisection."""
+    low, high, log_base = np.full(mean.shape, -FARTHEST), np.full(mean.shape, FARTHEST), np.log(of_cells)
+    for _ in range(HALVES):
+        share = log_base + (middle := (low + high) / 2)[..., None] * u[:, None]
+        share = np.exp(share - share.max(axis=2, keepdims=True))
+        share /= share.sum(axis=2, keepdims=True)
+        under = np.einsum("nco,no->nc", share, u) < mean
+        low, high = np.where(under, middle, low), np.where(under, high, middle)
+    return np.asarray(share)
