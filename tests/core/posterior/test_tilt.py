@@ -98,11 +98,12 @@ def test_a_shift_of_the_mean_is_no_other_base(shift: float) -> None:
 
 
 def test_cells_that_are_classes_by_themselves_have_the_base_of_all() -> None:
-    """Three cells, one for each decision, with states of their own: what a cell alone has would be taken for the prior of it."""
-    counts = drawn_counts(np.random.default_rng(4), np.arange(3), rows=60)
-    assert Tilt.of(counts, VALUES, [np.arange(3)]).log_base.shape == (5, 1, 1)
-    twice = drawn_counts(np.random.default_rng(4), np.repeat(np.arange(3), 2), rows=60)
-    assert Tilt.of(twice, VALUES, [np.repeat(np.arange(3), 2)]).log_base.shape == (5, 1, 6)
+    """One cell for each decision: what the cell itself has would be taken for the prior of it. With more cells of each it is told."""
+    counts = np.array([[[13, 3, 1], [7, 10, 7], [1, 10, 21]]])
+    values = np.array([0.0, 0.25, 1.0])
+    assert Tilt.of(counts, values, [np.arange(3)]).log_base.shape == (3, 1, 1)
+    parts = np.repeat(counts, 4, axis=1)
+    assert Tilt.of(parts, values, [np.repeat(np.arange(3), 4)]).log_base.shape == (3, 1, 12)
 
 
 def test_two_states_have_one_base_whatever_the_columns() -> None:
