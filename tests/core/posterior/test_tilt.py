@@ -106,6 +106,16 @@ def test_cells_that_are_classes_by_themselves_have_the_base_of_all() -> None:
     assert Tilt.of(parts, values, [np.repeat(np.arange(3), 4)]).log_base.shape == (3, 1, 12)
 
 
+def test_values_very_far_apart() -> None:
+    """A state that is met once in a million rows and counts a million times more: u is in the hundreds, and all is finite."""
+    counts = np.zeros((1, 24, 3), dtype=np.int64)
+    counts[0, :, 0] = 40_000
+    counts[0, DECISION == 2, 0], counts[0, DECISION == 2, 2] = 0, 3
+    counts[0, 3, 1:] = 1
+    tilt = Tilt.of(counts, np.array([0.0, 1e-6, 1.0]), [DECISION, COLUMN])
+    assert np.isfinite(tilt.log_base).all() and np.isfinite(tilt.u).all()
+
+
 def test_two_states_have_one_base_whatever_the_columns() -> None:
     counts = np.array([[[9, 0], [0, 9], [9, 0], [0, 9]]])
     plain, given = (Tilt.of(counts, np.array([0.0, 1.0]), columns) for columns in ([], [np.array([0, 1, 0, 1])]))

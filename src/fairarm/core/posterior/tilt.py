@@ -24,6 +24,9 @@ FARTHEST = 30.0
 SMOOTHING = 1.0
 """Rows of the base of all cells in that of some."""
 
+LEAST = 1e-300
+"""Least share of a state in a tilted base: one of 0 has no logarithm."""
+
 HALVES = 26
 """How often the place of a tilt is halved: it is then known to 1e-6."""
 
@@ -165,4 +168,4 @@ def _tilted(of_cells: FloatArray, u: FloatArray, mean: FloatArray) -> FloatArray
         share /= share.sum(axis=2, keepdims=True)
         under = np.einsum("nco,no->nc", share, u) < mean
         low, high = np.where(under, middle, low), np.where(under, high, middle)
-    return np.asarray(share)
+    return np.maximum(share, LEAST)
