@@ -110,8 +110,10 @@ def _bases_told_apart(counts: IntArray, base: FloatArray, u: FloatArray, columns
     while going:
         replicates, classes, left = going.pop()
         tried = [classes, *(_finer(classes, column) for column in left)]
-        rows = counts[replicates][:, seen], base[replicates], u[replicates]
-        best = np.argmax([_score(*rows, classes[seen], each[seen]) for each in tried], axis=0)
+        rows, bases = counts[replicates][:, seen], base[replicates]
+        now = _score(rows, bases, classes[seen])
+        finer = (_better(rows, bases, u[replicates], classes[seen], each[seen], now) for each in tried[1:])
+        best = np.argmax([now, *finer], axis=0)
         for i in np.unique(best):  # 0, the first of equal ones: no column helps any more
             chosen = replicates[best == i]
             if i > 0:
@@ -126,22 +128,35 @@ def _finer(classes: IntArray, column: IntArray) -> IntArray:
     return np.asarray(np.unique(classes * (int(column.max()) + 1) + column, return_inverse=True)[1])
 
 
-def _score(counts: IntArray, base: FloatArray, u: FloatArray, before: IntArray, classes: IntArray) -> FloatArray:
+def _score(counts: IntArray, base: FloatArray, classes: IntArray) -> FloatArray:
     """The log-probability of rows (N, C, O) whose cells follow the bases of their classes, less half the logarithm of all rows for each
-    number that a base has, (N,).
+    number that a base has, (N,)."""
+    rows = counts.sum(axis=2)
+    cost = _price(rows) * (counts.shape[2] - 1) * _met(rows, classes)
+    return np.asarray(_log_probability(counts, _bases(counts, base, classes)) - cost)
 
-    None, −∞, where the bases of the classes ``before`` need but be tilted: that is for the directions; and where classes have fewer than two
-    cells on average, which have nothing to tell each other.
+
+def _better(
+    counts: IntArray, base: FloatArray, u: FloatArray, before: IntArray, classes: IntArray, now: FloatArray
+) -> FloatArray:
+    """The score of finer classes where it is more than ``now``, that of the classes ``before``, (N,); else −∞.
+
+    So it is where the bases before need but be tilted, at one number per class: that is for the directions. And where classes have
+    fewer than two cells on average, which have nothing to tell each other.
     """
-    of_cells, rows = _bases(counts, base, classes), counts.sum(axis=2)
-    price = 0.5 * np.log(np.maximum(rows.sum(axis=1), 1.0))
-    states, met = counts.shape[2], _met(rows, classes)
-    score = _log_probability(counts, of_cells) - price * (states - 1) * met
-    if np.array_equal(before, classes):
-        return np.asarray(score)
-    tilted = _tilted(_bases(counts, base, before), u, np.einsum("nco,no->nc", of_cells, u))
-    plainer = _log_probability(counts, tilted) - price * ((states - 1) * _met(rows, before) + met)
-    return np.where((score > plainer) & (2 * met <= (rows > 0).sum(axis=1)), score, -np.inf)
+    rows, met = counts.sum(axis=2), _met(counts.sum(axis=2), classes)
+    score = _score(counts, base, classes)
+    better = (score > now) & (2 * met <= (rows > 0).sum(axis=1))
+    if better.any():
+        mean = np.einsum("nco,no->nc", _bases(counts, base, classes), u)
+        tilted = _log_probability(counts, _tilted(_bases(counts, base, before), u, mean))
+        better &= score > tilted - _price(rows) * ((counts.shape[2] - 1) * _met(rows, before) + met)
+    return np.where(better, score, -np.inf)
+
+
+def _price(rows: IntArray) -> FloatArray:
+    """Of a number that is learned from rows (N, C), (N,): Schwarz's."""
+    return np.asarray(0.5 * np.log(np.maximum(rows.sum(axis=1), 1.0)))
 
 
 def _met(rows: IntArray, classes: IntArray) -> IntArray:
@@ -168,4 +183,4 @@ def _tilted(of_cells: FloatArray, u: FloatArray, mean: FloatArray) -> FloatArray
         share /= share.sum(axis=2, keepdims=True)
         under = np.einsum("nco,no->nc", share, u) < mean
         low, high = np.where(under, middle, low), np.where(under, high, middle)
-    return np.maximum(share, LEAST)
+    return np.asarray(np.maximum(share, LEAST))
