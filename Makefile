@@ -122,6 +122,7 @@ log-benchmarks: $(TEST_VENV)/.installed
 docs-figures: $(TEST_VENV)/.installed
 	$(TEST_BIN)/fairarm simulate ad-marketplace --algorithms pool,csr-v2,two-stage-v2,uniform --pulls 100,300,1000,3000,10000,30000 \
 		--runs 400 --seed 7 --jobs $(JOBS) --plot docs/figures/ad-marketplace.svg
+	$(TEST_BIN)/python docs/figures/layers.py
 	$(TEST_BIN)/python docs/figures/from_log.py
 	$(TEST_BIN)/python docs/figures/questions.py
 	PYTHONPATH=.:tests $(TEST_BIN)/python docs/figures/dashboard.py

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.logs.tables import Logged, Money, States, TableWorld, effects, logistic, simplex
+from benchmarks.logs.tables import Logged, Money, OutcomeLaw, States, TableWorld, effects, logistic, simplex
 from fairarm.core.types import FloatArray
 
 ITEMS, POSITIONS = 34, 3
@@ -116,8 +116,13 @@ def ordered(rng: np.random.Generator, levels: int, rows: int, smooth: bool = Tru
     return world.log(rows, rng)
 
 
-def _columns_world(
-    rng: np.random.Generator, means: FloatArray, law: States, tolerance: float, share: float = 0.5, direct: bool = True
+def columns_world(
+    rng: np.random.Generator,
+    means: FloatArray,
+    law: OutcomeLaw,
+    tolerance: float,
+    share: float = 0.5,
+    direct: bool = True,
 ) -> TableWorld:
     """Two context columns, the first of which depends on the group, and arms drawn at random over them."""
     _, first, second, decisions = means.shape
@@ -137,13 +142,13 @@ def _columns_world(
 def binary(rng: np.random.Generator, rows: int, share: float = 0.5) -> Logged:
     """Approved or not, 144 cells with main effects and one of each cell's own."""
     means = logistic(effects(rng, (2, 6, 4, 3), (0.2, 0.8, 0.5, 0.5), 0.5))
-    return _columns_world(rng, means, States(), 0.08, share).log(rows, rng)
+    return columns_world(rng, means, States(), 0.08, share).log(rows, rng)
 
 
 def small_group(rng: np.random.Generator, rows: int) -> Logged:
     """One row in 33 is of the first group; 36 cells."""
     means = logistic(effects(rng, (2, 3, 2, 3), (0.4, 0.6, 0.3, 0.5), 0.4))
-    return _columns_world(rng, means, States(), 0.1, 0.03).log(rows, rng)
+    return columns_world(rng, means, States(), 0.1, 0.03).log(rows, rng)
 
 
 def far_values(rng: np.random.Generator, rows: int) -> Logged:
@@ -152,23 +157,23 @@ def far_values(rng: np.random.Generator, rows: int) -> Logged:
     law = States((0.0, 1.0, 100.0), (0.8, 0.2))
     means = 5 * chance * (0.8 + 20)  # P(1) = 4 chance, P(100) = chance
     means = means / max(1.0, float(means.max()) / (0.95 * (0.8 + 20)))
-    return _columns_world(rng, means, law, 1.5).log(rows, rng)
+    return columns_world(rng, means, law, 1.5).log(rows, rng)
 
 
 def cell_effects(rng: np.random.Generator, rows: int) -> Logged:
     """Nothing but an effect of each cell's own; 144 cells that both groups share."""
     means = np.stack([logistic(1.5 * rng.standard_normal((8, 6, 3)))] * 2)
-    return _columns_world(rng, means, States(), 0.08, direct=False).log(rows, rng)
+    return columns_world(rng, means, States(), 0.08, direct=False).log(rows, rng)
 
 
 def interaction(rng: np.random.Generator, rows: int) -> Logged:
     """No main effects: a decision is good where two columns agree and bad where they do not, turned in one group."""
     group, first, second, decision = np.indices((2, 6, 4, 3))
     sign = np.where((first + second + decision + group * rng.integers(0, 2)) % 2 == 0, 1.0, -1.0)
-    return _columns_world(rng, logistic(rng.normal(0, 0.5) + 2.0 * sign), States(), 0.08).log(rows, rng)
+    return columns_world(rng, logistic(rng.normal(0, 0.5) + 2.0 * sign), States(), 0.08).log(rows, rng)
 
 
 def bimodal(rng: np.random.Generator, rows: int) -> Logged:
     """Each cell is nearly always good or nearly never, by a coin."""
     means = np.where(rng.random((2, 6, 4, 3)) < rng.uniform(0.2, 0.8), 0.92, 0.04)
-    return _columns_world(rng, means, States(), 0.08).log(rows, rng)
+    return columns_world(rng, means, States(), 0.08).log(rows, rng)

@@ -100,16 +100,16 @@ def test_an_attribute_above_another_needs_no_law_of_contexts():
     assert of[race] == pytest.approx([0, 0.25, 0, 0.75])
 
 
-def zeros(of_others: float) -> Problem:
-    """Z and A act on B: nobody with A = 0 has B = 1; of the others P(B = 1 | Z) = .5 and what is given."""
+def zeros(of_others: float, in_first: float = 0.5, z: tuple[float, float] = (0.5, 0.5)) -> Problem:
+    """Z, with this law, and A act on B: nobody with A = 0 has B = 1; of the others P(B = 1 | Z) are the two that are given."""
     own = [
         ("A", [], [0.5, 0.5]),
-        ("Z", [], [0.5, 0.5]),
-        ("B", ["A", "Z"], [[[1, 0], [1, 0]], [[0.5, 0.5], [1 - of_others, of_others]]]),
+        ("Z", [], list(z)),
+        ("B", ["A", "Z"], [[[1, 0], [1, 0]], [[1 - in_first, in_first], [1 - of_others, of_others]]]),
     ]
     cuts = [*own, ("Y", ["Z", "V"], [[[0.6, 0.4], [0.3, 0.7]], [[0.5, 0.5], [0.2, 0.8]]])]
     asked = {"attribute": "B", "compare": "pairs"}
-    more = {"shares": {"A": {"0": 0.5, "1": 0.5}}, "mechanisms": ["B"], "context": ContextLaw(("Z",), (0.5, 0.5))}
+    more = {"shares": {"A": {"0": 0.5, "1": 0.5}}, "mechanisms": ["B"], "context": ContextLaw(("Z",), z)}
     return world_on_end("zeros", ("A", "B"), ["B"], [[[0.7, 0.3], [0.2, 0.8]]], cuts, asked, **more).problem
 
 
@@ -125,6 +125,13 @@ def test_people_who_are_not_there_cannot_be_compared():
     asked = [Constraint(compare="floor", attributes=("A", "B"), at_least=0.1)]
     with pytest.raises(ProblemError, match="by the declared laws nobody is of the group A=0,B=1"):
         replace(zeros(0.25), constraints=asked)
+
+
+def test_people_whose_causes_nobody_has_cannot_be_compared():
+    """B = 1 has a chance where Z = 1 alone, and nobody has that: each law by itself leaves room for them, all together none."""
+    assert rule_of(zeros(0.25, in_first=0.0)).shares == pytest.approx([0.5, 0, 0.4375, 0.0625])
+    with pytest.raises(ProblemError, match="by the declared laws nobody is of the group B=1"):
+        zeros(0.25, in_first=0.0, z=(1.0, 0.0))
 
 
 # ---- against structural models ----

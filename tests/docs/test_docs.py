@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import io
 import re
+import runpy
 import tokenize
 from pathlib import Path
 
@@ -149,3 +150,10 @@ def test_files_named_in_the_source_exist() -> None:
 
 def is_file(file: str, beside: Path) -> bool:
     return any((folder / file).is_file() for folder in (ROOT, ROOT / "docs", ROOT / "docs" / "paper", beside.parent))
+
+
+def test_the_picture_of_the_layers_is_that_of_the_contract() -> None:
+    """Made again, it is the same: a layer that import-linter knows is in it, with what it holds."""
+    made = runpy.run_path(str(ROOT / "docs" / "figures" / "layers.py"))
+    assert made["picture"]() == (ROOT / "docs" / "figures" / "layers.svg").read_text(encoding="utf-8")
+    assert {"studies", "service"} <= {name for names in made["layers"]() for name in names}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from typing import Any
 
@@ -16,7 +17,7 @@ from fairarm.errors import DataError, OptionError
 from fairarm.problem.mechanism import Arm, table
 from fairarm.problem.outcome import Outcome
 from fairarm.problem.problem import Problem
-from fairarm.problem.pulls import MOST_ROWS, Batch, batch, check_batch, groups_of
+from fairarm.problem.pulls import MOST_ROWS, Batch, Request, batch, check_batch, groups_of
 from fairarm.problem.variables import Variable
 
 GOOD = {"arm": ["old", "new"], "S": ["a", "b"], "V": ["0", "1"], "Y": [0.5, 2.5]}
@@ -222,3 +223,13 @@ def test_a_row_that_its_regime_cannot_return_is_refused(column: str, value: str,
     rows[column][1] = value
     with pytest.raises(DataError, match=expected):
         batch(SEVERAL, rows)
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (3,), (1, 3, 2)])
+def test_counts_of_another_shape_are_refused(shape: tuple[int, ...]) -> None:
+    """Turned round they would be pulls of other arms in other regimes."""
+    coin = load_problem("coin").problem
+    with pytest.raises(
+        OptionError, match=rf"per regime and a column per arm, \(3, 2\); got shape {re.escape(str(shape))}"
+    ):
+        Request(coin.arm_names, coin.regimes, np.zeros(shape, dtype=np.int64))

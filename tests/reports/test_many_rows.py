@@ -251,3 +251,13 @@ def test_distances_of_many_pairs_are_one_map(pages: Any, results: Any) -> None:
     three = load_problem(Path(__file__).parents[1] / "three_groups.toml")
     page = read_page(page_text(inspect(three.problem, three.world)))
     assert [e.attributes["id"] for e in page.all("figure") if "-d" in e.attributes["id"]] == [f"figure-d{i}" for i in range(1, 7)]  # fmt: skip
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_last_question_of_the_matrix_has_its_whole_name_where_there_is_room(size: str) -> None:
+    """One condition about region, beside which nothing stands; its name is wider than its column."""
+    causes = load_problem("synthetic-causes")
+    svg, _ = drawing(read_page(page_text(inspect(causes.problem, causes.world))), "conditions", size)
+    written = [e.text for e in svg.all("text")]
+    assert "region: pairs within 0.15" in written and not [text for text in written if "…" in text]
+    assert misplaced(svg) == []

@@ -16,6 +16,13 @@ from fairarm.reports.words.statements import BOUNDS, SENTENCES
 DOCUMENTED = (Path(__file__).parents[2] / "docs" / "json.md").read_text(encoding="utf-8")
 
 
+def causes(*blocks: list[list[str]]) -> Statement:
+    """Of blocks of attributes, each with its causes."""
+    facts = [{"attributes": attributes, "causes": above} for attributes, above in blocks]
+    members, above = (tuple(name for block in facts for name in block[key]) for key in ("attributes", "causes"))
+    return Statement(Assumption.CAUSES, {"attributes": members, "causes": above, "blocks": facts, "outcome": "Y"})
+
+
 @pytest.mark.parametrize("code", [*Assumption, *Obstacle, *Bound, *PlanNote])
 def test_every_code_has_words_and_is_documented(code: Assumption | Obstacle | Bound | PlanNote) -> None:
     assert code in SENTENCES or code in BOUNDS
@@ -32,6 +39,16 @@ def test_every_code_has_words_and_is_documented(code: Assumption | Obstacle | Bo
         (
             Statement(Assumption.INPUTS, {"decision": "V", "inputs": (), "outcome": "Y"}),
             "The logged 'V' was decided from nothing and chance alone: nothing else that moved it moves 'Y' as well.",
+        ),
+        (
+            causes([["region"], []], [["race"], ["region"]]),
+            "The causal graph is as declared. Nothing acts on region and on another column as well; nothing but region acts on race and on "
+            "another column as well, and 'Y' is reached from there only along the declared arrows.",
+        ),
+        (
+            causes([["race", "sex"], []], [["age"], ["region", "year"]], [["faith"], ["region", "year"]]),
+            "The causal graph is as declared. Nothing but region, year acts on age or faith and on another column as well; nothing acts on race "
+            "or sex and on a column other than these as well, and 'Y' is reached from there only along the declared arrows.",
         ),
         (
             Statement(Assumption.FITTED, {"arm": None, "node": "X", "rows": 12}),

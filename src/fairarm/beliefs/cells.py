@@ -80,7 +80,8 @@ class CellBeliefs:
         states = self.seen.states
         if states is None:
             return None
-        return StatesPosterior.of(states, self.problem.outcome.scaled_values, self._directions())
+        columns = list(self.cells.columns.values())
+        return StatesPosterior.of(states, self.problem.outcome.scaled_values, self._directions(), columns)
 
     def _directions(self, noise: FloatArray | None = None) -> Directions:
         """Along what the prior's mean moves: each arm's outcome and rows of fairness, the cell's columns, and the order of those that

@@ -17,7 +17,6 @@ import numpy as np
 from fairarm.beliefs.row_kinds import RowKinds, causes_are_attributes
 from fairarm.core.grouping import sum_by_group
 from fairarm.core.types import FloatArray, IntArray
-from fairarm.errors import ProblemError
 from fairarm.problem.attributes import Block
 from fairarm.problem.problem import Problem
 from fairarm.problem.shared_cells import missing_children
@@ -126,16 +125,10 @@ class KnownWorlds:
     def worlds(self) -> FloatArray:
         """The laws that the rows of fairness are about, (K, W, C), in the same form."""
         sums, cells = self.cells.worlds, self.cells
-        people = self.cells.people @ self.label_shares
-        if np.any(people <= 0):
-            raise ProblemError(self._of_nobody(int(np.argmax(people <= 0))))
         if cells.law is not None:
             return self._laws(sums)[:, :-1]
+        people = cells.people @ self.label_shares  # none is 0: problems that ask about nobody are refused
         return sums.masses(self._factors, self._h, cells)[:, :-1] / people[:, None]  # (C18)
-
-    def _of_nobody(self, world: int) -> str:
-        people = ", ".join(f"{name}={state}" for name, state in self.problem.worlds[world].people)
-        return f"Nobody is {people}, by what is declared, and people who are not there cannot be compared. Leave them out (groups, min_share)."
 
     def _laws(self, sums: WorldSums) -> FloatArray:
         return sums.laws(self._factors, self._h, self.cells)

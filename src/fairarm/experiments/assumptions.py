@@ -90,7 +90,13 @@ def _graph(problem: Problem) -> Statement:
     if problem.plain:
         return Statement(Assumption.GRAPH, {"sensitive": problem.attribute, "outcome": problem.outcome.node})
     causes = dict.fromkeys(cause for block in problem.roles.blocks for cause in block.causes)
-    facts = {"attributes": problem.attributes, "causes": tuple(causes), "outcome": problem.outcome.node}
+    blocks = [{"attributes": list(block.members), "causes": list(block.causes)} for block in problem.roles.blocks]
+    facts = {
+        "attributes": problem.attributes,
+        "causes": tuple(causes),
+        "blocks": blocks,
+        "outcome": problem.outcome.node,
+    }
     return Statement(Assumption.CAUSES, facts)
 
 

@@ -7,7 +7,7 @@ is brought into one (`parts.py`).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -143,16 +143,8 @@ def _check_law(problem: Problem, context: ContextLaw) -> None:
 
 def _check_sums(problem: Problem, context: ContextLaw) -> None:
     """Every arm's law of attributes and cells sums to 1. Own laws of attributes that are not declared can be any: alike is one."""
-    space = CellSpace.of(problem.cell_columns, problem.variables)
-    check_points(problem, space.count)
     total = np.zeros(len(problem.arms))
-    for own in problem.compiled.profile_codes:
-        labels = {name: np.full(space.count, code) for name, code in zip(problem.attributes, own, strict=True)}
-        columns: Columns = {**space.codes(), **labels}
-        shared = context.weights[tuple(columns[name] for name in context.variables)] * _own_laws(problem, columns)
-        for child in problem.relevant_children:
-            if child != problem.outcome.node:
-                shared = shared * np.exp(problem.mechanisms[child].log_prob(columns))
+    for columns, shared in _laws_of_labels(problem, context):
         total += [float((np.exp(arm.mechanism.log_prob(columns)) * shared).sum()) for arm in problem.arms]
     worst = int(np.argmax(np.abs(total - 1.0)))
     if abs(total[worst] - 1.0) > LAW_TOLERANCE:
@@ -160,6 +152,20 @@ def _check_sums(problem: Problem, context: ContextLaw) -> None:
             f"Under arm '{problem.arm_names[worst]}' the law of attributes and observed columns sums to {total[worst]:.6g}. It must sum to 1: "
             f"correct the context law, which no arm and no attribute changes."
         )
+
+
+def _laws_of_labels(problem: Problem, context: ContextLaw) -> Iterator[tuple[Columns, FloatArray]]:
+    """Of each label the columns of all cells, and their law but for the decision's, as far as it is declared."""
+    space = CellSpace.of(problem.cell_columns, problem.variables)
+    check_points(problem, space.count)
+    for own in problem.compiled.profile_codes:
+        labels = {name: np.full(space.count, code) for name, code in zip(problem.attributes, own, strict=True)}
+        columns: Columns = {**space.codes(), **labels}
+        shared = context.weights[tuple(columns[name] for name in context.variables)] * _own_laws(problem, columns)
+        for child in problem.relevant_children:
+            if child != problem.outcome.node and child in problem.mechanisms:
+                shared = shared * np.exp(problem.mechanisms[child].log_prob(columns))
+        yield columns, shared
 
 
 def _own_laws(problem: Problem, columns: Columns) -> FloatArray:
@@ -201,7 +207,7 @@ def check_groups(problem: Problem) -> None:
 
 
 def _exists(problem: Problem) -> BoolArray:
-    """Labels that somebody can have by each declared law of attributes, (P,)."""
+    """Labels that somebody can have by each declared law of attributes, and by all of them with the law of contexts, (P,)."""
     codes, found = problem.compiled.profile_codes, np.ones(len(problem.groups), dtype=np.bool_)
     for block in problem.roles.blocks:
         sizes = tuple(problem.variables[name].size for name in block.members)
@@ -213,6 +219,9 @@ def _exists(problem: Problem) -> BoolArray:
         for label in range(len(codes)):
             causes = tuple(own[name][label] if name in own else slice(None) for name in law.parents)
             found[label] &= bool(np.any(law.probabilities[(*causes, value[label])] > 0))
+    # what has a chance by each law may have none by all: no context that gives it one is ever met
+    if isinstance(problem.context, ContextLaw) and all(problem.variables[x].finite for x in problem.cell_columns):
+        found &= [bool(np.any(shared > 0)) for _, shared in _laws_of_labels(problem, problem.context)]
     return found
 
 

@@ -155,8 +155,8 @@ class Problem(Shown):
         _hold(self, **asked._asdict())
         checks.check_nodes(self.observed, outcome, self.variables)
         checks.check_mechanisms(self.mechanisms, self.roles, self.variables)
-        checks.check_groups(self)
         checks.check_context(self)
+        checks.check_groups(self)
 
     def _hold_shares(self, given: Shares | None, joint: Iterable[JointShares], states: States) -> None:
         blocks = self.roles.blocks

@@ -42,6 +42,13 @@ class Request:
     regimes: tuple[str, ...]
     counts: IntArray
 
+    def __post_init__(self) -> None:
+        if np.shape(self.counts) != (len(self.regimes), len(self.arms)):
+            raise OptionError(
+                f"The counts of a request need a line per regime and a column per arm, {(len(self.regimes), len(self.arms))}; got shape "
+                f"{np.shape(self.counts)}. Give a 0 where nothing is to be pulled."
+            )
+
     def __iter__(self) -> Iterator[Pulls]:
         """The lines with a positive count."""
         for r, k in np.argwhere(self.counts > 0):

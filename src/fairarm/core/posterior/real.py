@@ -118,7 +118,7 @@ def _fitted(cells: CellRows, basis: FloatArray, grid: Grid) -> tuple[FloatArray,
         # 1 / (v_c/n_c + v/s), written so that n_c = 0 gives 0: a cell without rows says nothing
         marginal = precision / (1.0 + precision * (cells.common[n] / grid.strength[h])[:, None])
         weighted = marginal[:, :, None] * X
-        curvature = X.transpose(0, 2, 1) @ weighted + np.eye(R)  # (B8)
+        curvature = X.transpose(0, 2, 1) @ weighted + np.eye(R)  # (B9)
         target = cells.averages[n] - CENTRE
         gain = (target[:, None] @ weighted)[:, 0]
         modes[part] = np.linalg.solve(curvature, gain[:, :, None])[..., 0]

@@ -6,6 +6,7 @@ of higher value. b, the coefficients of the directions, is found by Newton's met
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,6 +23,7 @@ from fairarm.core.posterior.prior import (
     log_determinant,
     prior_rows,
 )
+from fairarm.core.posterior.tilt import Tilt
 from fairarm.core.special import log_gamma
 from fairarm.core.types import FloatArray, IntArray
 
@@ -40,57 +42,8 @@ START = 3
 STEPS, LONGEST, CLOSE = 6, 2.0, 0.01
 """At most so many of Newton's steps, none of which moves an η by more than the second; below the third they end."""
 
-FARTHEST = 30.0
-"""η lies within ± this, so that no share is 0."""
-
 WIDEST = 0.25
 """Largest variance of η for which the second order is used."""
-
-
-@dataclass(frozen=True)
-class Tilt:
-    """π_o(η) ∝ base_o exp(η u_o): log base and u, (O, N, 1) each."""
-
-    log_base: FloatArray
-    u: FloatArray
-
-    @classmethod
-    def of(cls, counts: IntArray, values: FloatArray) -> Tilt:
-        """For counts (N, C, O) of states with these values (O,)."""
-        N, states = len(counts), counts.shape[2]
-        if states == 2:
-            return cls(np.full((2, N, 1), np.log(0.5)), np.broadcast_to(np.array([0.0, 1.0])[:, None, None], (2, N, 1)))
-        base = _pooled(counts)
-        mean = base @ values
-        sd = np.sqrt(np.maximum(base @ values**2 - mean**2, 0.0))
-        u = (values - mean[:, None]) / np.where(sd > 0, 2.0 * sd, 1.0)[:, None]
-        return cls(np.log(base).T[:, :, None], u.T[:, :, None])
-
-    def at(self, replicate: IntArray) -> Tilt:
-        """Of these replicates, (P,)."""
-        return Tilt(self.log_base[:, replicate], self.u[:, replicate])
-
-    def shares(self, eta: FloatArray) -> FloatArray:
-        """π (O, P, C) at η (P, C)."""
-        share = self.log_base + np.clip(eta, -FARTHEST, FARTHEST) * self.u
-        share -= share.max(axis=0)
-        np.exp(share, out=share)
-        share /= share.sum(axis=0)
-        return share
-
-    def moments(self, share: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Mean and variance of u under π, and u less its mean, (P, C), (P, C) and (O, P, C)."""
-        mean = (share * self.u).sum(axis=0)
-        apart = self.u - mean
-        return mean, (share * apart**2).sum(axis=0), apart
-
-
-def _pooled(counts: IntArray) -> FloatArray:
-    """The mean over seen cells of their proportions, smoothed by one row spread evenly, (N, O)."""
-    # proportions of cells, not of rows: one cell that was pulled often must not speak for how cells are spread
-    rows = counts.sum(axis=2, keepdims=True)
-    own = np.divide(counts, rows, out=np.zeros(counts.shape), where=rows > 0).sum(axis=1)
-    return np.asarray((own + 1.0 / counts.shape[2]) / (1.0 + (rows[..., 0] > 0).sum(axis=1))[:, None])
 
 
 @dataclass(frozen=True)
@@ -107,8 +60,8 @@ class _Rows:
 
     @classmethod
     def of(cls, counts: IntArray, basis: FloatArray, tilt: Tilt) -> _Rows:
-        seen = counts.any(axis=(0, 2))
-        counts, basis = counts[:, seen], basis[:, seen]
+        seen = np.asarray(counts.any(axis=(0, 2)))
+        counts, basis, tilt = counts[:, seen], basis[:, seen], tilt.of_cells(seen)
         ubar = (counts.transpose(2, 0, 1) * tilt.u).sum(axis=0) / np.maximum(counts.sum(axis=2), 1)
         return cls(counts, basis, tilt, ubar)
 
@@ -116,7 +69,7 @@ class _Rows:
         """e_c = n_c (1 + s)/(n_c + s), (P, C): what rows of a cell are worth for its prior mean."""
         rows = self.counts.sum(axis=2)[replicate]
         s = strength[:, None]
-        return np.asarray(rows * (1.0 + s) / (rows + s))  # (B4)
+        return np.asarray(rows * (1.0 + s) / (rows + s))  # (B5)
 
     def problem(self, grid: Grid, replicate: IntArray, point: IntArray) -> _Newton:
         """What is to be solved at these pairs, (P,) each."""
@@ -144,7 +97,7 @@ class _Rows:
             factors[part] = np.linalg.cholesky(problem.curvature(b)[1])
             counts = self.counts[replicate[part]].transpose(2, 0, 1)
             evidence[part] = problem.log_evidence(b, counts, grid.strength[point[part]])
-        evidence -= 0.5 * log_determinant(factors)  # (B6)
+        evidence -= 0.5 * log_determinant(factors)  # (B7)
         return modes.reshape(N, H, R), factors.reshape(N, H, R, R), evidence.reshape(N, H)
 
     def corrected(self, grid: Grid, points: Kept) -> Kept:
@@ -180,7 +133,7 @@ class _Newton:
         b, going, part = b.copy(), np.arange(len(b)), self
         for _ in range(STEPS):
             gradient, H = part.curvature(b[going])
-            step = np.linalg.solve(H, gradient[:, :, None])[..., 0]  # (B5)
+            step = np.linalg.solve(H, gradient[:, :, None])[..., 0]  # (B6)
             moved = np.abs(part.X @ step[:, :, None]).max(axis=(1, 2), initial=0.0)
             b[going] += step * np.minimum(1.0, LONGEST / np.maximum(moved, LONGEST))[:, None]
             unsettled = moved > CLOSE
@@ -198,7 +151,7 @@ class _Newton:
         third = (share * apart**3).sum(axis=0)
         spread = ((self.X @ root.transpose(0, 2, 1)) ** 2).sum(axis=2)  # variance of η_c
         pull = ((self.effective * third * np.minimum(spread, WIDEST))[:, None] @ self.X)[:, 0]
-        return np.asarray(0.5 * (root.transpose(0, 2, 1) @ (root @ pull[:, :, None]))[..., 0])  # (B7)
+        return np.asarray(0.5 * (root.transpose(0, 2, 1) @ (root @ pull[:, :, None]))[..., 0])  # (B8)
 
     def log_evidence(self, b: FloatArray, counts: IntArray, strength: FloatArray) -> FloatArray:
         """Log-probability of the rows (O, P, C) under Dirichlet(s π) at b, and of b itself, (P,)."""
@@ -233,9 +186,13 @@ class StatesPosterior:
     smooth: FloatArray | None
 
     @classmethod
-    def of(cls, counts: IntArray, values: FloatArray, directions: Directions) -> StatesPosterior:
-        """From the counts of each state in each cell, (N, C, O), and the states' values, (O,)."""
-        basis, tilt, grid = directions.basis, Tilt.of(counts, values), Grid.of(directions, CONSTANT, SCALES)
+    def of(
+        cls, counts: IntArray, values: FloatArray, directions: Directions, columns: Sequence[IntArray] = ()
+    ) -> StatesPosterior:
+        """From the counts of each state in each cell, (N, C, O), and the states' values, (O,); ``columns``: the codes of the cells'
+        columns, (C,) each, which may tell which states there are."""
+        basis, grid = directions.basis, Grid.of(directions, CONSTANT, SCALES)
+        tilt = Tilt.of(counts, values, columns)
         rows = _Rows.of(counts, basis, tilt)
         W, S = len(grid.strength) // len(STRENGTHS), len(STRENGTHS)
         start = np.zeros((len(counts), W, basis.shape[2]))

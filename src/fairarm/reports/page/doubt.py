@@ -17,8 +17,8 @@ from fairarm.reports.svg import Drawing, fitted
 from fairarm.reports.words import between, interval_digits, unit_of, value
 from fairarm.reports.words.doubt import (
     better_words,
+    changed_from,
     columns_text,
-    error_text,
     fairness_words,
     hidden_assumption,
     hidden_text,
@@ -67,8 +67,8 @@ def _table_of_tables(made: WrongTables) -> PageTable:
     rows = [
         (
             table_name(table),
-            error_text(table.answer),
-            "–" if table.fairness is None else error_text(table.fairness),
+            changed_from(table.answer),
+            "–" if table.fairness is None else changed_from(table.fairness),
             "–" if table.shown is None else value(table.shown, ".3f"),
         )
         for table in made.tables

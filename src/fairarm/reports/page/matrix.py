@@ -166,13 +166,22 @@ class _Layout:
         for question, columns in groupby(self.made.questions):
             count = len(list(columns))
             left, room = self.box.left + self.cell * start, self.cell * count - 1.0
-            if text_width(short := fitted(question, room - 4, HEAD), HEAD) <= room:
+            width = text_width(question, HEAD)
+            if room - 4 < width <= self._free(left) and start + count == len(self.heads):
+                self.drawing.text(
+                    question, (left, self.questions_at), "start", HEAD
+                )  # nothing stands beside the last one
+            elif text_width(short := fitted(question, room - 4, HEAD), HEAD) <= room:
                 self.drawing.text(short, (left + room / 2, self.questions_at), "middle", HEAD)
             self.drawing.line((left, 20.0), (left + room - 2, 20.0), "muted", 0.9)
             start += count
             if start < len(self.heads):
                 x = left + room + 0.5
                 self.drawing.line((x, 20.0), (x, self.box.bottom), "muted", 0.9)
+
+    def _free(self, left: float) -> float:
+        """The room from here to the picture's edge."""
+        return self.drawing.width - self.edge - left
 
     def _draw_labels(self) -> None:
         for i, (label, line) in enumerate(zip(self.labels, self.made.lines, strict=True)):

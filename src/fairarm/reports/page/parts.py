@@ -84,7 +84,7 @@ class PageTable:
         return max((screen for screen in HINTS if screen <= width), default=None)
 
     def _narrowest(self, i: int) -> float:
-        """Pixels that a column needs: a number and a short name stay on a line, words break at spaces."""
+        """Pixels that a column needs: numbers, short names and short words stay on a line, others break at spaces."""
         cells = [row[i] for row in self.rows]
         head = max(8 * REM if len(self.columns[i]) > SHORT else 0.0, _widest([_longest_word(self.columns[i])]))
         if i == 0:
@@ -94,7 +94,7 @@ class PageTable:
             return PADDING + max(head, _widest(cells))
         if any(len(cell) > SHORT for cell in cells):
             return PADDING + max(head, 14 * REM)
-        return PADDING + max(head, _widest([_longest_word(cell) for cell in cells]))
+        return PADDING + max(head, _widest(cells))
 
 
 @dataclass(frozen=True)

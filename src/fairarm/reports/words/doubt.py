@@ -124,6 +124,11 @@ def error_text(error: float) -> str:
     return "any" if math.isinf(error) else f"{error:.3f}" if error >= 0.001 else "less than 0.001" if error > 0 else "0"
 
 
+def changed_from(error: float) -> str:
+    """The error from which on a claim changes."""
+    return "never" if math.isinf(error) else error_text(error)
+
+
 def table_name(table: WrongTable) -> str:
     """Whose table it is."""
     return f"arm {table.name}" if table.of_arm else f"P({table.name})" if "|" in table.name else f"'{table.name}'"

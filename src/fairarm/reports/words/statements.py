@@ -3,6 +3,8 @@ words, for someone who has to believe them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from fairarm.beliefs.certified import Bound
 from fairarm.experiments.assumptions import Assumption, Obstacle, Statement
 from fairarm.experiments.plan import PlanNote
@@ -62,13 +64,32 @@ def sentence(said: Statement) -> str:
             ", ".join(part) for part in (said.facts["attributes"], said.facts["causes"]) if part
         )
     if said.code == Assumption.CAUSES:
-        beyond = f" but what is logged ({facts['causes']})" if said.facts["causes"] else ""
-        facts["shared"] = f"Nothing{beyond} acts on {facts['attributes']} and on another column as well"
+        facts["shared"] = _unshared(said.facts["blocks"])
     if "dropped" in facts:
         facts["dropped"] = listed(facts["dropped"])
     if said.code == Assumption.FITTED:
         facts["whose"] = f"arm '{facts['arm']}'" if facts["arm"] else f"'{facts['node']}'"
     return SENTENCES[said.code].format(**facts)
+
+
+def _unshared(blocks: Sequence[Mapping[str, Sequence[str]]]) -> str:
+    """That no cause is missing which attributes share with other columns; those of a block may share one among themselves."""
+    by_causes: dict[tuple[str, ...], list[str]] = {}
+    parts = []
+    for block in blocks:
+        if len(block["attributes"]) == 1:
+            by_causes.setdefault(tuple(block["causes"]), []).extend(block["attributes"])
+    for causes, alone in by_causes.items():
+        parts.append(f"{_nothing_but(causes)} acts on {' or '.join(alone)} and on another column as well")
+    for block in blocks:
+        if len(block["attributes"]) > 1:
+            parts.append(f"{_nothing_but(block['causes'])} acts on {' or '.join(block['attributes'])} and on a column other than these as well")  # fmt: skip
+    text = "; ".join(parts)
+    return text[0].upper() + text[1:]
+
+
+def _nothing_but(causes: Sequence[str]) -> str:
+    return f"nothing but {', '.join(causes)}" if causes else "nothing"
 
 
 def bounds_text(by: tuple[Bound, ...] | None) -> str | None:
