@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -70,9 +71,9 @@ class Database:
         _require_local(Path(self.url.database or "").absolute())
         how = {"hide_parameters": True, "connect_args": {"timeout": TIMEOUT, "check_same_thread": False}}
         made = create_engine(self.url, **how), create_engine(self.url, pool_size=1, **how)
-        for engine in made:
+        for engine, kind in zip(made, ("DEFERRED", "IMMEDIATE"), strict=True):
             event.listen(engine, "connect", _configured)
-            event.listen(engine, "begin", _begun)
+            event.listen(engine, "begin", partial(_begin, kind))
         return made
 
     def _lay_out(self) -> None:
@@ -113,7 +114,6 @@ class Database:
             connection = self._writes.connect()
             try:
                 if self.sqlite:
-                    connection = connection.execution_options(begins="IMMEDIATE")
                     connection.begin()
                     return connection, self.now(connection)
                 if self.clock is not None:
@@ -265,14 +265,13 @@ def file_system_of(path: Path, mounts: str) -> str | None:
 
 
 def _configured(connection: Any, _: Any) -> None:
-    connection.isolation_level = None  # transactions are begun by `_begun`
+    connection.isolation_level = None  # transactions are begun by `_begin`
     for setting in ("journal_mode=WAL", "synchronous=FULL", f"busy_timeout={TIMEOUT * 1000}"):
         connection.execute(f"PRAGMA {setting}")
 
 
-def _begun(connection: Connection) -> None:
-    how = connection.get_execution_options().get("begins", "DEFERRED")
-    connection.exec_driver_sql(f"BEGIN {how}")
+def _begin(kind: str, connection: Connection) -> None:
+    connection.exec_driver_sql(f"BEGIN {connection.get_execution_options().get('begins', kind)}")
 
 
 def _failure(error: object, shown: str) -> StudyError:
