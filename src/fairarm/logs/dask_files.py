@@ -11,8 +11,9 @@ from fairarm.logs.schemas import Agreement, arrow_type, check_names
 if TYPE_CHECKING:
     from fairarm.logs.files import Files
 
-BLOCK = 64 << 20
-"""Bytes of text that a task reads."""
+BLOCK, PARQUET_BLOCK = 64 << 20, 32 << 20
+"""Bytes of text that a task reads, and of the values of a Parquet file, which may be many times what the file takes: by default Dask takes eight
+times as much, and a log of millions of rows was read by one worker while the others looked on."""
 
 
 def parquet_frame(files: Files, found: Agreement) -> Any:
@@ -21,7 +22,7 @@ def parquet_frame(files: Files, found: Agreement) -> Any:
     import pyarrow.parquet as pq
 
     if len(found.parts) == 1 and not found.disputed and not files.folders:
-        return dd.read_parquet(files.exact, dtype_backend="pyarrow")
+        return dd.read_parquet(files.exact, dtype_backend="pyarrow", blocksize=PARQUET_BLOCK)
     pieces: list[tuple[str, int | None]] = []
     for path in files.paths:
         with pq.ParquetFile(path) as file:

@@ -5,6 +5,7 @@ Axes: K arms, n rows, O outcomes that are told apart (1 where they are real).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -78,6 +79,7 @@ class RowTotals:
             "all": ExactSum((len(self.names), K)),
             "products": ExactSum((K, K), SQUARE_BITS),
         }
+        self._memory = np.empty(0)
 
     def add(self, rows: Weighted) -> None:
         """More rows."""
@@ -90,7 +92,7 @@ class RowTotals:
             heaviest = np.max(np.where(count > 0, w, 0.0), axis=1, initial=0.0)
         np.maximum(self.largest, heaviest, out=self.largest)
         plan = _plan(self.names, rows.c is w, rows.d is w, rows.unseen is None)
-        made = plan.made(rows, self.units)
+        made = plan.made(rows, self.units, self._room((len(plan.names), *w.shape)))
         psi = made[plan.names.index("psi")]
         away = max(float(psi.max(initial=0.0)), -float(psi.min(initial=0.0)))
         cut = top if rows.c is w else float(rows.c.max(initial=0.0))
@@ -105,6 +107,13 @@ class RowTotals:
             every = np.zeros((len(self.names), self.arms), dtype=np.int64)
             every[plan.summed] = whole.sum(axis=2)[plan.all]
             self.sums["all"].keep(shift, every)
+
+    def _room(self, shape: tuple[int, ...]) -> FloatArray:
+        """Memory for the numbers that are summed, the same for every block: a system takes long to hand out new."""
+        size = math.prod(shape)
+        if size > len(self._memory):
+            self._memory = np.empty(size)
+        return self._memory[:size].reshape(shape)
 
     def _held(self, rows: Weighted) -> FloatArray:
         """How many rows of each outcome that is told apart each line stands for, (O, n)."""
@@ -176,9 +185,8 @@ class _Plan:
     summed: IntArray
     """Which of the latter there are."""
 
-    def made(self, rows: Weighted, units: Units) -> FloatArray:
-        """The numbers, (names, K, n); shorter names come before those that are made of them."""
-        out = np.empty((len(self.names), *rows.w.shape))
+    def made(self, rows: Weighted, units: Units, out: FloatArray) -> FloatArray:
+        """The numbers into ``out`` (names, K, n); shorter names come before those that are made of them."""
         at = dict(zip(self.names, out, strict=True))
         given = {"w": rows.w, "c": rows.c, "d": rows.d, "unseen": rows.unseen}
         for name, place in at.items():
