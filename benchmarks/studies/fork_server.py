@@ -48,9 +48,10 @@ class Journal:
         os.close(file)
 
     def lines(self) -> list[dict[str, Any]]:
-        """What has been said."""
+        """What has been said; half a line, where a kill came in mid-write, has not."""
         path = Path(self.path)
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        text = path.read_text() if path.exists() else ""
+        return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
 
 def kill_at(n: int, how: int = BEFORE) -> None:
