@@ -21,9 +21,8 @@ NAME = "kills"
 JOB = "benchmarks.studies.random_kills:work"
 OPTIONS: dict[str, Any] = {
     "pulls": 200_000, "people": 400, "arrivals": 400.0, "window": "1d", "cohort": "1d", "seed": 8, "on_alarm": "tell", "actor": "test",
-    "confidence": 0.9999999, "lost": "at random", "at_random_confirmed": True,
+    "confidence": 0.9999999,
 }  # fmt: skip
-"""So that it goes on: people that a kill took are not charged, and outcomes that no arm changes prove nothing."""
 
 
 def work(journal: Journal, url: str, clock: str, seed: int, first: int, left: list[tuple[int, str]]) -> None:
