@@ -20,7 +20,7 @@ from fairarm.studies import Conflict
 NAME = "kills"
 JOB = "benchmarks.studies.random_kills:work"
 OPTIONS: dict[str, Any] = {
-    "pulls": 200_000, "people": 400, "arrivals": 400.0, "window": "1d", "cohort": "1d", "seed": 8, "on_alarm": "tell", "actor": "test",
+    "pulls": 2_000_000, "people": 20_000, "arrivals": 20_000.0, "window": "1d", "cohort": "1d", "seed": 8, "on_alarm": "tell", "actor": "test",
     "confidence": 0.9999999,
 }  # fmt: skip
 
@@ -87,9 +87,7 @@ class RandomKills:
         while not Path(journal.path).exists() and time.monotonic() < deadline:
             time.sleep(0.002)
         time.sleep(self.rng.random() * longest)
-        if self.rng.random() < 0.15:
-            self._time_goes_on()
-            time.sleep(self.rng.random() * longest / 4)
+        self._time_goes_on()
         os.kill(pid, signal.SIGKILL)
         ended = self.server.wait(pid)
         assert ended.code == KILLED, ended.error
@@ -109,10 +107,11 @@ class RandomKills:
         return [(unit, made) for unit, made in newest if made not in self.told]
 
     def _time_goes_on(self) -> None:
-        """To the start of the next cohort at most: one that nobody opens in time is left out."""
+        """A little with every process, so that people enter all day, as they must; to the start of the next cohort at most, since
+        one that nobody opens in time is left out."""
         now = self.clock()
         next_start = now + DAY - (now - START) % DAY
-        self.clock.set(min(now + self.rng.randrange(DAY // 3), next_start))
+        self.clock.set(min(now + self.rng.randrange(DAY // 20), next_start))
 
     def check(self) -> dict[str, int]:
         """Everything acknowledged is stored once; nothing is stored that nobody asked for."""

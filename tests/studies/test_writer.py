@@ -145,8 +145,8 @@ def test_who_waits_is_the_writer_where_nobody_else_is(writer: Writer) -> None:
     held, found = Held(writer), []
     behind = threading.Thread(target=lambda: found.append(writer.job(lambda *_: threading.get_ident())))
     behind.start()
-    while writer.waiting < 1:
-        pass
+    behind.join(0.3)
+    assert writer.waiting == 1
     held.go.set()
     behind.join(30)
     assert found == [writer._thread.ident if writer._thread else None]

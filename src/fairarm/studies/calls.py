@@ -16,7 +16,7 @@ from fairarm.studies import schema
 from fairarm.studies.answers import Assignment, StudyStatus, Told
 from fairarm.studies.coding import Known, drawn_number, known_of, known_text
 from fairarm.studies.database import Database
-from fairarm.studies.errors import Busy, Conflict, Invalid, NotFound, StudyError
+from fairarm.studies.errors import Busy, Conflict, NotFound, StudyError
 from fairarm.studies.running import Running
 from fairarm.studies.schema import AnyRow
 
@@ -284,9 +284,3 @@ def coded(tell: Tell, person: AnyRow | None, now: int) -> dict[str, Any]:
 def row_digest(key: bytes, id: int, label: int, row: int) -> str:
     """By which a repeated outcome is told from another one: keyed, since there are few rows to guess."""
     return hashlib.blake2b(f"{id}/{label}/{row}".encode(), key=key, digest_size=16, person=b"outcome").hexdigest()
-
-
-def require_batch(items: Sequence[object], most: int) -> None:
-    """`Invalid` where there are too many."""
-    if len(items) > most:
-        raise Invalid(f"There are {len(items)} outcomes; at most {most} are told at once. Send them in parts.")
