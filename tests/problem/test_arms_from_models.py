@@ -52,6 +52,7 @@ from fairarm.catalog.continuous import gaussian_arms
 from fairarm.errors import DataError, ProblemError
 from fairarm.problem.arms_from_models import Model, _distinct
 from fairarm.problem.likelihood import likelihood
+from fairarm.problem.mechanism import checked_rows
 
 S = Variable("S", ("a", "b"))
 Z = Variable("Z", ("1", "2", "4"))
@@ -969,3 +970,9 @@ def test_a_simulator_that_fails_names_the_arm() -> None:
     with pytest.raises(DataError, match=r"^Arm 'tree': the simulator failed on \d+ pulls \(.*\): KeyError: 'age'") as e:
         identify(made, FunctionWorld(made, simulate_rows), pulls=50, seed=1)
     assert isinstance(e.value.__cause__, KeyError)
+
+
+def test_probabilities_whose_sum_is_beyond_all_numbers_are_refused() -> None:
+    """Each of them is finite: the row is named, as any other that does not sum to 1."""
+    with pytest.raises(ProblemError, match=r"the model: row \[0\] sums to inf"):
+        checked_rows(np.array([[1e308, 1e308], [0.5, 0.5]]), "the model")

@@ -97,8 +97,9 @@ def checked_rows(table: FloatArray, where: str) -> tuple[FloatArray, int]:
     ``where`` starts the message and names the table; the offending row is added as indices of the parents' states.
     """
     sums = table[..., :1].copy()  # column after column: a row has few numbers, and reductions over few are slow
-    for s in range(1, table.shape[-1]):
-        sums += table[..., s : s + 1]
+    with np.errstate(over="ignore"):  # a sum beyond all numbers is said to be none of 1
+        for s in range(1, table.shape[-1]):
+            sums += table[..., s : s + 1]
     low, high = (float(sums.min()), float(sums.max())) if table.size else (1.0, 1.0)
     if table.size and not (table.min() >= 0 and high < np.inf) and len(bad := _impossible(table)):
         index = tuple(int(i) for i in bad[0])
