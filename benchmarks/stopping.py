@@ -61,8 +61,8 @@ class Instance:
 
 
 def problem_of(setting: str, seed: int, budget: bool) -> NetworkWorld:
-    """One world of a setting; there is one ad-marketplace, which its seeds run anew."""
-    scenario = load_problem(setting if setting == "ad-marketplace" else f"synthetic-{setting}:seed={seed}")
+    """One world of a setting; of a bundled problem there is one, which its seeds run anew."""
+    scenario = load_problem(setting if setting in ("ad-marketplace", "coin") else f"synthetic-{setting}:seed={seed}")
     if not isinstance(scenario.world, NetworkWorld):
         raise TypeError(setting)
     problem = scenario.problem if budget else replace(scenario.problem, budget=None)

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import uvicorn
 from starlette.testclient import TestClient
 
 from fairarm import load_problem
@@ -80,17 +81,17 @@ def create_coin(studies: Studies, name: str = "coin", **options: Any) -> Study:
 
 
 @contextmanager
-def served(guards: Guards) -> Iterator[str]:
+def served(guards: Guards, made: uvicorn.Server | None = None) -> Iterator[str]:
     """The app behind a real server on loopback, in a thread."""
     at = listen("127.0.0.1", 0)
     address = f"127.0.0.1:{at.getsockname()[1]}"
     guards.settings = Settings({address: f"http://{address}"})
-    made = server(guards)
+    made = server(guards) if made is None else made
     thread = threading.Thread(target=made.run, kwargs={"sockets": [at]})
     thread.start()
     try:
-        until = time.monotonic() + 60
-        while not made.started and time.monotonic() < until:
+        while not made.started:
+            assert thread.is_alive()
             time.sleep(0.005)
         yield f"http://{address}"
     finally:

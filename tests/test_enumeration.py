@@ -20,6 +20,7 @@ from fairarm.problem.network import Network
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch
 from fairarm.worlds import NetworkWorld, context_law
+from quick import quick
 
 BLOCKS, BLOCK_SIZE = 60, 20
 EXACT = 1e-12
@@ -47,7 +48,7 @@ def build(seed: int) -> Sample:
     return Sample(case, problem, network, *oracle.divergences(case))
 
 
-@pytest.fixture(scope="module", params=range(BLOCKS))
+@pytest.fixture(scope="module", params=quick(range(BLOCKS), 25))
 def block(request: pytest.FixtureRequest) -> list[Sample]:
     """Networks number 20 b to 20 b + 19."""
     first = request.param * BLOCK_SIZE

@@ -21,6 +21,7 @@ from fairarm.errors import OverlapError
 from fairarm.problem import tables as tables_module
 from fairarm.problem.network import Network
 from fairarm.problem.tables import Tables
+from quick import quick
 
 EXACT = 1e-12
 BLOCKS, BLOCK_SIZE = 7, 20
@@ -49,7 +50,11 @@ def build(seed: int, groups: int, **options: Any) -> Sample:
     return Sample(model, problem, network, model.law((*problem.cell_columns, "Y")))
 
 
-@pytest.fixture(scope="module", params=[(b, G) for G in GROUPS for b in range(BLOCKS)], ids=lambda p: f"{p[1]}-{p[0]}")
+@pytest.fixture(
+    scope="module",
+    params=quick([(b, G) for b in range(BLOCKS) for G in GROUPS], 3 * len(GROUPS)),
+    ids=lambda p: f"{p[1]}-{p[0]}",
+)
 def block(request: pytest.FixtureRequest) -> list[Sample]:
     number, groups = request.param
     return [build(seed, groups) for seed in range(BLOCK_SIZE * number, BLOCK_SIZE * (number + 1))]

@@ -16,9 +16,9 @@ CONTENT = {"whole": 3, "float": 0.1, "tiny": 5e-324, "minus": -0.0, "none": None
 
 
 def test_what_was_sealed_is_opened_bit_for_bit() -> None:
-    found, carried = opened(sealed(CONTENT), "document")
-    assert carried and repr(found) == repr(CONTENT)
-    assert opened(sealed(CONTENT).encode(), "document") == (found, True)
+    found = opened(sealed(CONTENT), "document")
+    assert repr(found) == repr(CONTENT)
+    assert opened(sealed(CONTENT).encode(), "document") == found
 
 
 def test_the_check_sum_is_of_the_canonical_text() -> None:
@@ -30,7 +30,7 @@ def test_the_check_sum_is_of_the_canonical_text() -> None:
 def test_other_ways_to_write_the_same_content_are_taken() -> None:
     tree = json.loads(sealed(CONTENT))
     text = json.dumps(dict(reversed(tree.items())), indent=3).replace("0.1", "1.0e-01")
-    assert repr(sorted(opened(text, "document")[0].items())) == repr(sorted(CONTENT.items()))
+    assert repr(sorted(opened(text, "document").items())) == repr(sorted(CONTENT.items()))
 
 
 CHANGES: list[tuple[str, Any]] = [
@@ -52,8 +52,18 @@ def test_a_check_sum_that_is_there_is_looked_at_whatever_it_is(said: Any) -> Non
         opened(json.dumps({"a": 1, "checksum": said}), "document")
 
 
-def test_content_without_a_check_sum_is_said_to_be_so() -> None:
-    assert opened('{"a": 1}', "document") == ({"a": 1}, False)
+def test_content_without_a_check_sum_is_refused() -> None:
+    with pytest.raises(DataError, match="The document is damaged: its check sum is missing"):
+        opened('{"a": 1}', "document")
+
+
+@pytest.mark.parametrize("found", [1, 3, 2.0, "2", True, None])
+def test_content_of_another_version_is_refused(found: Any) -> None:
+    assert opened(sealed({"form": 2}), "document", form=2) == {"form": 2}
+    with pytest.raises(
+        DataError, match=f"The document has form {found!r}; this version of fairarm reads only form 2. Open it"
+    ):
+        opened(sealed({"form": found}), "document", form=2)
 
 
 HOSTILE = {

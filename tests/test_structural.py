@@ -19,6 +19,7 @@ from fairarm import Constraint
 from fairarm.problem.network import Network
 from fairarm.problem.problem import Problem
 from fairarm.worlds import NetworkWorld
+from quick import quick
 
 BLOCKS, BLOCK_SIZE = 12, 40
 EXACT = 1e-12
@@ -106,7 +107,7 @@ def build(seed: int) -> Sample:
     return Sample(model, case, problem, network, names, means)
 
 
-@pytest.fixture(scope="module", params=range(BLOCKS))
+@pytest.fixture(scope="module", params=quick(range(BLOCKS), 5))
 def block(request: pytest.FixtureRequest) -> list[Sample]:
     first = request.param * BLOCK_SIZE
     return [build(seed) for seed in range(first, first + BLOCK_SIZE)]

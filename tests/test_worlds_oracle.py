@@ -19,6 +19,7 @@ import worlds_graphs
 import worlds_models
 import worlds_rows
 import worlds_truth
+from quick import quick
 from structural import Function
 from worlds_graphs import Graph
 from worlds_truth import Codes, Model, mean, world
@@ -33,7 +34,7 @@ def model(seed: int) -> Model:
     return worlds_models.random_model(seed)
 
 
-@pytest.fixture(scope="module", params=range(BLOCKS))
+@pytest.fixture(scope="module", params=quick(range(BLOCKS), 5))
 def block(request: pytest.FixtureRequest) -> list[tuple[int, Model, worlds_formulas.Formulas]]:
     """Models that the method can answer something about; making the formulas checks that all arms and people share one h and one θ."""
     seeds = range(request.param * BLOCK_SIZE, (request.param + 1) * BLOCK_SIZE)

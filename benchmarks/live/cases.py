@@ -125,7 +125,7 @@ class Case:
     def studies(self, n: int, seed: int, kind: type[LiveStudies] = LiveStudies, most: int | None = None) -> LiveStudies:
         """n of them; ``kind`` may be a mutant."""
         asked = problem()
-        pool = Pool(asked, most or self.most, PoolOptions(confidence=1 - DELTA), reserve=RESERVE, watched=False)
+        pool = Pool(asked, most or self.most, PoolOptions(confidence=1 - DELTA), live=True, watched=False)
         loss = Loss.of(asked, "worst")
         return kind(
             pool, self.world(), self.timing(), n, seed, loss=loss, hand=self.hand, watched=False, **dict(self.how)

@@ -80,13 +80,13 @@ def all_faults(kind: str, folder: Path, server: Postgres, callers: int) -> list[
     where = place(db)
     with serving(db, folder) as service:
         found = [
-            faults.killed(service, where, callers, 2),
-            faults.terminated(service, where, callers, 2),
+            faults.killed(service, where, callers, 1000),
+            faults.terminated(service, where, callers, 1000),
             faults.cut(service, where, 40),
             faults.stalled(service, where, 0.1, 20),
         ]
         if kind == "PostgreSQL":
-            return [*found, faults.postgres_gone(service, where, server, callers, 2)]
+            return [*found, faults.postgres_gone(service, where, server, callers, 1000)]
     return [*found, faults.disk_full(folder, 40)]
 
 

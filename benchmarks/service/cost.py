@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from benchmarks.service.last_byte import LastByte, measure_last_byte
 from benchmarks.service.serving import Caller, Place, Serving
 
 ROW = {"side": "heads", "result": "win"}
@@ -34,6 +35,9 @@ class Cost:
     callers: int
     a_second: float
     megabytes: float
+    last_byte: LastByte
+    without_protocol: LastByte
+    """The same at a listening socket of no protocol."""
 
 
 def measure(service: Serving, place: Place, requests: int, callers: int, seconds: float, batch: int) -> Cost:
@@ -63,6 +67,7 @@ def _measured(
     batch_seconds, batch_cpu, batched = _batches(service, caller, place, requests, batch)
     _, _, empty_many = _callers(service, place, callers, seconds / 4, assigns=False)
     waits, took, assign_many = _callers(service, place, callers, seconds)
+    last_byte, without_protocol = measure_last_byte(place, requests // PARTS)
     return Cost(
         empty_ms=1000 * empty / requests,
         assign_ms=1000 * assign / requests,
@@ -78,6 +83,8 @@ def _measured(
         callers=callers,
         a_second=len(waits) / took,
         megabytes=service.largest(),
+        last_byte=last_byte,
+        without_protocol=without_protocol,
     )
 
 

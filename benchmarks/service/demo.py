@@ -47,7 +47,7 @@ def moved_studies(url: str, clock: Clock) -> Studies:
 def live(studies: Studies, crowd: Crowd, clock: Clock, until: int) -> None:
     """Let time pass, second by second, until so many seconds after the start, or the end of the study."""
     for second in range(round(crowd.seconds) + 1, until + 1):
-        if crowd.study.status.over:
+        if crowd.study.state.over:
             return
         clock.move(1)
         crowd.until(second)
@@ -69,7 +69,7 @@ def measured(seed: int) -> tuple[bool, int, float, int]:
         studies, crowd = lived(Path(folder), seed)
         with studies:
             found, study = crowd.study.verdict(), crowd.study
-            first = next(point for point in study.history() if point.answer is not None)
+            first = next(point for point in study.history() if point.status != "UNDECIDED")
             right = found.arm == crowd.world.problem.arm_names[int(crowd.world.truth().answer)] and not found.void
             return right, first.cohort + 1, (first.at - study.cohorts()[0].opened).total_seconds(), found.people
 

@@ -17,7 +17,7 @@ from typing import Any
 from sqlalchemy import Engine, event
 
 from benchmarks.postgres import Postgres
-from benchmarks.service.load import ROW, Load, check_kept, run_callers
+from benchmarks.service.load import ROW, Load, check_kept, run_callers, wait_for
 from benchmarks.service.serving import Caller, Place, Serving, place
 from fairarm import Client
 from fairarm.service import Settings, app
@@ -55,25 +55,25 @@ def outcome_of(what: str, where: Place, load: Load, error: str, port: int) -> Fa
     )
 
 
-def terminated(service: Serving, where: Place, callers: int, seconds: float) -> Fault:
+def terminated(service: Serving, where: Place, callers: int, outcomes: int) -> Fault:
     """SIGTERM under load: what is under way is answered, what comes is refused, the process ends by itself with 0."""
     with run_callers(service, where, callers) as load:
-        time.sleep(seconds)
+        wait_for(load, outcomes)
         code = service.stop()
         refused = refused_connection(service.port)
         service.start()
-        time.sleep(seconds)
+        wait_for(load, outcomes)
     return outcome_of("SIGTERM", where, load, f"exit code {code}; then {refused}", service.port)
 
 
-def killed(service: Serving, where: Place, callers: int, seconds: float) -> Fault:
+def killed(service: Serving, where: Place, callers: int, outcomes: int) -> Fault:
     """SIGKILL under load."""
     with run_callers(service, where, callers) as load:
-        time.sleep(seconds)
+        wait_for(load, outcomes)
         service.kill()
         refused = refused_connection(service.port)
         service.start()
-        time.sleep(seconds)
+        wait_for(load, outcomes)
     return outcome_of("kill -9", where, load, refused, service.port)
 
 
@@ -109,16 +109,16 @@ def stalled(service: Serving, where: Place, timeout: float, people: int) -> Faul
     return outcome_of("stalled", where, load, heard, service.port)
 
 
-def postgres_gone(service: Serving, where: Place, database: Postgres, callers: int, seconds: float) -> Fault:
+def postgres_gone(service: Serving, where: Place, database: Postgres, callers: int, outcomes: int) -> Fault:
     """The database ends without a word and comes back; the service stays."""
     path = f"/v1/studies/{where.study}/assignments"
     with run_callers(service, where, callers) as load:
-        time.sleep(seconds)
+        wait_for(load, outcomes)
         database.killed()
         with Caller(service.port, where.token) as caller:
             status, document = caller.post(path, {"unit": "while it is away", "group": "a"})
         database.started()
-        time.sleep(seconds)
+        wait_for(load, outcomes)
     return outcome_of("PostgreSQL restarted", where, load, f"{status} {document.get('error')}", service.port)
 
 

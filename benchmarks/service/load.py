@@ -50,6 +50,13 @@ def run_callers(service: Serving, place: Place, callers: int, timeout: float = 1
         client.close()
 
 
+def wait_for(load: Load, outcomes: int) -> None:
+    """Until so many more outcomes have been acknowledged, or something has gone wrong."""
+    enough = len(load.told) + outcomes
+    while len(load.told) < enough and not load.errors:
+        time.sleep(0.01)
+
+
 def run_load(service: Serving, place: Place, callers: int, seconds: float, kill_every: float) -> Load:
     """Callers for so many seconds; every so often the service is killed without notice and started again."""
     with run_callers(service, place, callers) as load:

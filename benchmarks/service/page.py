@@ -67,6 +67,16 @@ def cost_lines(costs: Mapping[str, Cost]) -> list[str]:
         ("memory at most, MB", "≤ 200", [f"{c.megabytes:.0f}" for c in costs.values()]),
         ("an empty route, ms of CPU", "", [f"{c.empty_ms:.2f}" for c in costs.values()]),
         ("p50, p99 at 16 callers, ms", "", [f"{c.p50_ms:.1f}, {c.p99_ms:.1f}" for c in costs.values()]),
+        (
+            "an answer's first to last byte, ms: without TCP_NODELAY / with it",
+            "≥ 10",
+            [_beside(c.without_protocol.first_to_last, c.last_byte.first_to_last) for c in costs.values()],
+        ),
+        (
+            "an assignment, one caller, request to last byte, ms: without TCP_NODELAY / with it",
+            "",
+            [_beside(c.without_protocol.whole, c.last_byte.whole) for c in costs.values()],
+        ),
         ("people per second at 16 callers", "", [f"{c.a_second:.0f}" for c in costs.values()]),
     ]
     return [
@@ -77,6 +87,10 @@ def cost_lines(costs: Mapping[str, Cost]) -> list[str]:
         *(f"| {what} | {wanted} | {' | '.join(values)} |" for what, wanted, values in rows),
         "",
     ]
+
+
+def _beside(before: float, after: float) -> str:
+    return f"{before:.3g} / {after:.2g} = {before / after:.0f}"
 
 
 def fault_lines(found: Mapping[str, list[Fault]]) -> list[str]:

@@ -13,6 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 import traceback
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +53,11 @@ class Journal:
         path = Path(self.path)
         text = path.read_text() if path.exists() else ""
         return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+
+    def wait_for(self, lines: int) -> None:
+        """Until so much has been said, or the job has failed."""
+        while len(self.lines()) < lines and not Path(self.path + ".error").exists():
+            time.sleep(0.002)
 
 
 def kill_at(n: int, how: int = BEFORE) -> None:

@@ -167,7 +167,7 @@ class LongStudy:
             )
         for journal, doomed, arguments, pid in running:
             if doomed:
-                time.sleep(rng.random() * 0.1)
+                journal.wait_for(rng.randrange(1 + len(arguments["arrive"]) + len(arguments["tell"])))
                 os.kill(pid, signal.SIGKILL)
             ended = self.server.wait(pid)
             assert ended.code in ((0, KILLED) if doomed else (0,)), ended.error
@@ -181,6 +181,8 @@ class LongStudy:
         self, clock: SharedClock, scenario: Any, arrived: int, entered: int, kills: int, seconds: float
     ) -> LongResult:
         with open_studies(self.place.url, clock) as studies:
+            studies.tick()
+            studies.confirm_clock("nobody ticked for longer than a cohort", "test")
             while studies.tick():
                 pass
             study = studies.open(NAME)
@@ -193,7 +195,7 @@ class LongStudy:
         said = evaluate(read_problem(Path(f"{path}.toml")), str(path))
         agree = pyarrow.parquet.read_metadata(path).num_rows == exported == verdict.counted == said.used
         return LongResult(
-            self.place.kind, arrived, entered, float(verdict.settled), kills, verdict.answer, verdict.arm,
+            self.place.kind, arrived, entered, float(verdict.settled), kills, verdict.status, verdict.arm,
             str(scenario.problem.arm_names[scenario.world.truth().best_fair_arm]), verdict.settled, verdict.counted, verdict.lost, late,
             exported, said.used, agree, seconds,
         )  # fmt: skip

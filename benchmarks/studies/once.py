@@ -39,12 +39,12 @@ def options(people: int, **others: Any) -> dict[str, Any]:
 # ---- the processes ----
 
 
-def tells(journal: Journal, url: str, clock: str, number: int, ids: list[str], begin: float) -> None:
+def tells(journal: Journal, url: str, clock: str, number: int, ids: list[str], begin: str) -> None:
     """Tell an outcome of one's own for each id."""
     study = open_studies(url, clock).open(NAME)
     rng = random.Random(number)
     shuffled = rng.sample(ids, len(ids))
-    _wait(begin)
+    _wait(journal, begin)
     for made in shuffled:
         row = rng.choice(ROWS)
         status: str
@@ -56,12 +56,12 @@ def tells(journal: Journal, url: str, clock: str, number: int, ids: list[str], b
 
 
 def asks(
-    journal: Journal, url: str, clock: str, number: int, count: int, units: int, together: int, begin: float
+    journal: Journal, url: str, clock: str, number: int, count: int, units: int, together: int, begin: str
 ) -> None:
     """Ask for people, some of them twice, many of them also asked for by others."""
     study = open_studies(url, clock).open(NAME)
     rng = random.Random(number)
-    _wait(begin)
+    _wait(journal, begin)
     asked: list[int] = []
     while len(asked) < count:
         batch = [rng.choice(asked) if asked and rng.random() < 0.2 else rng.randrange(units) for _ in range(together)]
@@ -75,17 +75,17 @@ def asks(
         asked += batch
 
 
-def opens(journal: Journal, url: str, clock: str, begin: float) -> None:
+def opens(journal: Journal, url: str, clock: str, begin: str) -> None:
     """Open what may be empty, and look."""
-    _wait(begin)
+    _wait(journal, begin)
     with open_studies(url, clock) as studies:
         journal.ack(names=list(studies.names()))
 
 
-def ticks(journal: Journal, url: str, clock: str, count: int, begin: float) -> None:
+def ticks(journal: Journal, url: str, clock: str, count: int, begin: str) -> None:
     """Tick, again and again."""
     studies = open_studies(url, clock)
-    _wait(begin)
+    _wait(journal, begin)
     for _ in range(count):
         journal.ack(done=list(studies.tick()))
 
@@ -99,8 +99,11 @@ def _until_answered(call: Callable[[], Any]) -> Any:
             time.sleep(random.random() / 10)
 
 
-def _wait(begin: float) -> None:
-    time.sleep(max(0.0, begin - time.time()))
+def _wait(journal: Journal, begin: str) -> None:
+    """Until all processes are here: the file ``begin`` says so."""
+    journal.ack(ready=True)
+    while not Path(begin).exists():
+        time.sleep(0.001)
 
 
 # ---- what must come of it ----
@@ -117,9 +120,10 @@ class Once:
     def __post_init__(self) -> None:
         self.clock = SharedClock(self.folder / f"clock-once-{self.place.kind}", START)
 
-    def _all(self, job: str, processes: int, soon: float = 0.5, **each: Any) -> list[list[dict[str, Any]]]:
-        """What each of the processes said; none may fail."""
-        said, begin = [], time.time() + soon
+    def _all(self, job: str, processes: int, **each: Any) -> list[list[dict[str, Any]]]:
+        """What each of the processes said, which begin together; none may fail."""
+        said, begin = [], self.folder / "begin"
+        begin.unlink(missing_ok=True)
         journals = [Journal(str(self.folder / f"{job}-{self.place.kind}-{number}")) for number in range(processes)]
         pids = []
         for number, journal in enumerate(journals):
@@ -131,15 +135,18 @@ class Once:
                     journal,
                     url=self.place.url,
                     clock=str(self.clock.path),
-                    begin=begin,
+                    begin=str(begin),
                     **own,
                     **each,
                 )
             )
+        for journal in journals:
+            journal.wait_for(1)
+        begin.touch()
         for pid, journal in zip(pids, journals, strict=True):
             ended = self.server.wait(pid)
             assert ended.code == 0, ended.error
-            said.append(journal.lines())
+            said.append(journal.lines()[1:])  # the first says that it is ready
         return said
 
     def conflicting_tells(self, processes: int = 8, count: int = 500) -> dict[str, int]:

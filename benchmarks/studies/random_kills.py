@@ -71,8 +71,8 @@ class RandomKills:
         with open_studies(self.place.url, self.clock) as studies:
             studies.create(NAME, load_problem("coin").problem, **OPTIONS)
 
-    def kill(self, longest: float = 0.25) -> None:
-        """Let a process work for a moment, kill it, and take note of what it had acknowledged."""
+    def kill(self, most: int = 100) -> None:
+        """Let a process answer at most so many calls and work for a moment more, kill it, and take note of what it had acknowledged."""
         journal = Journal(str(self.folder / f"journal-random-{self.place.kind}-{self.kills}"))
         pid = self.server.start(
             JOB,
@@ -83,10 +83,8 @@ class RandomKills:
             first=1_000_000 * (1 + self.kills),
             left=self._untold(),
         )
-        deadline = time.monotonic() + 60
-        while not Path(journal.path).exists() and time.monotonic() < deadline:
-            time.sleep(0.002)
-        time.sleep(self.rng.random() * longest)
+        journal.wait_for(1 + self.rng.randrange(most))
+        time.sleep(self.rng.random() * 0.01)  # anywhere in the calls that follow
         self._time_goes_on()
         os.kill(pid, signal.SIGKILL)
         ended = self.server.wait(pid)

@@ -46,8 +46,9 @@ class StudyMachine(RuleBasedStateMachine):
         self.now, self.monotonic, self.copies = START, 0.0, 0
         self.given: dict[int, Assignment] = {}
         self.told: dict[int, dict[str, str]] = {}
-        self.saved: tuple[Place, dict[int, Assignment], dict[int, dict[str, str]], set[int]] | None = None
+        self.saved: tuple[Place, dict[int, Assignment], dict[int, dict[str, str]], set[int], set[int]] | None = None
         self.forgotten: set[int] = set()
+        self.outside: set[int] = set()
         self.crashed: list[Studies] = []
         self.studies = self._opened()
         self.study: Study = self.studies.create(NAME, SCENARIO.problem, **OPTIONS)
@@ -67,14 +68,19 @@ class StudyMachine(RuleBasedStateMachine):
             self._assign(number, "male" if (male + number) % 2 else "female")
 
     def _assign(self, unit: int, group: str) -> None:
+        status, cohorts = self.study.state, self.study.cohorts()
         made = self.study.assign(f"u-{unit}", group=group)
         before = self.given.get(unit)
+        assert made.outside or unit not in self.outside, "who was outside once entered later"
         if before is not None and unit not in self.forgotten:
-            if not self.study.status.over:
+            if not self.study.state.over:
                 assert (made.id, made.arm, made.repeated) == (before.id, before.arm, True)
         elif made.outside:
             assert made.id is None
             assert made.arm == "deployed"
+            if cohorts and status in ("running", "paused"):
+                assert made.repeated == (unit in self.outside)
+                self.outside.add(unit)
         else:
             assert made.id is not None
             self.given[unit] = made
@@ -147,12 +153,12 @@ class StudyMachine(RuleBasedStateMachine):
 
     @rule(now=st.booleans())
     def pause(self, now: bool) -> None:
-        if self.study.status == "running":
+        if self.study.state == "running":
             self.study.pause("look", "test", now=now)
 
     @rule()
     def resume(self) -> None:
-        if self.study.status == "paused":
+        if self.study.state == "paused":
             self.study.resume("go on", "test")
 
     @precondition(lambda self: self.study.cohorts())
@@ -179,7 +185,7 @@ class StudyMachine(RuleBasedStateMachine):
         if self.saved is not None:
             self.saved[0].drop()
         copy = self.place.copy(f"{self.place.name}_b{self.copies}")
-        self.saved = (copy, dict(self.given), dict(self.told), set(self.forgotten))
+        self.saved = (copy, dict(self.given), dict(self.told), set(self.forgotten), set(self.outside))
         self._reopened()
 
     @precondition(lambda self: self.saved is not None)
@@ -189,7 +195,7 @@ class StudyMachine(RuleBasedStateMachine):
         assert self.saved is not None
         self.studies.close()
         self.place.drop()
-        self.place, self.given, self.told, self.forgotten = self.saved
+        self.place, self.given, self.told, self.forgotten, self.outside = self.saved
         self.saved = None
         self._reopened()
         self.studies.restored("disk", "test")
@@ -202,7 +208,7 @@ class StudyMachine(RuleBasedStateMachine):
         if not hasattr(self, "place"):
             return
         stored = Stored(self.place)
-        counts = dict(stored.rows("SELECT arm, count(*) FROM fairarm_assignment GROUP BY arm"))
+        counts = dict(stored.rows("SELECT arm, count(*) FROM fairarm_assignment WHERE slot IS NOT NULL GROUP BY arm"))
         assert sum(number for arm, number in counts.items() if arm != 0) <= BUDGET
         assert sum(counts.values()) <= PULLS
         after_close = "SELECT count(*) FROM fairarm_assignment a JOIN fairarm_cohort c ON a.study = c.study AND a.number = c.number WHERE a.issued >= c.closes"

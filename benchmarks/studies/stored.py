@@ -40,12 +40,16 @@ class Stored:
 
     def slots(self) -> list[tuple[int, int]]:
         """Cohort and card of every assignment."""
-        return [(number, slot) for number, slot in self.rows("SELECT number, slot FROM fairarm_assignment")]
+        return [
+            (number, slot)
+            for number, slot in self.rows("SELECT number, slot FROM fairarm_assignment WHERE slot IS NOT NULL")
+        ]
 
     def assignments(self, study: str) -> dict[str, tuple[int, int]]:
         """Arm and cohort of every assignment of a study, by its id as callers see it."""
         found = self.rows(
-            f"SELECT a.id, a.arm, a.number FROM fairarm_assignment a JOIN fairarm_study s ON s.id = a.study WHERE s.name = '{study}'"
+            f"SELECT a.id, a.arm, a.number FROM fairarm_assignment a JOIN fairarm_study s ON s.id = a.study WHERE s.name = '{study}' "
+            "AND a.slot IS NOT NULL"
         )
         return {f"{id:016x}": (arm, number) for id, arm, number in found}
 

@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.studies.fork_server import Journal, kill_at, kill_seen, kill_syncs
 from benchmarks.studies.places import DAY, SharedClock
 from fairarm.catalog import load_problem
-from fairarm.studies import Conflict, Outcome, Studies, Study, StudyStatus
+from fairarm.studies import Conflict, Outcome, Studies, Study, StudyState
 
 START = 1_800_000_000_000_000
 """A time in 2027, in microseconds."""
@@ -31,7 +31,8 @@ def open_studies(url: str, clock: str | Path | SharedClock) -> Studies:
 
 
 def prepare(url: str, clock: SharedClock) -> None:
-    """A study in its first cohort: 20 people, 10 of them told; two more of the second one, where it is open."""
+    """A study in its first cohort: 20 people, 10 of them told. It is ticked, as a service does: a process that starts compares its clock
+    with the last tick."""
     clock.set(START)
     with open_studies(url, clock) as studies:
         study = studies.create(NAME, load_problem("coin").problem, **OPTIONS)
@@ -40,6 +41,7 @@ def prepare(url: str, clock: SharedClock) -> None:
         for number, made in enumerate(ids[:10]):
             study.tell(made, row_of(number))
         studies.tokens.make("caller", label="old")
+        studies.tick()
 
 
 def prepare_second(url: str, clock: SharedClock) -> None:
@@ -50,6 +52,8 @@ def prepare_second(url: str, clock: SharedClock) -> None:
         study = studies.open(NAME)
         for number in range(100, 110):
             study.tell(assigned(study, number), row_of(number))
+        clock.set(AFTER_CLOSE + DAY // 2)
+        studies.tick()
 
 
 def assigned(study: Study, number: int) -> str:
@@ -230,8 +234,12 @@ def _refuses(study: Study, number: int) -> None:
 def _again_unserved(studies: Studies, study: Study, said: Said | None, reference: Said) -> None:
     before = study.cohorts()[0].unserved
     assert before in ((1,) if said else (0, 1))
-    assert study.unserved(assigned(study, 16)).status == ("new" if before == 0 else "repeated")
+    given = study.why(unit="u-16").assignment  # type: ignore[union-attr]
+    assert given is not None
+    assert given.id is not None
+    assert study.unserved(given.id).status == ("new" if before == 0 else "repeated")
     assert study.cohorts()[0].unserved == 1
+    assert study.assign("u-16", group="a", known={}).outside
 
 
 def _again_tick(studies: Studies, study: Study, said: Said | None, reference: Said) -> None:
@@ -260,7 +268,7 @@ def state_of(study: Study) -> Said:
     verdict = study.verdict()
     arms = [(arm.name, arm.outcome, arm.fair_probability, arm.people) for arm in study.arms()]
     kinds = sorted(event.kind for event in study.events())
-    return {"cohorts": cohorts, "answer": (verdict.answer, verdict.counted, verdict.lost), "arms": arms, "kinds": kinds}
+    return {"cohorts": cohorts, "answer": (verdict.status, verdict.counted, verdict.lost), "arms": arms, "kinds": kinds}
 
 
 def _again_correct(studies: Studies, study: Study, said: Said | None, reference: Said) -> None:
@@ -286,11 +294,11 @@ def _once(study: Study, kind: str, said: Said | None) -> int:
 
 def _again_pause(studies: Studies, study: Study, said: Said | None, reference: Said) -> None:
     paused = _once(study, "paused", said)
-    assert study.status == (StudyStatus.PAUSED if paused else StudyStatus.RUNNING)
+    assert study.state == (StudyState.PAUSED if paused else StudyState.RUNNING)
     if not paused:
         study.pause("look", "test")
     study.resume("go on", "test")
-    assert study.status == StudyStatus.RUNNING
+    assert study.state == StudyState.RUNNING
 
 
 def _again_cut(studies: Studies, study: Study, said: Said | None, reference: Said) -> None:

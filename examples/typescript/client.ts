@@ -27,7 +27,7 @@ async function assign(study: string, body: AssignBody, ms = 100): Promise<Assign
     return await call<"POST /v1/studies/{name}/assignments">(`/v1/studies/${encodeURIComponent(study)}/assignments`, body, ms);
   } catch (error) {
     if (error instanceof Error && (error.name === "TimeoutError" || error.name === "TypeError")) {
-      return { assignment: null, arm: deployed, decision: null, cohort: null, outside: true, repeated: false };
+      return { assignment: null, arm: deployed, decision: null, cohort: null, outside: true, repeated: false, conflict: false };
     }
     throw error;
   }

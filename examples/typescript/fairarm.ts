@@ -49,6 +49,8 @@ export interface Assigned {
   outside: boolean;
   /** The person was known: the same answer as before. */
   repeated: boolean;
+  /** Another group or input than at the first call, whose values hold. */
+  conflict: boolean;
 }
 
 /** One item per outcome, in the order sent. */
@@ -63,7 +65,7 @@ export interface BatchBody {
 
 /** What became of one outcome of a batch: a status, or an error. */
 export interface BatchItem {
-  status?: "new" | "repeated" | "late" | null;
+  status?: "new" | "repeated" | "late" | "settled" | null;
   error?: string | null;
   message?: string | null;
 }
@@ -87,6 +89,8 @@ export interface CohortReport {
   unserved: number;
   lost: number | null;
   counted: number | null;
+  filled: number | null;
+  erased: number | null;
   cut: boolean;
   reason: string | null;
   why: Record<string, unknown>;
@@ -126,10 +130,13 @@ export interface CreateBody {
   /** 10s, 30m, 12h or 7d. */
   cycle?: string;
   group?: "at arrival" | "with outcome";
+  /** What 'served, but no outcome reported' means. */
   lost?: string;
+  unserved?: "worst" | "at random";
   at_random_confirmed?: boolean;
   on_alarm?: "pause" | "tell";
   keep_rows?: "always" | "until settled";
+  on_end?: "keep" | "deployed";
   deployed?: string | null;
   seed?: number | null;
   start?: string | null;
@@ -152,14 +159,14 @@ export interface ErrorAnswer {
   message: string;
 }
 
-/** One line of what happened to a study; ``hash`` is over the line and ``prev``. */
+/** One line of what happened to a study; ``hash`` is over the line and ``prev``. Actor and reason of a correction read "erased" once the person is erased. */
 export interface Event {
   seq: number;
   at: string;
   actor: string;
   kind: string;
   body: Record<string, unknown>;
-  status: StudyStatus;
+  state: StudyState;
   prev: string;
   hash: string;
 }
@@ -183,13 +190,11 @@ export interface Finding {
   voids?: boolean;
 }
 
-/** A person to be erased. */
+/** A person to be erased: no reason is asked for, since nothing said about the person is to stay. */
 export interface ForgetBody {
-  /** For the record, in your words. */
-  reason: string;
+  unit: string;
   /** The study's name again. */
   confirm: string;
-  unit: string;
 }
 
 /** Whether there was such a person. */
@@ -209,7 +214,7 @@ export interface HistoryPoint {
   best: Record<string, number | null>;
   fair: Record<string, number | null>;
   none: number | null;
-  answer: string | null;
+  status: string;
   arm: string | null;
   people: number;
 }
@@ -249,9 +254,15 @@ export interface RowStanding {
   holds_probability: number | null;
 }
 
-/** The status of a study after what was asked for. */
-export interface StatusAnswer {
-  status: string;
+/** The state of a study after the act. */
+export interface StateAnswer {
+  state: string;
+}
+
+/** Something to be said of a result: a code, and the names and numbers of this case. */
+export interface Statement {
+  code: string;
+  facts?: Record<string, unknown>;
 }
 
 /** A stop: after the open cohort, which is free, or now, which cuts it and costs 3 nats of evidence. */
@@ -266,7 +277,7 @@ export interface StopBody {
 /** What a study is about, and how it was set up. */
 export interface StudyAbout {
   name: string;
-  status: string;
+  state: string;
   arms: string[];
   deployed: string | null;
   options: Record<string, unknown>;
@@ -276,9 +287,13 @@ export interface StudyAbout {
 /** The answer of a study, what it rests on and what happened to it: plain values. */
 export interface StudyAnswer {
   study: string;
-  status: StudyStatus;
-  answer: string | null;
+  state: StudyState;
+  status: string;
   arm: string | null;
+  reason: string | null;
+  recommended: string | null;
+  recommended_status: string;
+  recommended_probability: number | null;
   confidence: number;
   void: boolean;
   void_by: string[];
@@ -286,38 +301,38 @@ export interface StudyAnswer {
   out: number;
   people: number;
   counted: number;
+  filled: number;
+  unserved: number;
+  erased: number;
   lost: number;
   lost_means: string;
+  unserved_means: string;
   cut: number[];
   dropped: number[];
   next_at: string | null;
   closes_at: string | null;
-  assumed: string[];
-  leader: string | null;
-  probability: number | null;
+  assumed: Statement[];
   none_probability: number | null;
-  runner_up: string | null;
-  runner_up_probability: number | null;
   findings: Finding[];
 }
 
 /** running ⇄ paused → draining → finished | closed. */
-export type StudyStatus = "running" | "paused" | "draining" | "finished" | "closed";
+export type StudyState = "running" | "paused" | "draining" | "finished" | "closed";
 
 /** One study in a list. */
 export interface Summary {
   name: string;
   problem: string;
-  status: StudyStatus;
+  state: StudyState;
   created: string;
   pulls: number;
   cohorts: number;
   settled: number;
   people: number;
-  answer: string | null;
+  status: string;
   arm: string | null;
-  leader: string | null;
-  probability: number | null;
+  recommended: string | null;
+  recommended_probability: number | null;
   void: boolean;
   held: boolean;
 }
@@ -332,7 +347,7 @@ export interface TellBody {
 
 /** What became of an outcome that was told. */
 export interface Told {
-  status: "new" | "repeated" | "late";
+  status: "new" | "repeated" | "late" | "settled";
 }
 
 /** A person who never got what was assigned: counts as lost. */
@@ -358,10 +373,10 @@ export interface Routes {
   "POST /v1/studies/{name}/assignments": { body: AssignBody; answer: Assigned };
   "POST /v1/studies/{name}/outcomes": { body: TellBody | UnservedBody; answer: Told };
   "POST /v1/studies/{name}/outcomes:batch": { body: BatchBody; answer: BatchAnswer };
-  "POST /v1/studies/{name}:pause": { body: StopBody; answer: StatusAnswer };
-  "POST /v1/studies/{name}:resume": { body: ActBody; answer: StatusAnswer };
-  "POST /v1/studies/{name}:close": { body: StopBody; answer: StatusAnswer };
-  "POST /v1/studies/{name}:drop": { body: DropBody; answer: StatusAnswer };
+  "POST /v1/studies/{name}:pause": { body: StopBody; answer: StateAnswer };
+  "POST /v1/studies/{name}:resume": { body: ActBody; answer: StateAnswer };
+  "POST /v1/studies/{name}:close": { body: StopBody; answer: StateAnswer };
+  "POST /v1/studies/{name}:drop": { body: DropBody; answer: StateAnswer };
   "GET /v1/studies": { body: undefined; answer: Summary[] };
   "POST /v1/studies": { body: CreateBody; answer: StudyAbout };
   "GET /v1/studies/{name}": { body: undefined; answer: StudyAbout };

@@ -30,8 +30,8 @@ def sealed(content: Mapping[str, Any]) -> str:
     return text
 
 
-def opened(text: str | bytes, what: str) -> tuple[dict[str, Any], bool]:
-    """The content of a document, and whether it carried a check sum, which then was right; ``what`` names it in errors."""
+def opened(text: str | bytes, what: str, **version: int) -> dict[str, Any]:
+    """The content of a document; ``what`` names it in errors, ``version`` is the key that holds its format, and the one read."""
     if len(text) > MOST_CHARACTERS:
         raise DataError(
             f"The {what} has {len(text)} characters; at most {MOST_CHARACTERS} are opened. Is it another file?"
@@ -46,7 +46,15 @@ def opened(text: str | bytes, what: str) -> tuple[dict[str, Any], bool]:
         raise damaged(what, str(error)) from None
     if carried and said != right:
         raise damaged(what, "its content is not what its check sum says")
-    return document, carried
+    for key, read in version.items():
+        if type(found := document.get(key, read)) is not int or found != read:
+            raise DataError(
+                f"The {what} has {key} {found!r:.20}; this version of fairarm reads only {key} {read}. Open it with the version "
+                f"that wrote it, or start again."
+            )
+    if not carried:
+        raise damaged(what, "its check sum is missing")
+    return document
 
 
 def damaged(what: str, why: str) -> DataError:

@@ -9,7 +9,7 @@ import pytest
 
 from fairarm import Arm, Constraint, NetworkWorld, Outcome, Problem, Variable, table
 from fairarm.algorithms.certificates import Books, Certified
-from fairarm.algorithms.cohort import Cohort, Loss
+from fairarm.algorithms.cohort import Cohort, Loss, Missing
 from fairarm.algorithms.pool import Pool, PoolOptions
 from fairarm.beliefs.certified import Bound, _weighed_counts, certify_counts, decision_law
 from fairarm.beliefs.counted_bets import counted_bets
@@ -97,14 +97,14 @@ def test_natural_rows_that_are_lost_count_by_the_declared_shares_of_all_groups()
     proof = Certified.of(asked, 0.05, estimated=False)
     pulls = np.zeros((1, 5, 4), dtype=np.int64)
     pulls[0, 0, 0], pulls[0, 4, 1] = 30, 7
-    missing = np.zeros((1, 5, 4), dtype=np.int64)
-    missing[0, 0, 0], missing[0, 4, 1] = 10, 3
+    missing = np.zeros((1, 3, 5, 4), dtype=np.int64)
+    missing[0, 0, 0, 0], missing[0, 0, 4, 1] = 10, 3
     rows = CellEvidence(asked, world(asked).draw(pulls, np.random.default_rng(0)))
     brought = proof._brought(Cohort(rows, missing, Loss.of(asked, "worst")))
     assert brought.rows[0, 0] == pytest.approx([16, 12, 8, 4]) and brought.rows[0, 1].tolist() == [0, 0, 0, 10]
     assert brought.lost is not None and brought.lost.rows.tolist() == [13]
     books = proof.after(Cohort(rows, missing, Loss.of(asked, "worst")), proof.start(1), 0, np.arange(1))
-    assert books.lost.tolist() == [13] and np.all(books.charged <= 0)
+    assert books.lost.tolist() == [[13, 0]] and np.all(books.charged <= 0)
 
 
 @pytest.mark.parametrize(
@@ -208,10 +208,8 @@ def test_rows_whose_cell_and_group_are_known_are_charged_there():
     pulls = np.zeros((1, 5, 4), dtype=np.int64)
     pulls[0, 0, 0] = 30
     rows = CellEvidence(asked, world(asked).draw(pulls, np.random.default_rng(0)))
-    missing = np.zeros_like(pulls)
-    missing[0, 0, 0] = 10
-    by_group = rows.group_sums((0,))[0].copy()
-    by_group[0, 0, 1] += 10
+    missing, by_group = np.zeros((1, 3, 5, 4), dtype=np.int64), np.zeros((1, 3, 4, 4), dtype=np.int64)
+    missing[0, Missing.UNKNOWN, 0, 0] = by_group[0, Missing.UNKNOWN, 0, 1] = 10
     X = rows.rows_by_cell().shape[3]
     in_cells = np.zeros((1, 4, 4, X), dtype=np.int64)
     in_cells[0, 0, 1, :2] = [4, 2]
@@ -221,11 +219,30 @@ def test_rows_whose_cell_and_group_are_known_are_charged_there():
     at = proof.cells.cell_of[1]
     assert brought.lost.cells[0, at[0]] == 4 and brought.lost.cells[0, at[1]] == 2 and brought.lost.cells.sum() == 6
     assert brought.lost.anywhere[0].tolist() == [4, 0, 0, 0]
-    assert np.array_equal(brought.rows, by_group) and np.array_equal(brought.natural, by_group.sum(axis=1))
-    state = asked.variables[asked.outcome.node].states[0]
-    told = proof._brought(Cohort(rows, missing, Loss.of(asked, state), in_cells=in_cells, by_group=by_group))
-    assert told.lost is not None and not told.lost.cells.any() and told.n.sum() == 36
-    assert told.y.sum() == pytest.approx(brought.y.sum() + 6 * asked.outcome.scaled_values[0])
+    everybody = rows.group_sums((0,))[0] + by_group.sum(axis=1)
+    assert np.array_equal(brought.rows, everybody) and np.array_equal(brought.natural, everybody.sum(axis=1))
+
+
+def test_each_kind_of_missing_row_counts_in_its_own_way():
+    """Of 40 people of arm 0, all of group 1: three unserved, two with the stated outcome in an unknown cell, five missing at random."""
+    asked = problem()
+    proof = Certified.of(asked, 0.05, estimated=False)
+    pulls = np.zeros((1, 5, 4), dtype=np.int64)
+    pulls[0, 0, 0] = 30
+    rows = CellEvidence(asked, world(asked).draw(pulls, np.random.default_rng(0)))
+    missing, by_group = np.zeros((1, 3, 5, 4), dtype=np.int64), np.zeros((1, 3, 4, 4), dtype=np.int64)
+    missing[0, :, 0, 0] = by_group[0, :, 0, 1] = [3, 2, 5]
+    loss = Loss.of(asked, asked.variables[asked.outcome.node].states[0])
+    cohort = Cohort(rows, missing, loss, by_group=by_group)
+    brought, came = proof._brought(cohort), rows.group_sums((0,))[0]
+    assert brought.lost is not None and brought.natural is not None and brought.lost.outcome == loss.outcome
+    assert brought.lost.anywhere[0, 0] == 3 and brought.lost.stated is not None and brought.lost.stated[0, 0] == 2
+    assert np.array_equal(
+        brought.rows[0, 0], came[0, 0] + [0, 5, 0, 0]
+    )  # those missing at random are left out of the bet
+    assert np.array_equal(brought.natural[0], came[0].sum(axis=0) + np.array([0, 10, 0, 0]))  # but not of who arrives
+    assert cohort.dealt[0, 0, 0] == 40 and cohort.counted[0, 0, 0] == 35
+    assert proof.after(cohort, proof.start(1), 0, np.arange(1)).lost.tolist() == [[3, 2]]
 
 
 def test_where_the_group_comes_with_the_outcome_the_blend_is_that_of_the_declared_shares_always():
@@ -255,7 +272,8 @@ def test_a_cut_cohort_costs_the_reserve_and_tests_no_law():
     assert np.array_equal(cut.labels[1], whole.labels[1]) and np.array_equal(cut.n, whole.n)
     assert np.array_equal(cut.natural[0], books.natural[0])
     groups = last.group_sums((0,))[0]
-    known = proof.after(Cohort(last, cut=np.array([True, False]), by_group=groups), books, 0, who, 0.95)
+    nobody = np.zeros((2, 3, *groups.shape[1:]), dtype=np.int64)
+    known = proof.after(Cohort(last, cut=np.array([True, False]), by_group=nobody), books, 0, who, 0.95)
     assert np.array_equal(known.natural, books.natural + groups.sum(axis=1))
     moved = cut.labels[0] != books.labels[0]
     assert moved.any() and cut.labels[0][moved] - books.labels[0][moved] == pytest.approx(np.log(0.05))

@@ -28,6 +28,7 @@ from fairarm.problem.context import ContextLaw
 from fairarm.problem.network import Network
 from fairarm.problem.problem import Problem
 from fairarm.worlds.network import NetworkWorld
+from quick import quick
 from worlds_fairarm import as_fairarm
 
 MAKERS = {
@@ -45,7 +46,7 @@ def within(world: NetworkWorld, factor: float) -> NetworkWorld:
     return replace(world, problem=world.problem.with_tolerance(factor * (world.problem.rows[0].below or 0.0)))
 
 
-@pytest.mark.parametrize("kind", MAKERS)
+@pytest.mark.parametrize("kind", quick(MAKERS, 3))
 @pytest.mark.parametrize(("factor", "right"), [(2.5, 0), (0.4, 1)])
 def test_the_right_answer_is_proved(kind, factor, right):
     """Fair by far, and unfair by far: nearly all of 30 runs end, none of them wrong (allowed is one in 20), none void."""
@@ -114,23 +115,23 @@ def test_lost_rows_of_a_regime_with_several_labels_count_by_their_shares():
     the tests of both labels and to no other."""
     world = attribute_above()
     proof, regime = Certified.of(world.problem, 0.05, False), world.problem.regimes.index("A=1")
-    pulls, missing = np.zeros((1, 5, 3), dtype=np.int64), np.zeros((5, 3), dtype=np.int64)
-    pulls[0, regime, 1], missing[regime, 1] = 30, 10
+    pulls, missing = np.zeros((1, 5, 3), dtype=np.int64), np.zeros((1, 3, 5, 3), dtype=np.int64)
+    pulls[0, regime, 1], missing[0, 0, regime, 1] = 30, 10
     rows = CellEvidence(world.problem, world.draw(pulls, np.random.default_rng(0)))
-    cohort = Cohort(rows, missing[None], Loss.of(world.problem, "worst"))
+    cohort = Cohort(rows, missing, Loss.of(world.problem, "worst"))
     assert proof._brought(cohort).rows[0, 1] == pytest.approx([0, 0, 15, 25])
     books = proof.after(cohort, proof.start(1), 0, np.arange(1))
     tests = proof.declared.tests.about
     charged = {about.group for about, c in zip(tests, books.charged[0], strict=True) if c < 0 and about.arm == 1}
-    assert charged == {2, 3} and books.lost.tolist() == [10]
+    assert charged == {2, 3} and books.lost.tolist() == [[10, 0]]
     assert not any(c < 0 for about, c in zip(tests, books.charged[0], strict=True) if about.margin == Margin.SHARES)
 
 
 def test_rows_in_which_an_attribute_was_set_are_counted_apart():
     world = with_causes("set", "set")
     proof = Certified.of(world.problem, 0.05, False)
-    pulls, missing = np.zeros((1, 3, 3), dtype=np.int64), np.zeros((3, 3), dtype=np.int64)
-    pulls[0, :, 2], missing[2, 2] = (20, 7, 5), 2
+    pulls, missing = np.zeros((1, 3, 3), dtype=np.int64), np.zeros((1, 3, 3, 3), dtype=np.int64)
+    pulls[0, :, 2], missing[0, 0, 2, 2] = (20, 7, 5), 2
     rows = CellEvidence(world.problem, world.draw(pulls, np.random.default_rng(0)))
     brought = proof._brought(Cohort(rows, missing, Loss.of(world.problem, "worst")))
     assert brought.rows[0, 2, :2].tolist() == [7, 7] and brought.rows[0, 2, 2:].sum() == 20

@@ -106,12 +106,15 @@ def test_what_a_closed_phase_pays_is_what_the_core_says(lost: str) -> None:
     if lost != "at random":
         whole = plan[1:].T + plan[0][:, None] * np.array([0.4, 0.6])
         outcome = {"worst": None, "0": 0.0, "1": 1.0}[lost]
-        brought = Brought(whole[None], n, y, natural, Lost(np.zeros_like(n), missing.sum(axis=0)[None], outcome))
+        by_arm = missing.sum(axis=0)[None]
+        free, stated = (by_arm, None) if outcome is None else (np.zeros_like(by_arm), by_arm)
+        brought = Brought(whole[None], n, y, natural, Lost(np.zeros_like(n), free, stated, outcome))
     expected = settle(certified.rule, ledger, brought, 0, np.zeros(1, dtype=int))
     books = run.state.memory
     np.testing.assert_allclose(books.labels, expected.labels, rtol=1e-9)
     np.testing.assert_allclose(books.beats, expected.accounts.beats, rtol=1e-9)
-    assert books.lost.tolist() == [0 if lost == "at random" else missing.sum()]
+    rows = missing.sum()
+    assert books.lost.tolist() == [{"worst": [rows, 0], "at random": [0, 0]}.get(lost, [0, rows])]
     note = run.verdict().notes[0]
     code = {"worst": "lost-rows-charged", "at random": "lost-at-random"}.get(lost, "not-told-means-a-state")
     assert (note.code, note.rows, note.state) == (code, missing.sum(), lost if lost in ("0", "1") else None)
@@ -196,7 +199,7 @@ def test_a_late_row_belongs_to_the_phase_that_asked_for_it() -> None:
     fresh = pulled(run, 6)
     run.tell(fresh, id="next", phase=run.phase)
     made, n, y, natural = summed(certified, run, fresh)
-    share = (books.lost + 1) / (books.rows.sum(axis=(1, 2)) + 100)
+    share = np.array([[(books.lost.sum() + 1) / (books.rows.sum() + 100), 0.0]])
     expected = settle(
         certified.rule, books.ledger, Brought(made, n, y, natural), 0, np.zeros(1, dtype=int), loss_share=share
     )

@@ -163,10 +163,11 @@ def test_a_changed_state_forgets_what_was_worked_out_of_the_old_one() -> None:
 
 
 def test_info_without_beliefs_is_saved_as_null() -> None:
-    nothing = Info.unknown(1, 2)
+    problem = load_problem("coin").problem
+    nothing = Info.before(problem, 1)
     assert nothing.to_json()["standing"] is None
-    assert Info.from_json(nothing.to_json(), 2).standing is None
+    assert Info.from_json(nothing.to_json(), problem).standing is None
     believed = replace(nothing, standing=Standing.unknown(1, 2))
-    assert Info.from_json(believed.to_json(), 2).standing is not None
+    assert Info.from_json(believed.to_json(), problem).standing is not None
     with pytest.raises(TypeError):
-        Info.from_json({**nothing.to_json(), "standing": 3}, 2)
+        Info.from_json({**nothing.to_json(), "standing": 3}, problem)

@@ -9,7 +9,7 @@ import pytest
 
 from fairarm import algorithm
 from fairarm.algorithms import Algorithm, resume
-from fairarm.algorithms.cohort import Cohort, Loss
+from fairarm.algorithms.cohort import Cohort, Loss, Missing
 from fairarm.algorithms.monitored import Alarm, dealt_and_gone
 from fairarm.beliefs.evidence import CellEvidence
 from fairarm.problem.pulls import Batch
@@ -66,19 +66,20 @@ def test_who_was_dealt_and_who_is_gone_by_hand() -> None:
     plan = np.zeros((1, 3, 4), dtype=np.int64)
     plan[0, 0, 0], plan[0, 2, 1] = 20, 7
     rows = CellEvidence(asked, world(asked).draw(plan, np.random.default_rng(0)))
-    missing = np.zeros_like(plan)
-    missing[0, 0, 0], missing[0, 2, 1] = 5, 3
+    missing = np.zeros((1, 3, 3, 4), dtype=np.int64)
+    missing[0, Missing.UNKNOWN, 0, 0], missing[0, Missing.UNKNOWN, 2, 1], missing[0, Missing.STATED, 0, 3] = 5, 3, 2
     came = rows.group_sums((0,))[0]
     how: dict[str, Any] = {"missing": missing, "loss": Loss.of(asked, "worst")}
-    dealt, gone = dealt_and_gone(Cohort(rows, **how))
+    dealt, gone = dealt_and_gone(Cohort(rows, **how), Missing.UNKNOWN)
     assert gone[0, :2].tolist() == [[5, 0, 0, 0], [0, 0, 0, 3]] and dealt[0, :2].tolist() == [
         [25, 0, 0, 0],
         [0, 0, 0, 10],
     ]
-    by_group = came.copy()
-    by_group[0, 0] += [1, 4]
-    dealt, gone = dealt_and_gone(Cohort(rows, **how, by_group=by_group))
-    assert gone[0, :2].tolist() == [[1, 4, 0, 0], [0, 0, 0, 3]]
-    assert dealt[0, 0].tolist() == [*by_group[0, 0].tolist(), 0, 0] and dealt[0, 1].tolist() == [0, 0, 0, 10]
-    whole, none = dealt_and_gone(Cohort(rows))
+    by_group = np.zeros((1, 3, 4, 2), dtype=np.int64)
+    by_group[0, Missing.UNKNOWN, 0], by_group[0, Missing.STATED, 3] = [1, 4], [0, 2]
+    dealt, gone = dealt_and_gone(Cohort(rows, **how, by_group=by_group), Missing.UNKNOWN)
+    assert gone[0, :2].tolist() == [[1, 4, 0, 0], [0, 0, 0, 3]] and not gone[0, 2:].any()
+    assert dealt[0, 0].tolist() == [*(came[0, 0] + [1, 4]).tolist(), 0, 0] and dealt[0, 1].tolist() == [0, 0, 0, 10]
+    assert dealt[0, 3].tolist() == [*(came[0, 3] + [0, 2]).tolist(), 0, 0]
+    whole, none = dealt_and_gone(Cohort(rows), Missing.UNKNOWN)
     assert not none.any() and whole[0, :2].sum() == 27

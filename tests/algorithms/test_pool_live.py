@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairarm.algorithms.cohort import Cohort, Loss
+from fairarm.algorithms.cohort import Cohort, Loss, Missing
 from fairarm.algorithms.pool import Pool, PoolOptions
 from fairarm.beliefs.evidence import CellEvidence
 from fairarm.core.answer import Code
@@ -19,8 +19,8 @@ BY_DAY = ("weekday_n", "weekday_y", "predicted")
 """What only live studies have: days."""
 
 
-def pool(pulls: int = 2000, confidence: float | None = 0.95, reserve: float = 1.0, **changes: Any) -> Pool:
-    return Pool(chain(**changes), pulls, PoolOptions(confidence=confidence), reserve=reserve)
+def pool(pulls: int = 2000, confidence: float | None = 0.95, live: bool = False, **changes: Any) -> Pool:
+    return Pool(chain(**changes), pulls, PoolOptions(confidence=confidence), live=live)
 
 
 def rows(made: Pool, plan: np.ndarray, seed: int) -> CellEvidence:
@@ -144,7 +144,7 @@ def test_a_study_ends_undecided_when_its_pulls_are_settled_and_not_before() -> N
 
 def test_the_reserve_is_in_every_cohort() -> None:
     """With ρ = 0.95 a cohort changes each wealth by log(0.05 + 0.95 e^x) where it is x without."""
-    staked, whole = pool(reserve=0.95, confidence=1 - 1e-9), pool(confidence=1 - 1e-9)
+    staked, whole = pool(live=True, confidence=1 - 1e-9), pool(confidence=1 - 1e-9)
     states = [made.start_live(1) for made in (staked, whole)]
     so_far, plan = CellEvidence.empty(staked.problem, 1), np.full((1, 3, 4), 15) * (np.arange(3) == 0)[:, None]
     for number in range(2):
@@ -164,11 +164,9 @@ def test_lost_rows_count_as_pulls_and_are_remembered() -> None:
     made = pool()
     state, so_far = made.start_live(1), CellEvidence.empty(made.problem, 1)
     plan = np.full((1, 3, 4), 20) * (np.arange(3) == 0)[:, None]
-    fresh, missing = rows(made, plan, 1), np.zeros_like(plan)
-    missing[0, 0, 2] = 5
-    by_group = fresh.group_sums((0,))[0].copy()
-    by_group[0, 2, 1] += 5
+    fresh, missing, by_group = rows(made, plan, 1), np.zeros((1, 3, 3, 4), dtype=int), np.zeros((1, 3, 4, 2), dtype=int)
+    missing[0, Missing.UNKNOWN, 0, 2] = by_group[0, Missing.UNKNOWN, 2, 1] = 5
     cohort = Cohort(fresh, missing, Loss.of(made.problem, "worst"), by_group=by_group)
     state, _ = made.settle(state, cohort, so_far.plus(fresh), 7)
-    assert state.given[0, 0].tolist() == [20, 20, 25, 20] and state.memory.lost.tolist() == [5]
-    assert state.memory.natural.tolist() == [by_group[0].sum(axis=0).tolist()]
+    assert state.given[0, 0].tolist() == [20, 20, 25, 20] and state.memory.lost.tolist() == [[5, 0]]
+    assert np.array_equal(state.memory.natural, fresh.group_sums((0,))[0].sum(axis=1) + np.array([0, 5]))

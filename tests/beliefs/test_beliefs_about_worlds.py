@@ -153,7 +153,11 @@ def test_other_worlds_at_the_expected_laws() -> None:
     problem = replace(as_fairarm(model)[0], mechanisms=())
     found = logged(model, problem, 2000)
     expected = found.means_of(problem.readings)
-    drawn = found.draw_of(problem.readings, np.random.default_rng(1), 20_000).means[0].mean(axis=0)
+    drawn = (
+        found.draw_worlds(found.cells.with_worlds(problem, problem.readings), np.random.default_rng(1), 20_000)
+        .means[0]
+        .mean(axis=0)
+    )
     np.testing.assert_allclose(expected, drawn, atol=2e-3)
     assert found.means_of(()).shape == (1, 0)
     readings = pair_readings(problem, world_pairs(problem).values())

@@ -553,7 +553,7 @@ def test_every_key_of_a_saved_run_with_a_log_is_needed(kind: str) -> None:
     run = algorithm("pool", source.problem, pulls=40, log=natural(source, 20))
     run.tell(source.pull(run.ask(), np.random.default_rng(0)), id="x")
     document = run.to_json()
-    keys = [path for path in paths(opened(document, "run")[0]) if isinstance(path[-1], str)]
+    keys = [path for path in paths(opened(document, "run")) if isinstance(path[-1], str)]
     needed = [path for path in keys if path[0] not in ("told", "options")]
     assert ("log",) in needed and len(needed) > 20
     for path in needed:

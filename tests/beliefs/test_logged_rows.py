@@ -11,10 +11,11 @@ import pytest
 
 from fairarm import Arm, Code, Outcome, Problem, Variable, table
 from fairarm.beliefs import row_sample
-from fairarm.beliefs.logged_rows import LoggedBeliefs, _apart, believe_rows, passes_over
+from fairarm.beliefs.logged_rows import LoggedBeliefs, _apart, believe_rows
 from fairarm.beliefs.row_model import RowModel
 from fairarm.errors import DataError
 from fairarm.problem.pulls import Batch, LoggedRows
+from row_passes import passes_over
 
 RULES: dict[str, Callable[..., np.ndarray]] = {
     "logger": lambda s, x: 1 / (1 + np.exp(-0.8 * x)),

@@ -13,12 +13,13 @@ from benchmarks.logs.worlds import heavy_weights
 from fairarm import LogMap, Problem, evaluate
 from fairarm.beliefs import row_bets, row_pilot
 from fairarm.beliefs.certified import Bound
-from fairarm.beliefs.logged_rows import believe_rows, passes_over
+from fairarm.beliefs.logged_rows import believe_rows
 from fairarm.beliefs.row_model import RowModel
 from fairarm.beliefs.row_pilot import in_pilot
 from fairarm.beliefs.row_sample import FirstPass
 from fairarm.logs.ids import tickets
 from fairarm.problem.pulls import Batch, LoggedRows
+from row_passes import passes_over
 
 
 def log_of(seed: int) -> tuple[Problem, dict[str, Any], np.ndarray, np.ndarray]:

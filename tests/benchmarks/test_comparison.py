@@ -22,6 +22,7 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> list[FinishedPoint]:
     return run_paper(comparison_plan(quick=True), tmp_path_factory.mktemp("points"), seed=5)
 
 
+@pytest.mark.slow
 def test_pool_is_not_worse_than_any_competitor_in_the_quick_comparison(quick: list[FinishedPoint]) -> None:
     by = grouped(quick)
     for setting, by_algorithm in by.items():
@@ -31,6 +32,7 @@ def test_pool_is_not_worse_than_any_competitor_in_the_quick_comparison(quick: li
         assert errors["pool"] <= min(errors[name] for name in RIVALS) - 0.2
 
 
+@pytest.mark.slow
 def test_the_page_is_made_of_the_quick_comparison(quick: list[FinishedPoint]) -> None:
     text = page(grouped(quick), 60, 3)
     assert "loose-noisy" in text and "hepar2" in text

@@ -205,9 +205,10 @@ def both_ends_of_the_share_count() -> bool:
     rule = Rule(LAW, 0.1, 0.05)
     accounts = Accounts.opened(rule, 1)
     accounts.broken[0, 0] = accounts.beats[0, 0, 1, 0] = rule.answer_threshold
-    one = certified.refuted_now(rule, accounts)[0, 2]
+    labels = open_ledger(rule).labels
+    one = certified.refuted_now(rule, accounts, labels)[0, 2]
     accounts.beats[0, 0, 1, 1] = rule.answer_threshold
-    return bool(not one and certified.refuted_now(rule, accounts)[0, 2])
+    return bool(not one and certified.refuted_now(rule, accounts, labels)[0, 2])
 
 
 # ---- intervals ----

@@ -202,8 +202,8 @@ def one_end_of_the_share(patch: Patch) -> None:
     """ "k beats b" refuted at one end of the interval for P(S) is taken as refuted."""
     honest = certified.refuted_now
 
-    def either(rule, kept):
-        return honest(rule, replace(kept, beats=kept.beats.max(axis=3, keepdims=True)))
+    def either(rule, kept, labels):
+        return honest(rule, replace(kept, beats=kept.beats.max(axis=3, keepdims=True)), labels)
 
     patch.setattr(certified, "refuted_now", either)
 

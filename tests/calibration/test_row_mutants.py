@@ -81,7 +81,7 @@ def account_of_another_end(patch: Patch) -> None:
         before, after = ledger.accounts.broken, honest(rule, ledger, *rest)
         won = np.roll(after.accounts.broken - before, 1, axis=2)
         kept = replace(after.accounts, broken=before + won)
-        return replace(after, accounts=replace(kept, refuted=certified.refuted_now(rule, kept)))
+        return replace(after, accounts=replace(kept, refuted=certified.refuted_now(rule, kept, after.labels)))
 
     patch.setattr(certified, "settle", mixed_up)
 

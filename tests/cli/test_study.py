@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from fairarm import load_problem
 from fairarm.cli import main
 from fairarm.studies import Studies
 
@@ -75,13 +76,13 @@ def test_a_study_from_its_file_to_its_end(study: Command) -> None:
     assert study.json("forget", "ads", "u-2") == {"erased": True}
     assert "nothing to erase" in study("forget", "ads", "u-2")
     shown = study.json("show", "ads")
-    assert shown["verdict"]["answer"] is None
+    assert shown["verdict"]["status"] == "UNDECIDED"
     assert shown["cohorts"][0]["dealt"] == 2
     assert {event["kind"] for event in shown["events"]} >= {"created", "opened", "corrected", "erased"}
     assert "Nothing is known yet" in study("show", "ads", "--events")
     assert "paused" in study("pause", "ads", "--reason", "a look")
-    assert study.json("resume", "ads", "--reason", "fine") == {"study": "ads", "status": "running"}
-    assert study.json("drop", "ads", "0", "--reason", "outage") == {"study": "ads", "status": "running"}
+    assert study.json("resume", "ads", "--reason", "fine") == {"study": "ads", "state": "running"}
+    assert study.json("drop", "ads", "0", "--reason", "outage") == {"study": "ads", "state": "running"}
     assert study.json("close", "ads", "--reason", "enough", "--now")["study"] == "ads"
     assert "all is as it must be" in study("verify")
     (found,) = study.json("verify", "ads")
@@ -107,6 +108,7 @@ def test_the_export_is_a_log_that_evaluate_reads(
         for n, person in enumerate(people):
             if person.id is not None:
                 found.tell(person.id, {"revenue": ("none", "click", "sale")[n % 3]})
+        studies.tick()
         clock[0] += 4 * DAY
         studies.tick()
         counted = found.verdict().counted
@@ -116,6 +118,25 @@ def test_the_export_is_a_log_that_evaluate_reads(
     with pytest.raises(SystemExit):
         main()
     assert json.loads(capsys.readouterr().out)["used"] == counted
+
+
+def test_a_service_that_was_down_is_held_until_the_clock_is_confirmed(study: Command) -> None:
+    """The last tick was days ago: nothing is done before somebody says that the clock is right."""
+    with Studies(study.db, clock=lambda: 1_700_000_000_000_000) as studies:
+        studies.create("ads", load_problem("ad-marketplace").problem, pulls=4000, people=300, arrivals=300, window="2d")
+    assert "ads: held until somebody confirms the clock (fairarm study confirm-clock)" in study("run", "--once")
+    assert "not in the study" in study("assign", "ads", "u-1", "--group", "female")
+    assert "nobody enters" in study("list") and "clock-held: The clock may be wrong" in study("show", "ads")
+    assert study.json("confirm-clock", "--reason", "it was down") == {"studies": ["ads"]}
+    assert "ads: settled 0" in study("run", "--once")
+
+
+def test_another_group_for_the_same_person_is_said(study: Command) -> None:
+    study("create", "--config", "study.toml")
+    first = study.json("assign", "ads", "u-1", "--group", "female")
+    assert study.json("assign", "ads", "u-1", "--group", "male") == {**first, "repeated": True, "conflict": True}
+    assert "differs from those of the first call" in study("assign", "ads", "u-1", "--group", "male")
+    assert "Nothing causes 'sex'" in study("show", "ads").replace("\n", " ")
 
 
 def test_tokens_are_made_listed_and_revoked(study: Command) -> None:

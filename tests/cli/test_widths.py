@@ -30,10 +30,10 @@ COMMANDS = {
     "inspect": ("inspect", "ad-marketplace"),
     "limit": ("inspect", "ad-marketplace", "--limit"),
     "evaluate": ("evaluate", str(BERKELEY / "problem.toml"), str(LOG)),
-    "plan": ("plan", "ad-marketplace", "--truths", "20", "--target-error", "0.3"),
+    "plan": ("plan", "ad-marketplace", "--truths", "5", "--target-error", "0.4", "--most-pulls", "64"),
     "pool": ("identify", "ad-marketplace", "--pulls", "500"),
     "csr-v2": ("identify", "ad-marketplace", "--algorithm", "csr-v2", "--pulls", "2000"),
-    "certified": ("identify", "ad-marketplace", "--pulls", "20000", "--confidence", "0.95", "--seed", "7"),
+    "certified": ("identify", "ad-marketplace", "--pulls", "5000", "--confidence", "0.9", "--seed", "7"),
     "simulate": ("simulate", "coin", "--runs", "5", "--limit"),
 }
 

@@ -69,6 +69,7 @@ def test_compas_says_how_far_its_log_can_be_trusted(capsys: pytest.CaptureFixtur
     assert "priors 2.99" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_scores_earn_more_than_every_rule_of_the_lender_and_are_unfair(capsys: pytest.CaptureFixture[str]) -> None:
     """All four are above 4, and none is fair; at 20 000 pulls and this seed the truth is found."""
     world, found = lender.main()

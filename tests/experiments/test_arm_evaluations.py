@@ -24,9 +24,9 @@ from fairarm import (
     inspect,
     load_problem,
 )
+from fairarm.beliefs.assumptions import Obstacle
 from fairarm.beliefs.cells import CellBeliefs
 from fairarm.errors import OptionError
-from fairarm.experiments.assumptions import Obstacle
 
 TRUTHS = lender.truths()
 ROWS = [name for name in TRUTHS[0] if name != "outcome"]
@@ -131,6 +131,7 @@ def _value(row: str, means: dict[str, float], mean: float) -> float:
     return means[row]
 
 
+@pytest.mark.slow
 def test_usual_intervals_hold_as_often_as_they_say_and_certified_ones_always(problem: Problem) -> None:
     """60 logs of 300 people, 54 rows each. A row of which each interval held with probability .95 would be below .88 of 60 logs with
     probability 0.01."""

@@ -23,6 +23,7 @@ from fairarm.experiments.evaluate import posterior_answer
 from fairarm.problem.answer import Answer, Status
 from fairarm.problem.pulls import Request, batch
 from fairarm.reports.words import no_arm, sentence
+from quick import quick
 
 MECHANISMS = {
     "old": [[0.6, 0.3, 0.1], [0.2, 0.3, 0.5]],
@@ -123,7 +124,7 @@ def test_cut_sums_of_cells_are_sums_over_rows() -> None:
             assert found.sums[:, k, t] == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("how", ["counts", "rows", "real outcome"])
+@pytest.mark.parametrize("how", quick(["rows", "counts", "real outcome"], 1))
 def test_certified_intervals_hold_for_all_arms_at_once(how: str) -> None:
     """60 logs; with an error of 5 % more than 9 failures have probability below 1e-3. The bounds are in fact much safer."""
     outcomes, gaps = truths()

@@ -27,6 +27,7 @@ from fairarm.beliefs.from_log import parts_with_missing
 from fairarm.errors import DataError
 from fairarm.problem.context import ContextLaw
 from fairarm.worlds import NetworkWorld
+from quick import quick
 
 THETA = np.array([[0.3, 0.6], [0.4, 0.8]])
 """E[Y | first column, V]."""
@@ -108,12 +109,13 @@ def answers(asked: Problem, evidence: CellEvidence, missing: np.ndarray | None) 
     return np.asarray(found.answer)
 
 
-def test_with_the_best_arm_on_the_tolerance_2000_logs_with_holes_name_it_as_seldom_as_promised() -> None:
-    """'new' earns most and is unfair by nothing: to name it is wrong, which may happen in 0.05 of runs. About 1 % were seen; 100 of
-    2 000 with a chance below 1e-9. Where missing outcomes are not charged, nearly half of the logs name it."""
+@pytest.mark.parametrize("runs", quick([400, 2000], 1))
+def test_with_the_best_arm_on_the_tolerance_logs_with_holes_name_it_as_seldom_as_promised(runs: int) -> None:
+    """'new' earns most and is unfair by nothing: to name it is wrong, which may happen in 0.05 of runs. About 1 % were seen; 20 of
+    400 with a chance below 1e-7. Where missing outcomes are not charged, nearly half of the logs name it."""
     asked = problem(caused=False, tolerance=float(gaps(caused=False)[0]))
-    evidence, missing = logs(asked, False, 12_000, 0.15, 2000)
-    assert (answers(asked, evidence, missing) == 0).sum() <= 100
+    evidence, missing = logs(asked, False, 12_000, 0.15, runs)
+    assert (answers(asked, evidence, missing) == 0).sum() <= 0.05 * runs
     few = CellEvidence(asked, evidence.counts[:200])
     assert (answers(asked, few, None) == 0).sum() > 60  # the mutant: holes ignored
 
@@ -164,7 +166,7 @@ def test_from_a_table_to_a_verdict_that_says_so() -> None:
     run = algorithm("pool", asked, pulls=3000, confidence=0.9, stop="certified", log=read)
     books = run._now.state.memory
     assert (
-        books.lost[0] == finding.rows and not books.steady_n.any() and not books.recent_n.any()
+        books.lost[0].tolist() == [finding.rows, 0] and not books.steady_n.any() and not books.recent_n.any()
     )  # no drift is looked for
     (note,) = run.verdict().notes
     assert (str(note.code), note.rows) == ("log-outcomes-charged", finding.rows)

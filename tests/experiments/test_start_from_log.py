@@ -321,7 +321,7 @@ def test_a_log_that_answers_needs_no_pull_and_the_plan_says_so() -> None:
 def test_a_log_saves_pulls_and_a_curve_starts_at_none() -> None:
     scenario = load_problem("ad-marketplace")
     margins = {"outcome_margin": 0.2, "gap_margin": 0.06}  # the same for both: by themselves they follow the truths
-    asked: dict[str, Any] = {"truths": 40, "target_error": 0.15, "seed": 1, **margins}
+    asked: dict[str, Any] = {"truths": 20, "target_error": 0.15, "seed": 1, **margins}
     log = logged(scenario.world, 20)
     without, found = plan(scenario.problem, **asked), plan(scenario.problem, log=log, **asked)
     assert without.log_rows == 0 and (without.prior_mean, without.prior_strength) == (0.5, 2.0)
@@ -356,7 +356,7 @@ def test_a_log_stands_in_for_what_is_not_declared() -> None:
     bare = replace(scenario.problem, shares=None, context=None)
     with pytest.raises(ProblemError, match="give a log"):
         plan(bare, truths=2)
-    found = plan(bare, log=logged(scenario.world, SOME), truths=30, target_error=0.3, most_pulls=500)
+    found = plan(bare, log=logged(scenario.world, SOME), truths=10, target_error=0.3, most_pulls=500)
     assert found.log_rows == SOME
     assert found.quickest is not None
 

@@ -10,7 +10,7 @@ import pytest
 
 from fairarm import Arm, LogMap, Outcome, Problem, Variable, table
 from fairarm.logs import table as tables
-from fairarm.logs.by_time import TimedRows, batch_ends, can_be_timed, count_batches_too, rows_by_time
+from fairarm.logs.by_time import TimedRows, batches_of, can_be_timed, count_batches_too, rows_by_time
 from fairarm.logs.reading import LogReader
 from fairarm.logs.sources import open_log
 
@@ -71,7 +71,7 @@ def test_batches_end_where_loops_end_them(within: float | None) -> None:
             columns["t"] = [40 * (t // 40) for t in columns["t"]]  # many rows of one time
         shuffled = np.random.default_rng(seed).permutation(700)
         mixed = {name: [values[i] for i in shuffled] for name, values in columns.items()}
-        found = batch_ends(open_log(mixed), "t", within)
+        found = batches_of(open_log(mixed), "t", within).ends
         assert found == expected_ends(columns["t"], within) and len(found) > 3
 
 
@@ -139,7 +139,7 @@ def test_times_of_every_kind_cut_alike() -> None:
         assert counted(read({**columns, "t": text})) == by_loop(columns)
         late = columns["t"][-1] - 60
         within = 60.0 if text[0].isdigit() else 3600.0
-        due = batch_ends(open_log({**columns, "t": text}), "t", within)
+        due = batches_of(open_log({**columns, "t": text}), "t", within).ends
         assert len(due) == sum(end <= late for end in expected_ends(columns["t"]))
     mixed = [f"{m:%Y-%m-%dT%H:%M}{'Z' if i % 2 else '+01:00'}" for i, m in enumerate(moments)]
     assert rows_by_time(reader_of({**columns, "t": mixed}), 20) is None  # their order is not that of the text

@@ -17,9 +17,9 @@ import pytest
 from typer.testing import CliRunner
 
 from fairarm import Arm, LogMap, Outcome, Problem, Variable, evaluate, table
+from fairarm.beliefs.assumptions import Assumption
 from fairarm.cli.app import app
 from fairarm.errors import DataError, FairarmError, ProblemError
-from fairarm.experiments.assumptions import Assumption
 from fairarm.experiments.start_from_log import read_log
 from fairarm.logs.reading import Dropped, LogReader
 from fairarm.logs.sources import open_log

@@ -21,6 +21,7 @@ from fairarm.logs import gathering
 from fairarm.logs.engines import Engine
 from fairarm.logs.gathering import Work
 from fairarm.logs.reading import LogReader
+from quick import quick
 
 pytestmark = pytest.mark.xdist_group("servers")
 
@@ -108,7 +109,10 @@ def with_outcomes() -> dict[str, Any]:
     return {**rows, "Y": ["0" if y is None else y for y in rows["Y"]]}
 
 
-@pytest.mark.parametrize(("kind", "parts"), [("dask", 1), ("dask", 3), ("dask", 16), ("spark", 2)])
+@pytest.mark.parametrize(
+    ("kind", "parts"),
+    [("dask", 3), ("spark", 2), *(pytest.param("dask", parts, marks=pytest.mark.slow) for parts in (1, 16))],
+)
 def test_models_of_several_groups_give_the_same_bits(
     kind: str, parts: int, expected: Evaluation, request: pytest.FixtureRequest
 ) -> None:
@@ -119,7 +123,7 @@ def test_models_of_several_groups_give_the_same_bits(
     assert found.missing is not None and {"undeclared-states", "rows-left-out"} <= {f.name for f in found.findings}
 
 
-@pytest.mark.parametrize("parts", [1, 16])
+@pytest.mark.parametrize("parts", quick([16, 1], 1))
 def test_spark_gives_the_same_bits_in_any_number_of_parts(parts: int, complete: Evaluation, spark: Any) -> None:
     found = evaluate(problem_of(), spread(with_outcomes, "spark", parts, spark), columns=WHERE)
     assert everything(found) == everything(complete)

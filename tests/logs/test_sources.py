@@ -11,7 +11,7 @@ import sqlite3
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ import pytest
 from fairarm.errors import DataError, OptionError, ReadError
 from fairarm.logs import files
 from fairarm.logs import table as tables
-from fairarm.logs.by_time import batch_ends
+from fairarm.logs.by_time import batches_of
 from fairarm.logs.coding import read_numbers
 from fairarm.logs.sources import open_log
 from fairarm.logs.table import DUE, Counts, Due, LogTable, RealColumn
@@ -289,16 +289,21 @@ QUESTIONS: dict[str, tuple[str, str | None, RealColumn | None, Due | None]] = {
 
 
 SLOW = ("dask-parquet", "dask-csv", "dask-json", "dask-cluster", "spark")
-FOR_SLOW = ("float", "all", "none", "real weighted", "due fraction", "due zone", "due date", "everything")
-ASKED = [
-    pytest.param(param.values[0], question, marks=param.marks, id=f"{param.values[0]}-{question}")
-    for param in ENGINES
-    for question in QUESTIONS
-    if param.values[0] not in SLOW or question in FOR_SLOW
-]
+FOR_SLOW = ("float", "real weighted", "due zone", "everything", "z", "n")
 
 
-@pytest.mark.parametrize(("engine", "question"), ASKED, indirect=["engine"])
+def asked(questions: Iterable[str]) -> Any:
+    """For parametrize: every question of every engine; most of those of Dask and Spark in `make test-all` only."""
+    made = []
+    for param in ENGINES:
+        for question in questions:
+            later = param.values[0] in SLOW and question not in FOR_SLOW
+            marks = [*param.marks, *([pytest.mark.slow] if later else [])]
+            made.append(pytest.param(param.values[0], question, marks=marks, id=f"{param.values[0]}-{question}"))
+    return pytest.mark.parametrize(("engine", "question"), made, indirect=["engine"])
+
+
+@asked(QUESTIONS)
 def test_counts_are_those_of_a_loop_and_equal_between_engines(engine: str, table: LogTable, question: str) -> None:
     keys, weight, real, due = QUESTIONS[question]
     found = table.counts(list(keys), weight=weight, real=real, due=due)
@@ -347,13 +352,14 @@ def test_ids_are_chosen_whatever_pattern_they_follow() -> None:
     assert open_log({"id": [0.5, 1.5]}).counts([], ids="id").pilot is None
 
 
-@pytest.mark.parametrize("column", ["t", "z", "d", "n", "unique"])
-def test_rows_are_counted_by_time_on_every_engine(engine: str, table: LogTable, column: str) -> None:
+@asked(["t", "z", "d", "n", "unique"])
+def test_rows_are_counted_by_time_on_every_engine(engine: str, table: LogTable, question: str) -> None:
     """Batches end with the times of rows 32, 38, 46 … in order, and rows without a time are apart."""
+    column = question
     known = sorted(row[column] for row in ROWS if row[column] is not None)
     numbers = [int(32 * 1.2**i) for i in range(20) if int(32 * 1.2**i) <= len(known)]
     ends = sorted({known[number - 1] for number in numbers} - {known[-1]})
-    made = batch_ends(table, column, None)
+    made = batches_of(table, column, None).ends
     if (engine, column) == ("spark", "z"):
         assert made == []  # Spark hands out no times with a zone
         return

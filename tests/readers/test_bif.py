@@ -191,11 +191,11 @@ from fairarm.errors import ReadError
 from fairarm.readers.bif import read_bif
 told = {}
 for name in sys.stdin.read().split():
-    start = time.perf_counter()
+    start = time.process_time()
     try:
         read_bif(pathlib.Path(name))
     except ReadError as error:
-        told[pathlib.Path(name).name] = (str(error)[:300], time.perf_counter() - start)
+        told[pathlib.Path(name).name] = (str(error)[:300], time.process_time() - start)
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 status = pathlib.Path("/proc/self/status")
 if status.exists():  # ru_maxrss of a child starts from its parent's memory; this one does not

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from fairarm.beliefs.assumptions import Assumption, Statement
 from fairarm.beliefs.beliefs import Smoothness
 from fairarm.beliefs.certified import Bound, Certificate
 from fairarm.beliefs.findings import Finding
-from fairarm.experiments.assumptions import Assumption, Statement
 from fairarm.experiments.evaluate import ArmEvaluation, Estimate, Evaluation, NextPulls, ObservedGroup
 from fairarm.experiments.evidence_from_log import LogEvidence
 from fairarm.logs.usable import LogSource

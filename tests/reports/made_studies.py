@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fairarm import algorithm, load_problem
+from fairarm.beliefs.assumptions import assumptions
 from fairarm.beliefs.findings import Finding
 from fairarm.problem.problem import Problem
 from fairarm.reports.page.study import SeenStudy
@@ -20,7 +21,7 @@ from fairarm.studies import (
     HistoryPoint,
     Monitor,
     RowStanding,
-    StudyStatus,
+    StudyState,
     StudyVerdict,
 )
 
@@ -41,11 +42,11 @@ def seen_study(name: str = "reminders", bundled: str = "ad-marketplace", **chang
     people = {arm: dict.fromkeys(asked.groups, 40 + 7 * i) for i, arm in enumerate(asked.arm_names)}
     total = sum(sum(each.values()) for each in people.values())
     found = StudyVerdict(
-        study=name, status=StudyStatus.RUNNING, answer=None, arm=None, confidence=0.95, void=False, void_by=(), settled=4, out=2,
-        people=total, counted=total - 12, lost=4, lost_means="worst", cut=(), dropped=(), next_at=START + 12 * DAY,
-        closes_at=START + 6 * DAY, leader=verdict.leader, probability=verdict.probability, none_probability=verdict.none_probability,
-        runner_up=verdict.runner_up, runner_up_probability=verdict.runner_up_probability, findings=(),
-        assumed=("people-independent", "unit-is-a-person", "declared-law", "sensitive-is-a-root"), verdict=verdict,
+        study=name, state=StudyState.RUNNING, status="UNDECIDED", arm=None, reason="not-proved-yet", recommended="by-query",
+        recommended_status="FOUND", recommended_probability=0.71, confidence=0.95, void=False, void_by=(), settled=4, out=2,
+        people=total, counted=total - 12, filled=0, unserved=3, erased=1, lost=12, lost_means="worst", unserved_means="worst", cut=(),
+        dropped=(), next_at=START + 12 * DAY, closes_at=START + 6 * DAY, none_probability=verdict.none_probability, findings=(),
+        assumed=assumptions(asked), verdict=verdict,
     )  # fmt: skip
     made = SeenStudy(
         name=name,
@@ -91,6 +92,8 @@ def made_cohort(number: int, problem: Problem) -> CohortReport:
         unserved=0,
         lost=1 if settled else None,
         counted=dealt - 1 if settled else None,
+        filled=0 if settled else None,
+        erased=0 if settled else None,
         cut=False,
         reason=None,
         why={},
@@ -128,12 +131,12 @@ def made_point(problem: Problem, number: int) -> HistoryPoint:
     names = problem.arm_names
     best = {arm: (number + 1) / 8 if k == 0 else (1 - (number + 1) / 8) / len(names) for k, arm in enumerate(names)}
     fair = {arm: 0.9 - 0.15 * k for k, arm in enumerate(names)}
-    return HistoryPoint(number, START + (number + 8) * DAY, best, fair, 0.01, None, None, 101 * (number + 1))
+    return HistoryPoint(number, START + (number + 8) * DAY, best, fair, 0.01, "UNDECIDED", None, 101 * (number + 1))
 
 
 def made_event(number: int, kind: str, body: dict[str, Any], actor: str = "") -> Event:
     at = START + number * timedelta(hours=1)
-    return Event(number, at, actor, kind, body, StudyStatus.RUNNING, "0" * 64, "1" * 64)
+    return Event(number, at, actor, kind, body, StudyState.RUNNING, "0" * 64, "1" * 64)
 
 
 VOIDS = Finding(

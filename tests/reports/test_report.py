@@ -18,10 +18,10 @@ from made_evaluations import ARMS, ASSUMPTIONS, MISSING, YOUNG, arm_of, certifie
 
 import fairarm
 from fairarm import identify, inspect, load_problem, simulate
+from fairarm.beliefs.assumptions import Assumption, Statement
 from fairarm.beliefs.findings import Finding
 from fairarm.cli import show_evaluation
 from fairarm.errors import OptionError
-from fairarm.experiments.assumptions import Assumption, Statement
 from fairarm.experiments.evaluate import ArmEvaluation, Estimate, Evaluation, NextPulls, ObservedGroup
 from fairarm.problem.answer import Status
 from fairarm.problem.outcome import Outcome

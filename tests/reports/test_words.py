@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from fairarm.beliefs.assumptions import Assumption, Obstacle, Statement
 from fairarm.beliefs.certified import Bound
-from fairarm.experiments.assumptions import Assumption, Obstacle, Statement
 from fairarm.experiments.plan import PlanNote
 from fairarm.logs.reading import Dropped
 from fairarm.reports.words import bounds_text, sentence

@@ -81,26 +81,26 @@ def test_what_is_known_comes_back_as_it_was(world: World, url: str) -> None:
         assert remote.arms() == study.arms()
         assert remote.monitors() == study.monitors()
         assert remote.summaries() == world.studies.summaries()
-        assert (remote.status, remote.options) == (study.status, study.options)
+        assert (remote.state, remote.options) == (study.state, study.options)
         assert (remote.verdict().status, remote.verdict().counted) == (study.verdict().status, study.verdict().counted)
 
 
 def test_the_hand_on_the_button(world: World, url: str, tmp_path: Path) -> None:
     with client(world, url, "admin") as remote:
         remote.pause("a fault")
-        assert world.coin.status == "paused"
+        assert world.coin.state == "paused"
         remote.resume("mended")
-        assert world.coin.status == "running"
+        assert world.coin.state == "running"
         found = remote.assign("u-1", group="a")
         remote.tell(found.id or "", ROW)
         assert remote.correct(found.id or "", {**ROW, "result": "lose"}, "typed wrongly")
-        assert remote.forget("u-1", "asked for it")
+        assert remote.forget("u-1")
         remote.export(tmp_path / "rows.csv")
         assert (tmp_path / "rows.csv").is_file() and (tmp_path / "rows.csv.toml").is_file()
         remote.drop(0, "an outage")
         assert world.coin.verdict().dropped == (0,)
         remote.close_study("over")
-        assert world.coin.status in ("draining", "closed")
+        assert world.coin.state in ("draining", "closed")
         actors = {event.actor for event in world.coin.events() if event.seq > 1}
         assert "admin of tests" in actors
 
@@ -134,27 +134,24 @@ def silent() -> Iterator[str]:
         yield f"http://127.0.0.1:{at.getsockname()[1]}"
 
 
-def longest_wait(remote: Client, people: int) -> float:
-    times = []
+def all_are_outside(remote: Client, people: int) -> None:
     for i in range(people):
-        began = time.monotonic()
         found = remote.assign(f"u-{i}", group="a")
-        times.append(time.monotonic() - began)
         assert (found.outside, found.id, found.arm) == (True, None, "even")
-    return max(times)
 
 
+@pytest.mark.timeout(120)
 def test_a_silent_service_serves_nobody_late() -> None:
-    """More people than requests that may be under way; a timeout of 1 s, so that a busy machine does not fail it."""
-    with silent() as url, Client(url, "token", "coin", timeout=1.0, patience=2.0, deployed="even", calls=2) as remote:
-        assert longest_wait(remote, 4) < 2.0
+    """More people than requests that may be under way. Without its timeout the client would wait for an hour."""
+    with silent() as url, Client(url, "token", "coin", timeout=0.2, patience=3600, deployed="even", calls=2) as remote:
+        all_are_outside(remote, 4)
 
 
 def test_a_service_that_is_away_serves_nobody_late() -> None:
     with silent() as url:
         pass
     with Client(url, "token", "coin", timeout=1.0, patience=0.2, deployed="even") as remote:
-        assert longest_wait(remote, 5) < 2.0
+        all_are_outside(remote, 5)
         with pytest.raises(Unreachable, match="safe"):
             remote.tell("1", ROW)
 
@@ -165,7 +162,7 @@ def test_what_came_too_late_is_reported_as_unserved(world: World, url: str, monk
     assigning = type(world.coin).assigning
 
     def slowly(self: Any, *given: Any) -> Any:
-        slow.wait(20)
+        slow.wait()
         return assigning(self, *given)
 
     world.coin.assign("known before", group="a")
@@ -174,14 +171,12 @@ def test_what_came_too_late_is_reported_as_unserved(world: World, url: str, monk
         assert remote.assign("late", group="a").outside
         assert remote.assign("known before", group="a").outside
         slow.set()
-        until = time.monotonic() + 20
-        while world.coin.cohorts()[0].unserved == 0 and time.monotonic() < until:
+        while world.coin.cohorts()[0].unserved == 0:
             time.sleep(0.02)
-    cohort = world.coin.cohorts()[0]
-    assert (cohort.dealt, cohort.unserved) == (2, 1)
-    late = world.coin.assign("late", group="a")
-    with pytest.raises(Conflict):
-        world.coin.tell(late.id or "", ROW)
+        cohort = world.coin.cohorts()[0]
+        assert (cohort.dealt, cohort.unserved) == (2, 1)
+        late = remote.assign("late", group="a")  # a reload: served as before, for good
+        assert (late.outside, late.repeated, late.id) == (True, True, None)
 
 
 def test_the_deployed_arm_is_learned(world: World, url: str) -> None:

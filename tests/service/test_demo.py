@@ -10,22 +10,25 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 from benchmarks.service.demo import lived
 
+from fairarm.cli import main
 from fairarm.service.demo import COHORT, LOST, NAME, RATE, WINDOW
+from quick import quick
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", quick(range(10), 3))
 def test_the_certified_answer_is_the_truth(seed: int, tmp_path: Path) -> None:
     studies, crowd = lived(tmp_path, seed)
     truth = crowd.world.truth()
     best = crowd.world.problem.arm_names[int(truth.answer)]
     with studies:
         found = crowd.study.verdict()
-        assert (found.answer, found.arm, found.void) == ("FOUND", best, False)
+        assert (found.status, found.arm, found.void) == ("FOUND", best, False)
         assert 3 <= found.settled <= 20
         assert crowd.study.findings() == ()
         lost = found.lost / found.people
@@ -64,14 +67,12 @@ def test_the_command_prints_a_link_that_shows_people_and_leaves_nothing(
     assert found is not None, link
     address, token = found.groups()
     with httpx.Client(base_url=address, cookies={"fairarm": token}, timeout=60) as asks:
-        until = time.monotonic() + 120
         while not re.search(r"[1-9]\d* people so far", text := asks.get(f"/studies/{NAME}").text):
-            assert time.monotonic() < until, text
             time.sleep(0.2)
         assert "What you can do" in text  # the link is an admin's
     assert len(list(tmp_path.iterdir())) == 1
     command.send_signal(signal.SIGINT)
-    assert command.wait(timeout=120) == 0
+    assert command.wait() == 0
     assert list(tmp_path.iterdir()) == [] and command.stderr.read() == ""
 
 
@@ -79,11 +80,15 @@ def test_the_command_prints_a_link_that_shows_people_and_leaves_nothing(
     ("options", "said"),
     [(["--demo", "--db", "sqlite:///x.db"], "--demo has a database of its own"), (["--seed", "3"], "--seed is for the simulated people")],
 )  # fmt: skip
-def test_options_that_do_not_go_together(options: list[str], said: str, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "fairarm", "serve", *options], capture_output=True, text=True, cwd=tmp_path, check=False
-    )
-    assert done.returncode == 2 and said in done.stderr and len(done.stderr.splitlines()) == 1
+def test_options_that_do_not_go_together(
+    options: list[str], said: str, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["fairarm", "serve", *options])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    error = capsys.readouterr().err
+    assert ended.value.code == 2 and said in error and len(error.splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
 
 

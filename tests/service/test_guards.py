@@ -40,8 +40,8 @@ def send_marks(world: World) -> list[Any]:
         world.post(
             "/corrections", {"assignment": id, "row": {"result": MARK}, "reason": MARK, "confirm": MARK}, "admin"
         ),
-        world.post(":forget", {"unit": MARK, "reason": MARK, "confirm": MARK}, "admin"),
-        world.post(":forget", {"unit": MARK, "reason": "asked for it", "confirm": "coin"}, "admin"),
+        world.post(":forget", {"unit": MARK, "confirm": MARK}, "admin"),
+        world.post(":forget", {"unit": MARK, "confirm": "coin"}, "admin"),
         world.http.get(f"/v1/studies/{MARK}", headers=world.headers("viewer")),
         world.http.get(f"/{MARK}?{MARK}={MARK}", headers=world.headers(MARK)),
         world.http.post(

@@ -10,7 +10,7 @@ import pytest
 
 from fairarm import load_problem
 from fairarm.service.pages import acts_of, login_page, study_address, style_sheet
-from fairarm.studies import StudyStatus
+from fairarm.studies import StudyState
 from service.served import Service, served
 
 pytestmark = pytest.mark.xdist_group("browser")
@@ -86,7 +86,7 @@ def test_a_form_that_is_wrong_changes_nothing(service: Service, what: str, form:
     before = study.events()
     with browser_of(service, service.token("admin", label="eve")) as asks:
         answer = asks.post(f"/studies/ads/{what}", data=form)
-    assert answer.status_code in (404, 409, 422) and study.status == "running" and study.events() == before
+    assert answer.status_code in (404, 409, 422) and study.state == "running" and study.events() == before
     if what != "resume":
         assert said in answer.text
 
@@ -101,16 +101,16 @@ def test_only_admins_act_and_only_from_here(service: Service) -> None:
         for origin in ("https://evil.example", "null"):
             assert asks.post("/studies/ads/close", data=FORM, headers={"origin": origin}).status_code == 403
         assert asks.post("/studies/ads/close", json=FORM).status_code == 415
-    assert study.status == "running"
+    assert study.state == "running"
 
 
 def test_what_an_admin_can_do_depends_on_the_state() -> None:
-    names = {status: [act.name for act in acts_of("a/b", status, [3])] for status in StudyStatus}
-    assert names[StudyStatus.RUNNING] == ["pause", "close", "drop"]
-    assert names[StudyStatus.PAUSED] == ["resume", "close", "drop"]
-    assert names[StudyStatus.DRAINING] == ["drop"]
-    assert [act.name for act in acts_of("a", StudyStatus.FINISHED, [])] == []
-    assert acts_of("a/b", StudyStatus.RUNNING, [])[0].action == "/studies/a%2Fb/pause"
+    names = {status: [act.name for act in acts_of("a/b", status, [3])] for status in StudyState}
+    assert names[StudyState.RUNNING] == ["pause", "close", "drop"]
+    assert names[StudyState.PAUSED] == ["resume", "close", "drop"]
+    assert names[StudyState.DRAINING] == ["drop"]
+    assert [act.name for act in acts_of("a", StudyState.FINISHED, [])] == []
+    assert acts_of("a/b", StudyState.RUNNING, [])[0].action == "/studies/a%2Fb/pause"
 
 
 # ---- colours ----

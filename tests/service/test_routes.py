@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fairarm import evaluate, load_problem, read_problem, write_problem
+from fairarm.studies import Studies
 from service_world import DAY, World, create_coin
 
 
@@ -59,6 +60,43 @@ def test_after_the_window_an_outcome_is_late(world: World) -> None:
     world.clock.now += 3 * DAY
     told = world.post("/outcomes", {"assignment": id, "row": {"side": "heads", "result": "win"}})
     assert (told.status_code, told.json()) == (200, {"status": "late"})
+
+
+def test_after_its_cohort_was_settled_an_outcome_says_so(world: World) -> None:
+    """The clock was ahead when the cohort was settled, and is right again."""
+    id = assigned(world)["assignment"]
+    world.studies.tick()
+    world.clock.now += 3 * DAY
+    world.studies.tick()
+    world.clock.now -= 3 * DAY
+    body = {"assignment": id, "row": {"side": "heads", "result": "win"}}
+    assert world.post("/outcomes", body).json() == {"status": "settled"}
+    (found,) = [each for each in world.get("/findings").json() if each["name"] == "told-after-settlement"]
+    assert found["rows"] == 1 and not found["voids"]
+
+
+def test_a_restart_with_a_wrong_clock_holds_the_studies(world: World) -> None:
+    """A new process, 10 days ahead: nobody enters, and the service says so."""
+    world.clock.now += 10 * DAY
+    url = str(world.studies._core.database.url)
+    with Studies(url, clock=world.clock) as fresh:
+        later = World(fresh, world.clock)
+        fresh.tick()
+        assert later.post("/assignments", {"unit": "u-1", "group": "a"}).json()["outside"]
+        assert later.http.get("/ready").json()["held"] == 2
+        (found,) = later.get("/findings").json()
+        assert found["name"] == "clock-held" and "fairarm study confirm-clock" in found["message"]
+        assert later.get("/cohorts").json()[0]["state"] == "out"
+
+
+def test_the_first_answer_holds(world: World) -> None:
+    """Another group for the same person, and a person who was outside once."""
+    first = assigned(world)
+    again = world.post("/assignments", {"unit": "u-1", "group": "b"}).json()
+    assert not first["conflict"] and again == {**first, "repeated": True, "conflict": True}
+    create_coin(world.studies, "few", people=1, arrivals=4_000, deployed="even")
+    found = [world.post("/assignments", {"unit": "u-1", "group": "a"}, study="few").json() for _ in range(2)]
+    assert [(each["outside"], each["repeated"]) for each in found] == [(True, False), (True, True)]
 
 
 def test_a_batch_has_an_answer_for_each_outcome(world: World) -> None:
@@ -157,11 +195,11 @@ def test_the_verdict_is_the_study_s(world: World) -> None:
 def test_the_hand_on_the_button_needs_the_name_twice(world: World) -> None:
     reason = {"reason": "a fault"}
     assert world.post(":pause", {**reason, "confirm": "coins"}, "admin").status_code == 422
-    assert world.coin.status == "running"
-    assert world.post(":pause", {**reason, "confirm": "coin"}, "admin").json() == {"status": "paused"}
-    assert world.post(":resume", {**reason, "confirm": "coin"}, "admin").json() == {"status": "running"}
+    assert world.coin.state == "running"
+    assert world.post(":pause", {**reason, "confirm": "coin"}, "admin").json() == {"state": "paused"}
+    assert world.post(":resume", {**reason, "confirm": "coin"}, "admin").json() == {"state": "running"}
     assert world.post(":drop", {**reason, "confirm": "coin", "cohort": 77}, "admin").status_code == 404
-    assert world.post(":close", {**reason, "confirm": "coin", "now": True}, "admin").json()["status"] in (
+    assert world.post(":close", {**reason, "confirm": "coin", "now": True}, "admin").json()["state"] in (
         "draining",
         "closed",
     )
@@ -178,7 +216,7 @@ def test_a_correction_counts_before_settling(world: World) -> None:
 
 def test_a_person_is_forgotten(world: World) -> None:
     assigned(world, "u-9")
-    body = {"unit": "u-9", "reason": "asked for it", "confirm": "coin"}
+    body = {"unit": "u-9", "confirm": "coin"}
     assert world.post(":forget", body, "admin").json() == {"erased": True}
     assert world.post(":forget", body, "admin").json() == {"erased": False}
 
@@ -193,11 +231,12 @@ def test_a_study_is_made_from_a_problem_s_text(world: World, tmp_path: Path) -> 
         "people": 500,
         "arrivals": 2_000,
         "window": "7d",
+        "on_end": "keep",
     }
     made = world.http.post("/v1/studies", json=body, headers=world.headers("admin"))
     assert made.status_code == 201, made.text
     assert made.json()["arms"] == list(read_problem(file).problem.arm_names)
-    assert made.json()["under_way_at_once"] == 4_000
+    assert made.json()["under_way_at_once"] == 4_000 and made.json()["options"]["on_end"] == "keep"
     again = world.http.post("/v1/studies", json=body, headers=world.headers("admin"))
     assert (again.status_code, again.json()["error"]) == (409, "conflict")
     for wrong in ({"name": "a/b"}, {"name": "a:pause"}, {"problem": "format = 1"}, {"people": 9_999}, {"window": "1y"}):

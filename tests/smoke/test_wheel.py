@@ -35,6 +35,7 @@ def run(*command: str | Path, cwd: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_the_wheel_alone_passes_the_smoke_test(tmp_path: Path) -> None:
     (tmp_path / "constraints.txt").write_bytes(CONSTRAINTS.read_bytes())
     quiet = ("--quiet", "--disable-pip-version-check")

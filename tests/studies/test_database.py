@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -59,15 +61,14 @@ def test_files_that_are_no_database(tmp_path: Path) -> None:
         Studies(f"sqlite:///{tmp_path}/notes.txt")
 
 
-def test_a_newer_database_is_refused_and_an_older_one_kept(
-    opened: Callable[..., Studies], query: Callable[[str], Any]
-) -> None:
+def test_a_database_of_another_version_is_refused(opened: Callable[..., Studies], query: Callable[[str], Any]) -> None:
     first = opened()
     small_study(first)
-    assert query("SELECT version FROM fairarm_schema") == [(1,)] and opened().names() == ("small",)
-    query("INSERT INTO fairarm_schema VALUES (99, 0)")
-    with pytest.raises(Conflict, match="version 99"):
-        opened()
+    assert query("SELECT version FROM fairarm_schema") == [(2,)] and opened().names() == ("small",)
+    for other in (1, 99):
+        query(f"UPDATE fairarm_schema SET version = {other}")
+        with pytest.raises(Conflict, match=f"version {other} .* begin with a new database"):
+            opened()
 
 
 def test_sqlite_is_set_to_lose_nothing(tmp_path: Path) -> None:
@@ -76,6 +77,17 @@ def test_sqlite_is_set_to_lose_nothing(tmp_path: Path) -> None:
         assert connection.execute(text("PRAGMA journal_mode")).scalar() == "wal"
         assert connection.execute(text("PRAGMA synchronous")).scalar() == 2  # FULL
     database.close()
+
+
+def test_another_process_that_begins_an_empty_file_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite refuses the change of the journal at once, however long it was told to wait."""
+    with closing(sqlite3.connect(tmp_path / "new.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        monkeypatch.setattr("time.sleep", lambda _: other.rollback())
+        with Studies(f"sqlite:///{tmp_path}/new.db") as studies:
+            assert studies.names() == ()
 
 
 def test_what_is_not_committed_is_gone(studies: Studies, query: Callable[[str], Any]) -> None:

@@ -48,6 +48,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"lost": "at random", "at_random_confirmed": "yes"}, "at_random_confirmed"),
     ({"on_alarm": "panic"}, "on_alarm is 'panic'"),
     ({"keep_rows": "never"}, "keep_rows is 'never'"),
+    ({"on_end": "stop"}, "on_end is 'stop'"),
     ({"deployed": "nobody"}, "deployed arm is 'nobody'"),
     ({"seed": -1}, "seed is -1"),
     ({"seed": 1 << 62}, "seed is"),

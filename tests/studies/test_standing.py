@@ -6,13 +6,17 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import asdict, is_dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from fairarm import evaluate, load_problem
 from fairarm.algorithms.exposure import exposure
+from fairarm.beliefs.assumptions import Assumption, Statement
 from fairarm.beliefs.declared_law import NOT_THE_LAW
+from fairarm.reports.words import sentence
 from fairarm.studies import Invalid, NotFound, Studies, WhyArm, WhyPerson
 from fairarm.worlds import NetworkWorld
 from four_arms import EASY, chain, truth, world
@@ -26,7 +30,7 @@ def ended(studies: Studies, clock: Clock) -> Crowd:
     """A study with an answer, some cohorts still out."""
     crowd = Crowd(studies, small_study(studies, deployed="even"), clock, delay=DAY)
     number = 0
-    while crowd.study.verdict().answer is None:
+    while crowd.study.verdict().reason == "not-proved-yet":
         crowd.tick(START + number * DAY + SECOND)
         crowd.day(number)
         number += 1
@@ -47,7 +51,11 @@ def plain_values(value: Any) -> bool:
 
 def test_before_anything_is_settled(crowd: Crowd) -> None:
     verdict = crowd.study.verdict()
-    assert verdict.answer is None and verdict.leader is None and verdict.settled == 0 and verdict.out == 1
+    assert (
+        (verdict.status, verdict.reason, verdict.recommended) == ("UNDECIDED", "not-proved-yet", None)
+        and verdict.settled == 0
+        and verdict.out == 1
+    )
     assert verdict.next_at is not None and verdict.closes_at is not None and not verdict.findings and not verdict.void
     assert crowd.study.history() == () and crowd.study.exposure().total == 0 and crowd.study.exposure().given_up is None
     assert all(arm.outcome is None and arm.certified is None and arm.people == 0 for arm in crowd.study.arms())
@@ -56,8 +64,8 @@ def test_before_anything_is_settled(crowd: Crowd) -> None:
 
 def test_an_ended_study_says_what_is_so(ended: Crowd, query: Query) -> None:
     verdict, arms = ended.study.verdict(), {arm.name: arm for arm in ended.study.arms()}
-    assert (verdict.answer, verdict.arm, verdict.leader) == ("FOUND", "good", "good") and verdict.verdict.arm == "good"
-    people = dict(query("SELECT arm, count(*) FROM fairarm_assignment GROUP BY arm"))
+    assert (verdict.status, verdict.arm, verdict.recommended, verdict.reason) == ("FOUND", "good", "good", None)
+    people = dict(query("SELECT arm, count(*) FROM fairarm_assignment WHERE slot IS NOT NULL GROUP BY arm"))
     assert [arms[name].people for name in chain().arm_names] == [people.get(k, 0) for k in range(4)]
     counted = query("SELECT count(*) FROM fairarm_outcome o JOIN fairarm_assignment a ON a.id = o.assignment JOIN fairarm_settled s ON s.number = a.number")  # fmt: skip
     assert verdict.counted == sum(arm.counted for arm in arms.values()) == counted[0][0]
@@ -92,18 +100,35 @@ def test_everything_shown_is_plain(ended: Crowd) -> None:
     json.dumps([asdict(each) for each in study.monitors()], allow_nan=False)
 
 
+def test_what_is_assumed_is_what_evaluate_assumes(studies: Studies, ended: Crowd, tmp_path: Path) -> None:
+    """Of the rows that the study exports; but that people of several arms are alike, which the deck sees to."""
+    ended.study.export(tmp_path / "rows.csv")
+    found = evaluate(load_problem(str(tmp_path / "rows.csv.toml")), str(tmp_path / "rows.csv"))
+    stated = [said for said in found.assumptions if said.code != Assumption.SERVED]
+    assert list(ended.study.verdict().assumed) == stated and stated[0].code == Assumption.GRAPH
+    lender = small_study(studies, "lender", load_problem("lender").problem).verdict().assumed
+    assert lender[0].code == Assumption.CAUSES and lender[0].facts["causes"]
+    assert not any("Nothing causes" in sentence(said) for said in lender)
+    at_random = small_study(studies, "random", lost="at random", at_random_confirmed=True).verdict().assumed
+    assert at_random[-1] == Statement(Assumption.AT_RANDOM)
+
+
 def test_exposure_is_counted_from_everybody(ended: Crowd, query: Query) -> None:
     """People by arm and group by plain SQL; those whose arm was probably unfair, by what each cohort's row says was known then."""
     found = ended.study.exposure()
     names = chain().arm_names
     plain = {
         (names[arm], "ab"[label]): n
-        for arm, label, n in query("SELECT arm, label, count(*) FROM fairarm_assignment GROUP BY arm, label")
+        for arm, label, n in query(
+            "SELECT arm, label, count(*) FROM fairarm_assignment WHERE slot IS NOT NULL GROUP BY arm, label"
+        )
     }
     assert {(arm, group): n for arm, by in found.people.items() for group, n in by.items() if n} == plain
     assert found.total == sum(plain.values()) and found.against == "good"
     then = {number: json.loads(why)["fair"] for number, why in query("SELECT number, why FROM fairarm_cohort")}
-    by_cohort = query("SELECT number, arm, count(*) FROM fairarm_assignment GROUP BY number, arm")
+    by_cohort = query(
+        "SELECT number, arm, count(*) FROM fairarm_assignment WHERE slot IS NOT NULL GROUP BY number, arm"
+    )
     assert found.doubted_then == sum(n for q, arm, n in by_cohort if then[q][arm] is not None and then[q][arm] < 0.5)
     now = {arm.name: arm.fair_probability for arm in ended.study.arms()}
     assert found.doubted_now == sum(n for _, arm, n in by_cohort if (now[names[arm]] or 0) < 0.5)
@@ -119,8 +144,8 @@ def test_history_follows_the_settled_cohorts(ended: Crowd, query: Query) -> None
     assert [point.cohort for point in points] == [
         row[0] for row in query("SELECT number FROM fairarm_settled ORDER BY number")
     ]
-    assert [point.answer for point in points[:-1]] == [None] * (len(points) - 1) and points[-1].arm == "good"
-    dealt = dict(query("SELECT number, count(*) FROM fairarm_assignment GROUP BY number"))
+    assert [point.status for point in points[:-1]] == ["UNDECIDED"] * (len(points) - 1) and points[-1].arm == "good"
+    dealt = dict(query("SELECT number, count(*) FROM fairarm_assignment WHERE slot IS NOT NULL GROUP BY number"))
     so_far = np.cumsum([dealt.get(point.cohort, 0) for point in points])
     assert [point.people for point in points] == so_far.tolist()
 
@@ -144,12 +169,12 @@ def test_a_law_that_does_not_hold_voids(studies: Studies, clock: Clock) -> None:
         "S": group, **dict(zip(("V", "Y"), _drawn(crowd, served, problem.groups.index(group), str(a.arm), group), strict=True))
     }  # fmt: skip
     number = 0
-    while crowd.study.verdict().answer is None and number < 20:
+    while crowd.study.verdict().reason == "not-proved-yet" and number < 20:
         crowd.tick(START + number * DAY + SECOND)
         crowd.day(number)
         number += 1
     verdict = crowd.study.verdict()
-    assert verdict.void and verdict.answer == "UNDECIDED" and verdict.void_by == (NOT_THE_LAW,)
+    assert verdict.void and verdict.status == "UNDECIDED" and verdict.void_by == (NOT_THE_LAW,)
     assert crowd.study.monitors()[0].voids
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any
@@ -15,7 +16,8 @@ from fairarm.algorithms.pool import Pool, PoolOptions
 from fairarm.algorithms.watch import Watch
 from fairarm.beliefs.evidence import CellEvidence
 from fairarm.beliefs.standing import Proof
-from fairarm.studies import Studies, StudyStatus, ticking
+from fairarm.studies import Studies, StudyState, Told, ticking
+from fairarm.studies.calls import Tell
 from fairarm.studies.progress import read_progress
 from four_arms import chain
 from study_people import DAY, HOUR, SECOND, START, Clock, Crowd, small_study
@@ -29,37 +31,42 @@ class Oracle:
     def __init__(self, query: Query, lost: str = "worst", at_arrival: bool = True, known: bool = False) -> None:
         self.query, self.problem, self.lost = query, chain(), lost
         self.at_arrival, self.known = at_arrival, known
-        self.pool = Pool(self.problem, 2_000, PoolOptions(confidence=0.95), reserve=0.95)
+        self.pool = Pool(self.problem, 2_000, PoolOptions(confidence=0.95), live=True)
         self.state, self.so_far = self.pool.start_live(1), CellEvidence.empty(self.problem, 1)
-        self.watch = Watch(self.problem, lost)
+        self.watch = Watch(self.problem, Loss.of(self.problem, lost))
         self.watched = self.watch.start(1)
 
     def settle(self, number: int, cut: bool = False) -> None:
         rows = np.zeros((1, 3, 4, 2, 6), dtype=np.int64)
-        missing, by_group = np.zeros((1, 3, 4), dtype=np.int64), np.zeros((1, 4, 2), dtype=np.int64)
-        in_cells = np.zeros((1, 4, 2, 3), dtype=np.int64)
+        missing, by_group = np.zeros((1, 3, 3, 4), dtype=np.int64), np.zeros((1, 3, 4, 2), dtype=np.int64)
+        in_cells, unplaced = np.zeros((1, 4, 2, 3), dtype=np.int64), np.zeros((1, 4, 3, 2), dtype=np.int64)
+        state = int(self.lost) if self.lost in "01" else None
         told = self.query(
-            "SELECT a.arm, a.label, a.decision, o.label, o.row, o.told - a.issued FROM fairarm_assignment a LEFT JOIN fairarm_outcome o "
-            f"ON o.assignment = a.id WHERE a.number = {number}"
+            "SELECT a.arm, a.label, a.decision, o.label, o.row, o.told - a.issued, o.digest FROM fairarm_assignment a LEFT JOIN "
+            f"fairarm_outcome o ON o.assignment = a.id WHERE a.number = {number}"
         )
-        for arm, group, decision, row_group, row, delay in told:
-            counts = row is not None and delay <= 2 * DAY
-            group = group if group is not None else row_group if counts else None
-            if group is not None:
-                by_group[0, arm, group] += 1
-            if counts:
-                rows[0, 0, arm, group, row] += 1
+        for arm, group, decision, row_group, row, delay, digest in told:
+            if row is not None and delay <= 2 * DAY:
+                rows[0, 0, arm, row_group if group is None else group, row] += 1
                 continue
-            missing[0, 0, arm] += 1
-            if self.known:
-                in_cells[0, arm, group, decision] += 1
+            unserved = digest == "unserved"
+            if state is not None and self.known and not unserved:
+                rows[0, 0, arm, group, 2 * decision + state] += 1
+                continue
+            kind = 0 if unserved or self.lost == "worst" else 1 if state is not None else 2
+            missing[0, kind, 0, arm] += 1
+            if kind == 1:
+                unplaced[0, arm, 2 if group is None else group, state] += 1
+            if group is not None:
+                by_group[0, kind, arm, group] += 1
+                in_cells[0, arm, group, decision] += self.known and kind == 0
         cohort = Cohort(
-            CellEvidence(self.problem, rows),
+            CellEvidence(self.problem, rows, unplaced if unplaced.any() else None),
             missing if missing.any() else None,
             Loss.of(self.problem, self.lost),
             by_group=by_group if self.at_arrival else None,
             by_shares=not self.at_arrival,
-            in_cells=in_cells if self.known and missing.any() else None,
+            in_cells=in_cells if in_cells.any() else None,
             cut=np.array([True]) if cut else None,
             weekday=number % 7,
         )
@@ -106,7 +113,7 @@ def test_a_study_settles_to_what_plain_counts_settle_to(
                 settled.append(int(line.split()[-1]))
                 oracle.settle(settled[-1])
                 oracle.agrees(crowd, settled[-1])
-        if crowd.study.status != StudyStatus.RUNNING:
+        if crowd.study.state != StudyState.RUNNING:
             break
         crowd.day(number)
     assert settled == list(range(len(settled))) and len(settled) >= 2
@@ -118,13 +125,13 @@ def test_known_cells_cuts_and_cohorts_after_the_answer(studies: Studies, clock: 
     """Decisions are drawn, lost rows fall into known cells, cohort 1 is cut at noon: states as of plain counts; and until the end."""
     crowd = Crowd(studies, small_study(studies), clock, known=True, lost=lambda row: 0.03)
     oracle, settled, number = Oracle(query, known=True), [], 0
-    while not crowd.study.status.over:
+    while not crowd.study.state.over:
         for line in crowd.tick(START + number * DAY + SECOND):
             if "settled" in line:
                 settled.append(int(line.split()[-1]))
                 oracle.settle(settled[-1], cut=settled[-1] == 1)
                 oracle.agrees(crowd, settled[-1])
-        if crowd.study.status == StudyStatus.RUNNING:
+        if crowd.study.state == StudyState.RUNNING:
             crowd.day(number, until=0.5 if number == 1 else 1.0)
         if number == 1:
             crowd.study.pause("it looks bad", "ann", now=True)
@@ -141,7 +148,7 @@ def test_known_cells_cuts_and_cohorts_after_the_answer(studies: Studies, clock: 
 def test_the_deck_is_what_the_pool_plans(crowd: Crowd, query: Query) -> None:
     """Cohorts 0 … 2 are planned before anything is settled, beside what is under way; their cards are `Pool.open`'s."""
     crowd.days(0, 3)
-    pool = Pool(chain(), 2_000, PoolOptions(confidence=0.95), reserve=0.95)
+    pool = Pool(chain(), 2_000, PoolOptions(confidence=0.95), live=True)
     state, nothing = pool.start_live(1), CellEvidence.empty(chain(), 1)
     under_way = np.zeros_like(state.given)
     for number in range(3):
@@ -181,7 +188,12 @@ def test_the_share_follows_the_arrivals(studies: Studies, clock: Clock, query: Q
         crowd.day(number)
     crowd.tick(START + 3 * DAY + SECOND)
     shares = [row[0] for row in query("SELECT share FROM fairarm_cohort ORDER BY number")]
-    dealt = [row[1] for row in query("SELECT number, count(*) FROM fairarm_assignment GROUP BY number ORDER BY number")]
+    dealt = [
+        row[1]
+        for row in query(
+            "SELECT number, count(*) FROM fairarm_assignment WHERE slot IS NOT NULL GROUP BY number ORDER BY number"
+        )
+    ]
     assert shares[0] == 0.125
     expected = float(np.median([n / share for n, share in zip(dealt, shares, strict=False)]))
     assert shares[3] == pytest.approx(30 / expected) and 0.15 < shares[3] < 0.45
@@ -197,7 +209,7 @@ def test_a_late_tick_skips_a_cohort_that_would_leave_hours_behind(crowd: Crowd, 
     # a fifth of an hour late, after ten whole days: little enough
     crowd.tick(START + 12 * DAY + HOUR // 5)
     numbers = [row[0] for row in query("SELECT number FROM fairarm_cohort ORDER BY number")]
-    assert numbers[:2] == [0, 3] and (numbers[-1] == 12 or crowd.study.status != StudyStatus.RUNNING)
+    assert numbers[:2] == [0, 3] and (numbers[-1] == 12 or crowd.study.state != StudyState.RUNNING)
 
 
 def test_hours_without_cards_are_found_and_void(studies: Studies, clock: Clock) -> None:
@@ -210,20 +222,20 @@ def test_hours_without_cards_are_found_and_void(studies: Studies, clock: Clock) 
     crowd.tick(START + 4 * DAY)
     assert [finding.name for finding in crowd.study.findings()] == ["uneven-entry"]
     verdict = crowd.study.verdict()
-    assert verdict.void and verdict.void_by == ("uneven-entry",) and verdict.answer == "UNDECIDED"
-    assert crowd.study.status in (StudyStatus.DRAINING, StudyStatus.FINISHED)
+    assert verdict.void and verdict.void_by == ("uneven-entry",) and verdict.status == "UNDECIDED"
+    assert crowd.study.state in (StudyState.DRAINING, StudyState.FINISHED)
 
 
 def test_pulls_run_out_and_the_study_ends_undecided(studies: Studies, clock: Clock) -> None:
     crowd = Crowd(studies, small_study(studies, pulls=70, confidence=0.999999), clock)
     number = 0
-    while not crowd.study.status.over:
+    while not crowd.study.state.over:
         crowd.tick(START + number * DAY + SECOND)
         crowd.day(number)
         number += 1
         assert number < 30
     verdict = crowd.study.verdict()
-    assert verdict.answer == "UNDECIDED" and verdict.people <= 70
+    assert verdict.status == "UNDECIDED" and verdict.people <= 70
     assert crowd.study.assign("later", "a").outside
 
 
@@ -231,6 +243,7 @@ def test_another_process_ticks_and_it_happens_once(opened: Callable[..., Studies
     first, second = opened(), opened()
     crowd = Crowd(first, small_study(first), clock)
     crowd.day(0)
+    second.tick()
     clock.now = START + 4 * DAY
     assert second.tick() == ("small: settled 0", "small: opened 4")
     assert first.tick() == ()
@@ -256,6 +269,68 @@ def test_what_a_hand_does_while_a_cohort_is_computed_is_not_overlooked(
     assert crowd.study.cohorts()[0].counted == 0 and crowd.study.verify().ok
 
 
+def test_an_outcome_that_comes_while_a_cohort_is_computed_is_counted(
+    crowd: Crowd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Told in time between the snapshot and the write: the settling is thrown away, and the next tick counts the outcome."""
+    a = next(a for a in (crowd.study.assign(f"t{i}", "a") for i in range(60)) if not a.outside)
+    computed = ticking.settled_progress
+
+    def slow(*given: Any) -> Any:
+        monkeypatch.setattr(ticking, "settled_progress", computed)
+        crowd.clock.now = START + DAY
+        assert crowd.study.tell(str(a.id), {"V": "1", "Y": "1"}) == Told("new")
+        crowd.clock.now = START + 4 * DAY
+        return computed(*given)
+
+    monkeypatch.setattr(ticking, "settled_progress", slow)
+    assert "small: settled 0" not in crowd.tick(START + 4 * DAY)
+    assert "small: settled 0" in crowd.tick()
+    assert crowd.study.cohorts()[0].counted == 1 and crowd.study.verify().ok
+
+
+def test_an_outcome_whose_commit_is_under_way_is_waited_for_and_counted(
+    opened: Callable[..., Studies], crowd: Crowd
+) -> None:
+    """Another process settles at the same time: it waits, sees the outcome, and settles at the next tick."""
+    a = next(a for a in (crowd.study.assign(f"t{i}", "a") for i in range(60)) if not a.outside)
+    clock = Clock()
+    other = opened(clock=clock)
+    other.tick()
+    clock.now = START + 4 * DAY
+    settling, done = threading.Thread(target=lambda: done.extend(other.tick())), list[str]()
+    with crowd.study._core.database.writing([crowd.study.running.id]) as (connection, now):
+        tell = Tell(crowd.study.running, int(str(a.id), 16), {"V": "1", "Y": "1"})
+        assert crowd.study._teller(connection, now, [tell]) == [Told("new")]
+        settling.start()
+        settling.join(0.5)
+    settling.join()
+    assert "small: settled 0" in (*done, *other.tick())
+    assert crowd.study.cohorts()[0].counted == 1 and crowd.study.verify().ok
+
+
+def test_an_outcome_that_comes_while_its_cohort_is_written_hears_that_it_was_settled(
+    opened: Callable[..., Studies], crowd: Crowd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process tells before the settling is committed: it waits, and does not count."""
+    a = next(a for a in (crowd.study.assign(f"t{i}", "a") for i in range(60)) if not a.outside)
+    teller = opened(clock=Clock(START + DAY)).open("small")
+    told = list[Told]()
+    telling = threading.Thread(target=lambda: told.append(teller.tell(str(a.id), {"V": "1", "Y": "1"})))
+    moves_on = ticking.move_on
+
+    def slow(*given: Any) -> Any:
+        telling.start()
+        telling.join(0.5)
+        return moves_on(*given)
+
+    monkeypatch.setattr(ticking, "move_on", slow)
+    assert "small: settled 0" in crowd.tick(START + 4 * DAY)
+    telling.join()
+    assert told == [Told("settled")]
+    assert crowd.study.cohorts()[0].counted == 0 and crowd.study.verify().ok
+
+
 def test_a_budget_that_is_used_up_ends_a_study_undecided(studies: Studies, clock: Clock) -> None:
     """No card can be paid for, and nothing is out: finished, and said to be undecided."""
     crowd = Crowd(studies, small_study(studies), clock)
@@ -269,5 +344,5 @@ def test_a_budget_that_is_used_up_ends_a_study_undecided(studies: Studies, clock
     with studies._core.database.reading() as connection:
         before = clockwork.progress(connection, running)[0]
     clockwork._no_cards(running, before, 0)
-    assert crowd.study.status == StudyStatus.FINISHED
-    assert crowd.study.verdict().answer == studies.summaries()[0].answer == "UNDECIDED"
+    assert crowd.study.state == StudyState.FINISHED
+    assert crowd.study.verdict().status == studies.summaries()[0].status == "UNDECIDED"

@@ -112,7 +112,7 @@ def test_two_studies_of_a_database_know_nothing_of_each_other(studies: Studies, 
         study.tell(two.id, {"result": "win"})
     other.tell(two.id, {"result": "win"})
     other.pause("look", "test", now=True)
-    assert study.status == "running" and not study.assign("v", group="a", known={}).outside
+    assert study.state == "running" and not study.assign("v", group="a", known={}).outside
     now[0] += 3 * DAY
     studies.tick()
     assert study.verify().ok and other.verify().ok
@@ -127,7 +127,7 @@ def test_a_clock_that_jumps_holds_everything_until_it_is_confirmed(place: Place)
         study = studies.create("coins", load_problem("coin").problem, **OPTIONS)
         studies.tick()
         now[0] += 5 * DAY
-        assert studies.tick() == ()
+        assert studies.tick() == ("coins: held until somebody confirms the clock (fairarm study confirm-clock)",)
         assert studies.summaries()[0].held
         assert len(study.cohorts()) == 1 and study.cohorts()[0].state != "settled"
         studies.confirm_clock("it was the time server", "test")
@@ -138,7 +138,7 @@ def test_a_clock_that_jumps_holds_everything_until_it_is_confirmed(place: Place)
         assert study.verify().ok
 
 
-def test_a_newer_database_is_refused(place: Place, studies: Studies, study: Study) -> None:
+def test_a_database_of_another_version_is_refused(place: Place, studies: Studies, study: Study) -> None:
     studies.close()
     Stored(place).run("INSERT INTO fairarm_schema (version, at) VALUES (99, 0)")
     with pytest.raises(StudyError, match="version 99"):
@@ -155,6 +155,7 @@ def test_what_was_given_out_after_a_backup_is_unknown_after_it_is_put_back(
         lost = later.open("coins").assign("late", group="a", known={})
     with Studies(copy.url, clock=lambda: now[0]) as back:
         assert back.restored("disk", "test") == ("coins: cut 0",)
+        back.tick()
         found = back.open("coins")
         assert lost.id is not None and before.id is not None
         with pytest.raises(NotFound):

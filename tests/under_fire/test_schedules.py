@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from benchmarks.studies.places import Place
 from benchmarks.studies.run_schedules import run_schedules
 
-SCHEDULES = {"SQLite": 120, "PostgreSQL": 30}
+from quick import quick
 
 
-def test_random_schedules_break_nothing(kind: str, place_of: Callable[[], Place]) -> None:
-    run_schedules(place_of, SCHEDULES[kind], steps=20, seed=17)
+@pytest.mark.parametrize("schedules", quick([10, 100], 1))
+def test_random_schedules_break_nothing(schedules: int, place_of: Callable[[], Place]) -> None:
+    run_schedules(place_of, schedules, steps=20, seed=17)

@@ -6,12 +6,11 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from fairarm.algorithms.cohort import Cohort
+from fairarm.algorithms.cohort import Cohort, Missing
 from fairarm.algorithms.monitored import Alarm, monitor_findings, monitored
 from fairarm.algorithms.procedure import LawReport
 from fairarm.beliefs.certified import lacks_shares
 from fairarm.beliefs.declared_law import DeclaredLaw, LawRows
-from fairarm.beliefs.evidence import Evidence
 from fairarm.beliefs.findings import Finding
 from fairarm.beliefs.known_worlds import KnownWorlds, lacking
 from fairarm.beliefs.row_kinds import RowKinds
@@ -63,7 +62,7 @@ class Books:
     settled: IntArray
     """(n,): batches settled."""
     lost: IntArray
-    """(n,): rows that never came and were charged."""
+    """(n, 2): rows without an outcome that were charged, as the worst and as the stated outcome."""
     tested: IntArray
     charged: FloatArray
     voided: IntArray
@@ -90,7 +89,9 @@ class Books:
         none = np.zeros(n, dtype=np.int64)
         watched = vars(Drift.start(n, 0, days=False)) | vars(LossRows.start(n, 0, 0))
         tested = vars(LawRows.none(n)) | watched | {"alarm": np.full(n, int(Alarm.NONE))}
-        return cls(empty, empty, empty, empty, no, empty, empty, empty, empty, none, none, **tested)
+        return cls(
+            empty, empty, empty, empty, no, empty, empty, empty, empty, none, np.zeros((n, 2), dtype=np.int64), **tested
+        )
 
     @classmethod
     def of(cls, ledger: Ledger, law: LawRows, lost: IntArray, drift: Drift, losses: LossRows, alarm: IntArray) -> Books:
@@ -142,11 +143,11 @@ class Books:
 
 
 def expected_loss(lost: IntArray | FloatArray, rows: FloatArray) -> FloatArray | None:
-    """ε (N,): the part of the rows that is expected to get lost, by those lost (N,) and all rows (N, K, G) of earlier phases;
+    """ε (N, 2): the part of the rows that is expected to get lost, by those lost (N, 2) and all rows (N, K, G) of earlier phases;
     None where none ever was."""
     if not lost.any():
         return None
-    share = (lost + LOSSES_AT_FIRST) / (rows.sum(axis=(1, 2)) + ROWS_AT_FIRST)
+    share = (lost + LOSSES_AT_FIRST) / (rows.sum(axis=(1, 2)) + ROWS_AT_FIRST)[:, None]
     return np.where(lost > 0, share, 0.0)
 
 
@@ -164,7 +165,7 @@ class Certified:
     declared: DeclaredLaw
 
     @classmethod
-    def of(cls, problem: Problem, delta: float, estimated: bool) -> Certified:
+    def of(cls, problem: Problem, delta: float, estimated: bool, label_weight: float = 0.0) -> Certified:
         """An error where the rule is not available: it needs finite columns besides the outcome, and mostly P(S), or P(label)."""
         real = [name for name in problem.cell_columns if not problem.variables[name].finite]
         if real:
@@ -178,7 +179,7 @@ class Certified:
                 f"proof needs it exactly. Use stop=bayes-stop, or declare its table."
             )
         if not problem.plain:
-            return cls._of_worlds(problem, delta, estimated)
+            return cls._of_worlds(problem, delta, estimated, label_weight)
         if lacks_shares(problem, estimated):
             raise OptionError(_without_shares(problem))
         cells = problem.compiled.shared_cells.apart()
@@ -188,18 +189,19 @@ class Certified:
             context = cells.context
         else:
             law = cells.law_of_cells(cells.law[None])[0]
-        rule = Rule(law, problem.compiled.rows, delta, shares, context)
+        rule = Rule(law, problem.compiled.rows, delta, shares, context, label_weight=label_weight)
         return cls(cells, rule, DeclaredLaw(problem, estimated))
 
     @classmethod
-    def _of_worlds(cls, problem: Problem, delta: float, estimated: bool) -> Certified:
+    def _of_worlds(cls, problem: Problem, delta: float, estimated: bool, label_weight: float) -> Certified:
         """Of a problem that is not plain: every law that enters a world or the rows' own is declared, but for h where it need not be."""
         if (lack := lacking(problem, estimated)) is not None:
             raise OptionError(
                 f"A certified answer needs {lack.what}, which {lack.why}: {lack.way}{', or ' if lack.way else ''}use bayes-stop."
             )
         known = KnownWorlds(problem)
-        rule = Rule(known.law, problem.compiled.rows, delta, known.shares, known.context, known.worlds, known.regimes)
+        law, shares, context = known.law, known.shares, known.context
+        rule = Rule(law, problem.compiled.rows, delta, shares, context, known.worlds, known.regimes, label_weight)
         return cls(known.cells, rule, DeclaredLaw(problem))
 
     def start(self, n: int, days: bool = False) -> Books:
@@ -213,67 +215,70 @@ class Certified:
         problem, cells = self.declared.problem, rule.law.shape[2]
         units = len(problem.groups) + len(problem.regimes) - 1
         watched = Drift.start(n, cells, days), LossRows.start(n, arms, units), np.full(n, int(Alarm.NONE))
-        return Books.of(open_ledger(rule, n), self.declared.start(n), np.zeros(n, dtype=np.int64), *watched)
+        return Books.of(open_ledger(rule, n), self.declared.start(n), np.zeros((n, 2), dtype=np.int64), *watched)
 
     def after(self, cohort: Cohort, books: Books, seed: int, replicate: IntArray, reserve: float = 1.0) -> Books:
         """The books after a phase; ``replicate`` (N,) are the numbers of the replicates, ``reserve`` ρ is the part that is staked."""
-        brought, expected = self._brought(cohort), expected_loss(books.lost, books.rows)
-        # f is chosen before the batch: what not told means is known then in a study, whose every cohort says it
-        means = cohort.loss.outcome if cohort.loss is not None and _from_the_start(cohort) else None
+        brought, lost = self._brought(cohort), books.lost
+        means = None if cohort.loss is None else cohort.loss.outcome
+        if not _from_the_start(
+            cohort
+        ):  # f is chosen before the batch, when only a study has said what "not reported" means
+            means, lost = None, np.stack([lost.sum(axis=1), np.zeros_like(lost[:, 0])], axis=1)
+        expected = expected_loss(lost, books.rows)
         ledger = settle(
             self.rule, books.ledger, brought, seed, replicate, reserve=reserve, loss_share=expected, loss_outcome=means
         )
         ledger = self._with_groups_of_cut(ledger, cohort)
-        missing, lost = (cohort.missing if cohort.charged else None), books.lost
-        law = self.declared.after(books.law, cohort.rows, ledger.seen.natural, missing, self._lost_by_group(cohort))
+        law = self.declared.after(
+            books.law, cohort.rows, ledger.seen.natural, cohort.charged, self._charged_by_group(cohort)
+        )
         law = law.unless(cohort.cut, books.law)
         if cohort.beyond is not None:
             seen = cohort.beyond.summary(self.cells)
             by_arm = self.kinds.by_arm(cohort.beyond, seen)
             ledger = teach(ledger, *(part.astype(np.float64) for part in (by_arm, seen.rows, seen.sums)))
-        if brought.lost is not None:
-            lost = lost + np.rint(brought.lost.rows).astype(np.int64)
-        return Books.of(ledger, law, lost, *monitored(books.drift, books.losses, books.alarm, cohort, brought))
+        charged = books.lost if brought.lost is None else books.lost + np.rint(brought.lost.by_kind).astype(np.int64)
+        return Books.of(ledger, law, charged, *monitored(books.drift, books.losses, books.alarm, cohort, brought))
 
     def _brought(self, cohort: Cohort) -> Brought:
         """What the core is told of a phase."""
         fresh = cohort.rows.summary(self.cells)
         counted = self.kinds.by_arm(cohort.rows, fresh), fresh.rows, self.kinds.natural(fresh.natural)
         rows, n, natural = (part.astype(np.float64) for part in counted)
-        y, lost = fresh.sums, None
+        lost = None
         if cohort.by_group is not None:
-            natural = self.kinds.natural(cohort.by_group.sum(axis=1)).astype(np.float64)
-        if cohort.charged or (cohort.by_shares and cohort.missing is None):
+            natural = natural + self.kinds.natural(cohort.by_group.sum(axis=(1, 2)))
+        if cohort.charged is not None or (cohort.by_shares and cohort.missing is None):
             rows = self._whole(cohort)
-        if cohort.charged and cohort.loss is not None:
-            cells, anywhere = self._lost(cohort)
-            if cohort.loss.outcome is not None:  # not told means this outcome: in a known cell it is a row like others
-                n, y, cells = n + cells, y + cells * cohort.loss.outcome, np.zeros_like(cells)
-            lost = Lost(cells, anywhere, cohort.loss.outcome)
-        return Brought(rows, n, y, natural, lost, cohort.cut)
+        if cohort.charged is not None:
+            lost = self._lost(cohort)
+        return Brought(rows, n, fresh.sums, natural, lost, cohort.cut)
 
-    def _lost(self, cohort: Cohort) -> tuple[FloatArray, FloatArray]:
-        """Missing rows whose cell is known, (N, C), and the others by arm, (N, K)."""
-        by_arm = np.zeros(0) if cohort.missing is None else cohort.missing.sum(axis=1).astype(np.float64)
+    def _lost(self, cohort: Cohort) -> Lost:
+        """Rows that may have any outcome, by cell where that is known and else by arm, and those that have the stated one, by arm."""
+        by_arm = np.zeros((0, 0, 0)) if cohort.missing is None else cohort.missing.sum(axis=2).astype(np.float64)
+        anywhere, stated = by_arm[:, Missing.UNKNOWN], by_arm[:, Missing.STATED]
+        means = None if cohort.loss is None else cohort.loss.outcome
         if cohort.in_cells is None:
-            return np.zeros((len(by_arm), self.rule.law.shape[2])), by_arm
+            return Lost(np.zeros((len(by_arm), self.rule.law.shape[2])), anywhere, stated, means)
         known = cohort.in_cells.sum(axis=1).reshape(len(by_arm), -1)
         cells = sum_by_group(known, self.cells.cell_of.ravel(), self.cells.cells)
-        return cells.astype(np.float64), by_arm - cohort.in_cells.sum(axis=(2, 3))
+        return Lost(cells.astype(np.float64), anywhere - cohort.in_cells.sum(axis=(2, 3)), stated, means)
 
-    def _lost_by_group(self, cohort: Cohort) -> IntArray | None:
-        """Missing rows by arm and group, or place, (N, K, G), where the groups are known."""
-        if cohort.missing is None or cohort.by_group is None:
+    def _charged_by_group(self, cohort: Cohort) -> IntArray | None:
+        """Rows that are charged by arm and group, or place, (N, K, G), where the groups are known."""
+        if cohort.charged is None or cohort.by_group is None:
             return None
-        natural = np.asarray(cohort.by_group - cohort.rows.group_sums((0,))[0])
+        natural = np.asarray(cohort.by_group[:, : Missing.AT_RANDOM].sum(axis=1))
         if not cohort.rows.problem.plain:  # forced rows have groups of their own there
-            return None if cohort.missing[:, 1:].any() else self.kinds.natural(natural)
-        return np.asarray(np.moveaxis(cohort.missing[:, 1:], 1, 2) + natural)
+            return None if cohort.charged[:, 1:].any() else self.kinds.natural(natural)
+        return np.asarray(np.moveaxis(cohort.charged[:, 1:], 1, 2) + natural)
 
     def _whole(self, cohort: Cohort) -> FloatArray:
         """All rows of the plan by arm and place, (N, K, T), those that never came included."""
-        whole = np.zeros((len(cohort.dealt), *self.rule.law.shape[:2]))
-        for regime in range(cohort.dealt.shape[1]):
+        whole = np.zeros((len(cohort.counted), *self.rule.law.shape[:2]))
+        for regime in range(cohort.counted.shape[1]):
             whole += self._of_regime(cohort, regime)
         return whole
 
@@ -283,12 +288,13 @@ class Certified:
         The blend must not depend on who came. So where the groups of a regime's rows are not known before they come, and some never did,
         *all* of them count by the declared shares of its groups, not by their own: given the plan alone, that is their law.
         """
-        dealt, places = cohort.dealt[:, regime].astype(np.float64), np.flatnonzero(self.kinds.fits[regime])
+        dealt, places = cohort.counted[:, regime].astype(np.float64), np.flatnonzero(self.kinds.fits[regime])
         if len(places) == 1:
             return np.asarray(dealt[:, :, None] * (np.arange(self.kinds.places) == places[0]))
         if regime == 0 and cohort.by_group is not None:
-            return np.asarray(self.kinds.natural(cohort.by_group), dtype=np.float64)
-        if cohort.missing is not None and not cohort.missing[:, regime].any() and not cohort.by_shares:
+            by_group = cohort.rows.group_sums((0,))[0] + cohort.by_group[:, : Missing.AT_RANDOM].sum(axis=1)
+            return np.asarray(self.kinds.natural(by_group), dtype=np.float64)
+        if cohort.charged is not None and not cohort.charged[:, regime].any() and not cohort.by_shares:
             came = np.zeros((*dealt.shape, self.kinds.places))
             came[..., self.kinds.place_of[regime]] = cohort.rows.group_sums((regime,))[0]
             return came
@@ -309,17 +315,9 @@ class Certified:
         """Groups at arrival count until the cut: people are a sample in the order in which they came, wherever somebody stops."""
         if cohort.cut is None or cohort.by_group is None:
             return ledger
-        groups = np.where(cohort.cut[:, None], cohort.by_group.sum(axis=1), 0)
+        everybody = cohort.rows.group_sums((0,))[0].sum(axis=1) + cohort.by_group.sum(axis=(1, 2))
+        groups = np.where(cohort.cut[:, None], everybody, 0)
         return replace(ledger, seen=replace(ledger.seen, natural=ledger.seen.natural + self.kinds.natural(groups)))
-
-    def adopted(self, labels: FloatArray, before: Evidence, closed: IntArray) -> Books:
-        """Of a run that an earlier version saved: the labels' wealth stays, the accounts start anew from what was seen."""
-        seen = before.summary(self.cells)
-        counted = seen.rows, self.kinds.by_arm(before, seen), self.kinds.natural(seen.natural)
-        n, rows, natural = (part.astype(np.float64) for part in counted)
-        anew = self.start(len(closed))
-        ledger = replace(anew.ledger, seen=Seen(n, seen.sums, rows, natural), labels=labels, settled=closed)
-        return Books.of(ledger, anew.law, anew.lost, anew.drift, anew.losses, anew.alarm)
 
     def proved(self, books: Books) -> tuple[IntArray, IntArray]:
         """The proved answer (N,), UNDECIDED where there is none, and each arm's Proof (N, K); nothing where void."""

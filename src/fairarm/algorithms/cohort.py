@@ -1,9 +1,9 @@
-"""What a run is told of one phase, or of one cohort of a live study: the rows that came, those that did not, and rows beyond the
-plan."""
+"""What a run is told of one phase, or of one cohort of a live study: the rows that came, the rows without an outcome, and surplus rows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import IntEnum
 
 import numpy as np
 
@@ -16,23 +16,41 @@ from fairarm.problem.pulls import Batch
 WORST, AT_RANDOM = "worst", "at random"
 
 
+class Missing(IntEnum):
+    """Why a row has no outcome, and so how it counts: the first axis of `Cohort.missing` after the replicates."""
+
+    UNKNOWN = 0
+    """It may have any outcome: a certificate counts the worst one."""
+    STATED = 1
+    """Not reported means a state of the outcome, but the cell is not known."""
+    AT_RANDOM = 2
+    """Stated not to depend on the outcome: it is left out."""
+
+
 @dataclass(frozen=True)
 class Loss:
-    """What a row that was asked for and never came is taken to be."""
+    """How rows without an outcome count. Whoever was not served, or was erased, has no outcome that "not reported" could mean."""
 
     what: str
-    """"worst", "at random", or the state of the outcome that "not told" means."""
-    outcome: float | None
-    """Y' of that state; None for the other two."""
+    """Of rows that were not reported: "worst", "at random", or the state of the outcome that "not reported" means."""
+    states: int = 0
+    """How many the outcome has."""
+    state: int | None = None
+    """The position of that state; None for the other two."""
+    outcome: float | None = None
+    """Y' of that state."""
+    unserved: str = WORST
+    """Of people who were never served: "worst" or "at random"."""
 
     @classmethod
-    def of(cls, problem: Problem, what: str | None) -> Loss:
+    def of(cls, problem: Problem, what: str | None, unserved: str = WORST) -> Loss:
         """As given to `close_phase`; an error that names the choices where it is none of them."""
         states = problem.variables[problem.outcome.node].states if problem.outcome.values is not None else None
         if what in (WORST, AT_RANDOM):
-            return cls(what, None)
+            return cls(what, len(states or ()), unserved=unserved)
         if states is not None and what in states:
-            return cls(what, float(problem.outcome.scaled_values[states.index(what)]))
+            state = states.index(what)
+            return cls(what, len(states), state, float(problem.outcome.scaled_values[state]), unserved)
         named = (
             f", or a state of '{problem.outcome.node}' ({', '.join(states)}) if not told means that state"
             if states
@@ -44,6 +62,27 @@ class Loss:
             f"what was lost did not depend on the outcome){named}."
         )
 
+    @property
+    def kind(self) -> Missing:
+        """Of a row that was not reported."""
+        return (
+            Missing.STATED
+            if self.outcome is not None
+            else Missing.AT_RANDOM
+            if self.what == AT_RANDOM
+            else Missing.UNKNOWN
+        )
+
+    @property
+    def unserved_kind(self) -> Missing:
+        """Of somebody who was never served."""
+        return Missing.AT_RANDOM if self.unserved == AT_RANDOM else Missing.UNKNOWN
+
+    @property
+    def at_random(self) -> bool:
+        """Whether some rows are stated to be missing at random."""
+        return AT_RANDOM in (self.what, self.unserved)
+
 
 @dataclass(frozen=True)
 class Cohort:
@@ -52,14 +91,14 @@ class Cohort:
     rows: Evidence
     """That were asked for and came."""
     missing: IntArray | None = None
-    """Rows that were asked for and did not come, (n, R, K); None where all came."""
+    """Rows without an outcome by `Missing`, (n, 3, R, K); None where all came."""
     loss: Loss | None = None
     beyond: Evidence | None = None
     """Rows beyond the plan, or of an earlier phase: they only make estimates better."""
     in_cells: IntArray | None = None
-    """Those of the missing rows whose cell is known, by arm, group and cell, (n, K, G, X)."""
+    """Those of the rows that may have any outcome whose cell is known, by arm, group and cell, (n, K, G, X)."""
     by_group: IntArray | None = None
-    """All natural rows by arm and group, missing ones too, (n, K, G), where the group is known at arrival."""
+    """Natural rows without an outcome by `Missing`, arm and group, (n, 3, K, G), where the group is known at arrival."""
     by_shares: bool = False
     """The group comes with the outcome: bets count natural rows by the declared P(S), whether or not some are missing."""
     cut: BoolArray | None = None
@@ -72,15 +111,23 @@ class Cohort:
     """On which it began, 0 for Monday; None where days are not known."""
 
     @property
-    def charged(self) -> bool:
-        """Whether missing rows are to be paid for."""
-        return self.missing is not None and self.loss is not None and self.loss.what != AT_RANDOM
+    def charged(self) -> IntArray | None:
+        """Rows without an outcome that a certificate pays for, (n, R, K); None where there are none."""
+        if self.missing is None or not (found := self.missing[:, : Missing.AT_RANDOM].sum(axis=1)).any():
+            return None
+        return np.asarray(found)
+
+    @property
+    def counted(self) -> IntArray:
+        """All rows but those left out as missing at random, (n, R, K)."""
+        came = self.rows.pulls()
+        return came if self.charged is None else came + self.charged
 
     @property
     def dealt(self) -> IntArray:
         """All rows that were asked for, (n, R, K)."""
         came = self.rows.pulls()
-        return came if self.missing is None else came + self.missing
+        return came if self.missing is None else came + self.missing.sum(axis=1)
 
     def of_replicates(self, which: BoolArray) -> Cohort:
         """Only these replicates."""
@@ -92,15 +139,21 @@ class Cohort:
         return replace(self, rows=self.rows.of_replicates(which), beyond=beyond, **kept)
 
 
+def of_kind(counts: IntArray, kind: Missing) -> IntArray:
+    """Rows without an outcome (n, …) that all count in one way, as (n, 3, …)."""
+    made = np.zeros((len(counts), len(Missing), *counts.shape[1:]), dtype=np.int64)
+    made[:, kind] = counts
+    return made
+
+
 def logged_cohort(rows: Evidence, lacking: IntArray, problem: Problem) -> Cohort:
     """Rows of a log, some of which lack their outcome, (n, R, K, G, X): who these are is known, and each counts as the worst."""
-    by_group = rows.group_sums((0,))[0] + lacking[:, 0].sum(axis=3)
     return Cohort(
         rows,
-        missing=lacking.sum(axis=(3, 4)),
+        missing=of_kind(lacking.sum(axis=(3, 4)), Missing.UNKNOWN),
         loss=Loss.of(problem, WORST),
         in_cells=lacking.sum(axis=1),
-        by_group=by_group,
+        by_group=of_kind(lacking[:, 0].sum(axis=3), Missing.UNKNOWN),
         from_log=True,
     )
 

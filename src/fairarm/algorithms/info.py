@@ -90,10 +90,11 @@ class Info:
         return plain(self)  # type: ignore[no-any-return]
 
     @classmethod
-    def from_json(cls, document: Any, arms: int, pairs: int = 2, rows: int = 1) -> Info:
+    def from_json(cls, document: Any, problem: Problem) -> Info:
         """One replicate back from `to_json`, bit for bit; a TypeError, KeyError or ValueError where it has another form."""
-        believed = None if document["standing"] is None else Standing.unknown(1, arms, rows)
-        return restored(document, replace(cls.unknown(1, arms, pairs, rows), standing=believed), "info")
+        like = cls.before(problem, 1)
+        believed = None if document["standing"] is None else Standing.unknown(*like.rows.shape)
+        return restored(document, replace(like, standing=believed), "info")
 
 
 _ARRAYS = tuple(f.name for f in fields(Info) if f.name != "standing")

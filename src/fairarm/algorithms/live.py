@@ -16,14 +16,15 @@ from fairarm.algorithms.state import State
 from fairarm.algorithms.watch import Watch, Watched
 from fairarm.beliefs.evidence import CellEvidence
 from fairarm.beliefs.findings import Finding
-from fairarm.beliefs.standing import Proof
+from fairarm.beliefs.standing import Proof, Standing
+from fairarm.core.answer import Code
 from fairarm.core.entry import SPARE, Coverage, deck_size
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 
-RESERVE = 0.95
-"""ρ of live studies: a cohort may be stopped by hand at any moment."""
-
 UNFAIR = (Proof.UNFAIR, Proof.UNFAIR_TO_FIRST, Proof.UNFAIR_TO_SECOND)
+
+UNLIKELY = 0.01
+"""Below this posterior probability, a statement that is certified is contradicted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,13 +40,15 @@ class Settled:
     proof: IntArray
     """(n, K)."""
     void: BoolArray
-    """(n,): ended by a monitor."""
+    """(n,): ended by a monitor, or because the posterior contradicts the certificate."""
+    contradicted: BoolArray
+    """(n, 1 + K): whether the posterior contradicts the certified answer, and the proof of each arm."""
 
 
 @dataclass(frozen=True)
 class LiveRule:
-    """How a study goes on. ``watched``: the guard and the check of who enters when can void it; ``pauses``: arms that are proved unfair
-    are dealt no more; ``alarm_pauses``: nor are those whose guard has given alarm."""
+    """How a study goes on. ``watched``: the guard, the check of who enters when, and a posterior that contradicts the certificate can void
+    it; ``pauses``: arms that are proved unfair are dealt no more; ``alarm_pauses``: nor are those whose guard has given alarm."""
 
     pool: Pool
     loss: Loss
@@ -56,7 +59,7 @@ class LiveRule:
     @cached_property
     def watch(self) -> Watch:
         """The guard."""
-        return Watch(self.pool.problem, self.loss.what)
+        return Watch(self.pool.problem, self.loss)
 
     def start(self, n: int) -> Settled:
         """n studies of which no cohort has been opened."""
@@ -68,6 +71,7 @@ class LiveRule:
             fair=np.full((n, arms), np.nan),
             proof=np.zeros((n, arms), dtype=np.int64),
             void=np.zeros(n, dtype=np.bool_),
+            contradicted=np.zeros((n, 1 + arms), dtype=np.bool_),
         )
 
     def settle(self, now: Settled, cohort: Cohort, seed: int, coverage: FloatArray) -> tuple[Settled, Info | None]:
@@ -79,18 +83,22 @@ class LiveRule:
             dealt = now.state.but(given=now.state.given + cohort.dealt)
             return replace(now, state=dealt, so_far=so_far), None
         state, info = self.pool.settle(now.state, cohort, so_far, seed)
-        fair, proof = now.fair.copy(), now.proof.copy()
+        fair, proof, contradicted = now.fair.copy(), now.proof.copy(), now.contradicted.copy()
         if info.standing is not None:
             fair[running], proof[running] = info.standing.fair, info.standing.proof
-        after = Settled(state, so_far, now.watched, fair, proof, now.void | (running & state.memory.void))
+            contradicted[running] = contradictions(info.standing, state.answer[running])
+        void = now.void | (running & state.memory.void)
+        after = Settled(state, so_far, now.watched, fair, proof, void, contradicted)
         return (self._looked_at(after, cohort, seed, coverage, running) if self.watched else after), info
 
     def _looked_at(self, now: Settled, cohort: Cohort, seed: int, coverage: FloatArray, running: BoolArray) -> Settled:
-        """What the guard says, and whether people entered evenly: either may void studies that were ``running``."""
+        """What the guard says, whether people entered evenly, and whether the posterior contradicts an answer: each may void studies that
+        were ``running``."""
         fair, number = now.proof == Proof.FAIR, int(now.state.closed.max())
         watched = self.watch.after(now.watched, cohort, seed, number, fair)
         uneven = np.array([Coverage(time).void for time in coverage])
-        void = running & (watched.void | uneven)
+        answered = now.state.answer >= Code.NONE
+        void = running & (watched.void | uneven | (answered & now.contradicted.any(axis=1)))
         return replace(now, state=self.pool.voided(now.state, void), watched=watched, void=now.void | void)
 
     def left_out(self, now: Settled, dealt: IntArray) -> Settled:
@@ -115,7 +123,33 @@ class LiveRule:
     def findings(self, now: Settled, coverage: FloatArray, study: int = 0) -> tuple[Finding, ...]:
         """What is to be said of one study: of its law, its monitors, its guard and of who entered when."""
         law = self.pool.law_report(now.state, study).findings
-        return (*law, *self.watch.findings(now.watched, study), *entry_findings(Coverage(coverage[study])))
+        guard, entry = self.watch.findings(now.watched, study), entry_findings(Coverage(coverage[study]))
+        return (*law, *guard, *entry, *self._contradiction(now, study), *self._needs_paused_arm(now, study))
+
+    def _contradiction(self, now: Settled, study: int) -> tuple[Finding, ...]:
+        if not now.contradicted[study].any():
+            return ()
+        named = ("the answer", *self.pool.problem.arm_names)
+        arms = tuple(named[k] for k in np.flatnonzero(now.contradicted[study]))
+        return (Finding("certificate-contradicts-posterior", CONTRADICTION, 0, arms),)
+
+    def _needs_paused_arm(self, now: Settled, study: int) -> tuple[Finding, ...]:
+        """A guard's alarm is no proof: while an arm that it pauses may still be the answer, no other answer can be certified."""
+        paused = self.paused(now)
+        if paused is None or now.state.answer[study] >= Code.NONE:
+            return ()
+        open_ = paused[study] & ~now.state.memory.refuted[study, 1:]
+        names = tuple(self.pool.problem.arm_names[k] for k in np.flatnonzero(open_))
+        return (Finding("needs-paused-arm", NEEDS_PAUSED_ARM, 0, names, voids=False),) if names else ()
+
+
+def contradictions(standing: Standing, answer: IntArray) -> BoolArray:
+    """Where the posterior gives less than `UNLIKELY` to what is certified, (n, 1 + K): the answer (n,), and each arm's proof."""
+    named = answer >= Code.NONE
+    believed = standing.probability(np.where(named, answer, int(Code.NONE)))
+    fair = (standing.proof == Proof.FAIR) & (standing.fair < UNLIKELY)
+    unfair = np.isin(standing.proof, UNFAIR) & (standing.fair > 1 - UNLIKELY)
+    return np.concatenate([(named & (believed < UNLIKELY))[:, None], fair | unfair], axis=1)
 
 
 def entry_findings(coverage: Coverage) -> tuple[Finding, ...]:
@@ -138,6 +172,14 @@ def people_to_enter(people: int, cards: FloatArray | IntArray) -> FloatArray:
     return np.asarray(np.minimum(people, np.asarray(cards) / SPARE))
 
 
+CONTRADICTION = (
+    "The certificate and the posterior contradict each other. Something that was declared is wrong (a mechanism, the law of contexts, the "
+    "meaning of an outcome that is not reported), or people without an outcome differ from the others. The study gives no answer."
+)
+NEEDS_PAUSED_ARM = (
+    "The guard paused these arms, but they are not proved unfair. The study can certify an answer only after it has refuted them, and it may "
+    "need more people in them for that. If it does not end, close it and start one without these arms, or one with on_alarm='tell'."
+)
 UNEVEN_ENTRY = (
     "Some parts of the cycle had cards for a smaller part of their time than others: decks ran out, or a cohort opened late. Outcomes "
     "differ by the hour, so those who entered are not like all who come. Ask for fewer people, correct the arrivals, and keep ticks going."

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from fairarm.algorithms.cohort import AT_RANDOM, Cohort
+from fairarm.algorithms.cohort import Cohort, Missing
 from fairarm.beliefs.findings import Finding
 from fairarm.core.proof.bets import Brought
 from fairarm.core.proof.monitors import Drift, LossRows
@@ -27,33 +27,31 @@ def monitored(
     """After a settled cohort. One that was cut is not looked at: which one it was may depend on what it showed."""
     if not cohort.from_log:
         drift = drift.after(brought.n, brought.y, cohort.weekday, cohort.cut)
-    at_random = False
-    if cohort.loss is None or cohort.loss.outcome is None:  # where not told means a state, nobody is lost
-        losses = losses.after(*dealt_and_gone(cohort), cohort.cut)
-        at_random = cohort.loss is not None and cohort.loss.what == AT_RANDOM
+    at_random = cohort.loss is not None and cohort.loss.at_random
+    losses = losses.after(*dealt_and_gone(cohort, Missing.AT_RANDOM if at_random else Missing.UNKNOWN), cohort.cut)
     for reason, found in ((Alarm.DRIFT, drift.alarm()), (Alarm.LOSS, losses.alarm() & at_random)):
         alarm = np.where(found & (alarm == Alarm.NONE), int(reason), alarm)
     return drift, losses, alarm
 
 
-def dealt_and_gone(cohort: Cohort) -> tuple[IntArray, IntArray]:
-    """Rows by arm, and natural ones by group, then forced ones by regime, (n, K, G + R − 1), and those that never came. Where the group
-    of a natural row comes with the outcome, all natural rows count in the first: who is lost is then told apart by arm."""
-    natural, every = cohort.rows.group_sums((0,))[0], cohort.rows.pulls()
-    forced = np.moveaxis(every[:, 1:], 1, 2)
+def dealt_and_gone(cohort: Cohort, kind: Missing) -> tuple[IntArray, IntArray]:
+    """Rows by arm, and natural ones by group, then forced ones by regime, (n, K, G + R − 1), and those without an outcome of one kind.
+    Where the group of a natural row comes with the outcome, all natural rows count in the first: the lost differ by arm alone."""
+    natural = cohort.rows.group_sums((0,))[0]
+    forced = np.moveaxis(cohort.dealt[:, 1:], 1, 2)
     if cohort.missing is None:
         dealt = np.concatenate([natural, forced], axis=2)
         return dealt, np.zeros_like(dealt)
     gone = np.zeros_like(natural)
     if cohort.by_group is not None:
-        gone += cohort.by_group - natural
+        natural, gone = natural + cohort.by_group.sum(axis=1), cohort.by_group[:, kind]
     else:
-        gone[..., 0] += cohort.missing[:, 0]
+        gone[..., 0] = cohort.missing[:, kind, 0]
         first = np.zeros_like(natural)
-        first[..., 0] = natural.sum(axis=2)
+        first[..., 0] = cohort.dealt[:, 0]
         natural = first
-    missing = np.concatenate([gone, np.moveaxis(cohort.missing[:, 1:], 1, 2)], axis=2)
-    return np.concatenate([natural, forced], axis=2) + missing, missing
+    missing = np.concatenate([gone, np.moveaxis(cohort.missing[:, kind, 1:], 1, 2)], axis=2)
+    return np.concatenate([natural, forced], axis=2), missing
 
 
 def monitor_findings(drift: Drift, losses: LossRows, alarm: IntArray, replicate: int) -> tuple[Finding, ...]:

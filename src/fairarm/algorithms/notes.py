@@ -13,10 +13,6 @@ from fairarm.algorithms.records import checked_leaf
 class RunNote(StrEnum):
     """What happened to a run."""
 
-    NEW_BELIEFS = "went-on-with-new-beliefs"
-    """It was saved by an earlier version and went on with the beliefs of this one."""
-    NEW_ACCOUNTS = "accounts-started-anew"
-    """It was saved by an earlier version: what its bets against answers had won does not count, proved labels stay."""
     LOG_WORST = "log-outcomes-charged"
     """Rows of the log that it started from lack their outcome; each counts as it would hurt most."""
     LOST_WORST = "lost-rows-charged"

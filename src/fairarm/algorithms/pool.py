@@ -51,6 +51,10 @@ A log's rows are not among them: it may be large and lack just what a few pulls 
 """
 
 
+RESERVE = 0.95
+"""ρ: the part of every wealth that a live study stakes in a bet, as a cohort may be stopped by hand at any moment."""
+
+
 @dataclass(frozen=True)
 class PoolOptions:
     """What can be asked of Pool."""
@@ -87,8 +91,8 @@ class Pool(BaseProcedure):
     asked: PoolOptions = PoolOptions()
     growth: float | None = None
     """From one look to the next, where it is not as usual."""
-    reserve: float = 1.0
-    """ρ: the part of every wealth that is staked in a bet. Below 1 where cohorts can be cut by hand (docs/certified.md)."""
+    live: bool = False
+    """A live study: cohorts can be cut by hand, and an arm that is proved unfair is dealt no more (docs/certified.md)."""
     watched: bool = True
     """What is believed is looked at after each phase; otherwise only the draws are made that an answer or a plan needs."""
 
@@ -117,7 +121,8 @@ class Pool(BaseProcedure):
 
     @cached_property
     def _certified(self) -> Certified:
-        return Certified.of(self.problem, 1.0 - (self.confidence or 0.0), self.asked.law == "estimated")
+        weight = 1 / max(len(self.problem.arms), 2) if self.live else 0.0
+        return Certified.of(self.problem, 1.0 - (self.confidence or 0.0), self.asked.law == "estimated", weight)
 
     @property
     def _budget(self) -> float | None:
@@ -351,17 +356,10 @@ class Pool(BaseProcedure):
         books = state.memory.of_replicates(running)
         for cohort in batches:
             books = self._certified.after(
-                cohort.of_replicates(running), books, seed, np.flatnonzero(running), self.reserve
+                cohort.of_replicates(running), books, seed, np.flatnonzero(running), RESERVE if self.live else 1.0
             )
         answer, proof = self._certified.proved(books)
         return state.but(memory=state.memory.updated(running, books)), answer, proof, books.void
-
-    def adopted(self, state: State[Books], labels: FloatArray, before: Evidence) -> State[Books]:
-        """A certified run that an earlier version saved: its labels' wealth (n, 3, K) stays, its accounts start anew.
-
-        ``before`` are the rows of the phases that are closed.
-        """
-        return state.but(memory=self._certified.adopted(labels, before, state.closed))
 
     def _over(self, state: State[Books]) -> BoolArray:
         """Which of the running replicates have no pull left, (N,)."""

@@ -116,15 +116,6 @@ class SettlesCohorts(Protocol):
         ...
 
 
-@runtime_checkable
-class AdoptsBooks(Protocol):
-    """A certified procedure whose runs of earlier formats can go on."""
-
-    def adopted(self, state: State[Any], labels: FloatArray, before: Evidence) -> State[Any]:
-        """With the labels' wealth (n, 3, K) that was saved and the rows of closed phases; nothing else is carried over."""
-        ...
-
-
 P = TypeVar("P", bound=Procedure)
 
 

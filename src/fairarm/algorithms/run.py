@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 
 from fairarm.algorithms.best_mixture import BestMixture, mixture_of
-from fairarm.algorithms.cohort import WORST, Cohort, Loss, divided
+from fairarm.algorithms.cohort import WORST, Cohort, Loss, divided, of_kind
 from fairarm.algorithms.info import Info
-from fairarm.algorithms.notes import Note, RunNote, noted, plain_notes
+from fairarm.algorithms.notes import Note, RunNote, noted, plain_notes, restored_notes
 from fairarm.algorithms.procedure import Guarantee, Procedure, SettlesCohorts, require_log_start
 from fairarm.algorithms.records import checked_leaf, plain, require_savable
-from fairarm.algorithms.saved import fingerprint, restored_state, saved_run
+from fairarm.algorithms.saved import fingerprint, saved_run
 from fairarm.algorithms.state import State
 from fairarm.algorithms.verdict import Verdict, verdict
 from fairarm.beliefs.beliefs import Beliefs, Smoothness, believe
@@ -103,7 +103,8 @@ class Progress:
         if self.state.stage > 0:  # the first stage begins before the log
             in_stage = with_earlier(self.earlier, in_stage)
         if isinstance(procedure, SettlesCohorts):
-            missing = self.missing()[None] if self.missing().any() else None
+            lacking = self.missing()[None]
+            missing = None if loss is None or not lacking.any() else of_kind(lacking, loss.kind)
             cohort = Cohort(in_phase, missing, loss, self.beyond if rows_of(self.beyond) else None)
             state, fresh = procedure.close(self.state, cohort, in_stage, seed)
         else:
@@ -320,22 +321,19 @@ class Algorithm:
         kind = type(empty_evidence(self.problem))
         parts = ("evidence", "before_phase", "before_stage")
         evidence, before_phase, before_stage = (kind.from_json(self.problem, document[part]) for part in parts)
-        earlier = None if document.get("log") is None else kind.from_json(self.problem, document["log"])
+        earlier = None if document["log"] is None else kind.from_json(self.problem, document["log"])
         like = self.procedure.start(1).but(log_rows=np.array([rows_of(earlier)]))
-        state, info, notes = restored_state(document, like, self.procedure, before_phase)
         restored = Progress(
-            state=state,
-            info=info,
+            state=like.from_json(document["state"], document["memory"]),
+            info=Info.from_json(document["info"], self.problem),
             evidence=evidence,
             before_phase=before_phase,
             before_stage=before_stage,
             arrived=evidence.since(before_phase).pulls()[0],
             told={id: checked_leaf("told", digest, str) for id, digest in document["told"].items()},
             earlier=earlier,
-            beyond=empty_evidence(self.problem)
-            if "beyond" not in document
-            else kind.from_json(self.problem, document["beyond"]),
-            notes=notes,
+            beyond=kind.from_json(self.problem, document["beyond"]),
+            notes=restored_notes(document["notes"]),
         )
         if np.any(restored.own_pulls() < 0):
             raise ValueError("the log is not part of its rows")

@@ -141,7 +141,7 @@ class Verdict(ShownWithRows):
     min_fair_probability: float | None = None
     """The gate: an arm is named only if it is fair with this probability, by the posterior; None where there is none."""
     notes: tuple[Note, ...] = ()
-    """What else happened: rows that never came, a run of an earlier version."""
+    """What else happened: rows that never came."""
     gated: bool = False
     """An arm is more likely to be the best fair arm than the answer is to be right, but does not pass the gate."""
     findings: tuple[Finding, ...] = ()

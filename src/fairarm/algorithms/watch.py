@@ -7,8 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from fairarm.algorithms.cohort import Cohort, Loss
-from fairarm.algorithms.monitored import dealt_and_gone
+from fairarm.algorithms.cohort import Cohort, Loss, Missing
 from fairarm.beliefs.evidence import Evidence
 from fairarm.beliefs.findings import Finding
 from fairarm.core.proof.guard import Guarded
@@ -31,10 +30,10 @@ class Watched:
 
 @dataclass(frozen=True)
 class Watch:
-    """The guard of one problem, where rows that are lost count as ``lost`` says (`Loss.what`)."""
+    """The guard of one problem. People who were not served, or were erased, are not among those whom an arm served."""
 
     problem: Problem
-    lost: str
+    loss: Loss
 
     @cached_property
     def guarded(self) -> Guarded:
@@ -42,12 +41,6 @@ class Watch:
         if not self.problem.plain:
             return Guarded(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))
         return Guarded.of(self.problem.compiled.rows)
-
-    @cached_property
-    def _state(self) -> int | None:
-        """The state of the outcome that not told means."""
-        outcome = Loss.of(self.problem, self.lost).outcome
-        return None if outcome is None else int(np.argmin(np.abs(self.problem.outcome.scaled_values - outcome)))
 
     def start(self, n: int) -> Watched:
         """Before the first row."""
@@ -58,8 +51,8 @@ class Watch:
     def after(self, before: Watched, cohort: Cohort, seed: int, number: int, fair: BoolArray) -> Watched:
         """With a settled cohort; ``fair`` (n, K): arms that are certified to be fair by now. One that was cut is not looked at."""
         served = by_state(cohort.rows)
-        if self._state is not None and cohort.by_group is not None:  # not told means a state: nobody is lost
-            served[..., self._state] += dealt_and_gone(cohort)[1][..., : served.shape[2]]
+        if self.loss.state is not None and cohort.by_group is not None:
+            served[..., self.loss.state] += cohort.by_group[:, Missing.STATED]
         if cohort.cut is not None:
             served = np.where(cohort.cut[:, None, None, None], 0, served)
         rng = np.random.default_rng([seed, GUARD_STREAM, number])

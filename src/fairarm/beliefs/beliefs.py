@@ -13,7 +13,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from fairarm.beliefs.draws import Draws
-from fairarm.beliefs.evidence import Evidence
+from fairarm.beliefs.evidence import CellEvidence, Evidence
 from fairarm.core.design.events import Laws
 from fairarm.core.fairness import PRIOR_ROWS, expected_shares, gap_of
 from fairarm.core.posterior.disagreement import Disagreement
@@ -193,11 +193,14 @@ def believe(evidence: Evidence, estimated: bool = False, seed: int = 0) -> Plann
     """Beliefs from all rows so far, of the kind that fits them. ``estimated``: P(S) and the law of contexts from the
     rows, even where declared. ``seed`` divides the rows into folds where a regression is fitted."""
     from fairarm.beliefs.cells import CellBeliefs
+    from fairarm.beliefs.imputed import ImputedBeliefs
     from fairarm.beliefs.robust import RobustBeliefs, choose_method
     from fairarm.beliefs.worlds import WorldBeliefs
 
     if not evidence.problem.plain:
         return WorldBeliefs.of(evidence, estimated)
+    if isinstance(evidence, CellEvidence) and evidence.unplaced is not None and evidence.unplaced.any():
+        return ImputedBeliefs.imputed(evidence, evidence.unplaced, estimated, seed)
     # sums by cell have no rows to regress on, and only cell means carry the error of a fitted mechanism
     counted = evidence.summed or evidence.problem.fitted
     if not counted and choose_method(evidence.problem, evidence) == "doubly robust":

@@ -12,7 +12,7 @@ row, depends on the row's content alone, and sums are exact: the result is the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeVar
@@ -35,8 +35,6 @@ from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import DataError
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import LoggedRows
-
-Chunks = Callable[[], Iterable[LoggedRows]]
 
 
 @dataclass(frozen=True)
@@ -158,18 +156,6 @@ class Passes(Protocol):
 
     def __call__(self, start: Callable[[], P], /) -> P:
         """One pass."""
-
-
-def passes_over(chunks: Chunks) -> Passes:
-    """Passes over rows that come here part by part."""
-
-    def passed(start: Callable[[], P], /) -> P:
-        gathered = start()
-        for part in chunks():
-            gathered.add(part)
-        return gathered
-
-    return passed
 
 
 def believe_rows(problem: Problem, rows: Passes, delta: float) -> LoggedBeliefs:

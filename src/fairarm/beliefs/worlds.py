@@ -153,10 +153,6 @@ class WorldBeliefs(CellBeliefs):
         """θ, then the laws that are not known; all arms and worlds of a draw share them."""
         return self.draw_worlds(self.cells.worlds, rng, draws)
 
-    def draw_of(self, readings: Sequence[Reading], rng: np.random.Generator, draws: int) -> Draws:
-        """The same of other worlds: what is shown and not asked about."""
-        return self.draw_worlds(self.cells.with_worlds(self.problem, readings), rng, draws)
-
     def means_of(self, readings: Sequence[Reading], theta: FloatArray | None = None) -> FloatArray:
         """Means of other worlds at the expected laws and cell means, of the first replicate, (K, W): what is shown and not asked about.
         ``theta``: other cell means, (C,)."""

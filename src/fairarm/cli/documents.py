@@ -16,10 +16,10 @@ from fairarm.reports.words import arm_reason
 
 if TYPE_CHECKING:
     from fairarm.algorithms import ArmReport, Verdict
+    from fairarm.beliefs.assumptions import Statement
     from fairarm.beliefs.beliefs import Smoothness
     from fairarm.core.limit.fewest_pulls import Limit
     from fairarm.experiments.arm_evaluations import ArmEvaluation, RowEstimate
-    from fairarm.experiments.assumptions import Statement
     from fairarm.experiments.evaluate import Evaluation
     from fairarm.experiments.identify import Identification
     from fairarm.experiments.inspect import Inspection

@@ -68,7 +68,7 @@ def serve(
     if demo:
         serve_demo(settings, at, address, seed)
         return
-    with Studies(db) as studies:
+    with at, Studies(db) as studies:
         show(studies, address)
         start(studies, settings, at)
 

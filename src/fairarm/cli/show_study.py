@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 from fairarm.cli.terminal import Styled, TableColumn, numbers, say, table
 from fairarm.durations import days_of
-from fairarm.reports.words import digits_of, limits, value
+from fairarm.reports.words import digits_of, limits, sentence, value
 from fairarm.reports.words.studies import (
-    ASSUMED,
     STATES,
     WATCHES,
     answer_text,
@@ -53,21 +52,26 @@ def summaries(found: Sequence[Summary]) -> None:
     ]  # fmt: skip
     rows: list[list[Styled]] = [
         [
-            (each.name, "bold"), f"{each.status}{' (held)' if each.held else ''}", str(each.people), str(each.cohorts),
+            (each.name, "bold"), f"{each.state}{' (held)' if each.held else ''}", str(each.people), str(each.cohorts),
             str(each.settled), answer_text(each), moment(each.created),
         ]
         for each in found
     ]  # fmt: skip
     table(columns, rows)
     if any(each.held for each in found):
-        say(("Held: clocks did not agree; nothing opens or settles until `fairarm study confirm-clock`.", "yellow"))
+        say(
+            (
+                "Held: the clock may be wrong; nobody enters, and nothing opens or settles, until `fairarm study confirm-clock`.",
+                "yellow",
+            )
+        )
 
 
 def study(found: Study, now: datetime, held: bool, events: bool) -> None:
     """From the one sentence down to what happened."""
     verdict, cohorts = found.verdict(), found.cohorts()
     say((found.name, "bold"), ": ", (known_now(verdict), "bold"))
-    say(f"{next_step(verdict, cohorts, now, held)} It is {STATES[verdict.status]}.")
+    say(f"{next_step(verdict, cohorts, now, held)} It is {STATES[verdict.state]}.")
     say(counted_text(verdict))
     for line in left_out(verdict):
         say(line)
@@ -78,7 +82,7 @@ def study(found: Study, now: datetime, held: bool, events: bool) -> None:
     for line in exposure_text(found.exposure(), found.problem.outcome):
         say(line)
     _monitors(found)
-    say((f"Assumed: {' '.join(ASSUMED.get(code, code) for code in verdict.assumed)}", "dim"))
+    say((f"Assumed: {' '.join(sentence(said) for said in verdict.assumed)}", "dim"))
     if events:
         _events(found)
 
@@ -118,13 +122,13 @@ def _arms(found: Study) -> None:
 def _cohorts(all_of_them: Sequence[CohortReport]) -> None:
     columns = [
         TableColumn("cohort", "number"), TableColumn("state", "name"), TableColumn("opened (UTC)", "name"),
-        TableColumn("matures (UTC)", "name"), *numbers("share", "cards", "dealt", "told", "late", "lost"),
+        TableColumn("matures (UTC)", "name"), *numbers("share", "cards", "dealt", "told", "late", "filled", "lost"),
     ]  # fmt: skip
     rows: list[list[Styled]] = [
         [
             str(each.number), f"{each.state}{', cut' if each.cut else ''}", moment(each.opened), moment(each.matures),
             f"{each.share:.3f}", str(each.cards), str(each.dealt), str(each.told), str(each.late),
-            "" if each.lost is None else str(each.lost),
+            *("" if number is None else str(number) for number in (each.filled, each.lost)),
         ]
         for each in all_of_them[-MOST_COHORTS:]
     ]  # fmt: skip

@@ -134,8 +134,8 @@ def drop(
 def _changed(found: Any, as_json: bool) -> None:
     from fairarm.reports.words.studies import STATES
 
-    status = found.status
-    done(as_json, {"study": found.name, "status": str(status)}, f"{found.name} is {STATES[status]}.")
+    state = found.state
+    done(as_json, {"study": found.name, "state": str(state)}, f"{found.name} is {STATES[state]}.")
 
 
 def export(
@@ -276,7 +276,7 @@ def run(
             for line in happened:
                 if not as_json:
                     done(False, None, line)
-            if once or (until_over and all(each.status.over for each in studies.summaries())):
+            if once or (until_over and all(each.state.over for each in studies.summaries())):
                 if not happened and not as_json:
                     note("nothing was due")
                 return

@@ -42,8 +42,7 @@ def created(study: Study) -> dict[str, Any]:
 def verdict(found: StudyVerdict) -> dict[str, Any]:
     """Without the verdict of the algorithm, whose arms ``study show --json`` has of its own."""
     said = {field.name: plain(getattr(found, field.name)) for field in fields(found) if field.name != "verdict"}
-    leader = {"leader": found.verdict.leader, "probability": number(found.verdict.probability)}
-    return {**said, **leader, "text": known_now(found)}
+    return {**said, "text": known_now(found)}
 
 
 def study(found: Study) -> dict[str, Any]:

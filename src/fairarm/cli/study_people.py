@@ -105,7 +105,7 @@ def correct(
 def forget(db: Db, name: StudyName, unit: Unit, actor: Actor = None, as_json: AsJson = False) -> None:
     """Erase a person.
 
-    Their name, group, inputs, decision and outcome. What was settled stays counted.
+    Their name, group, inputs, decision, outcome and corrections. What was settled stays counted.
     """
     with one_study(db, name) as found:
         there = found.forget(unit, actor_of(actor))

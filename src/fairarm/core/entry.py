@@ -36,11 +36,6 @@ def entry_number(key: bytes, unit: str) -> float:
     return float((int.from_bytes(digest, "big") >> 11) / (1 << 53))
 
 
-def enters(key: bytes, unit: str, share: float) -> bool:
-    """Whether an arrival enters: the same answer however often it is asked."""
-    return entry_number(key, unit) < share
-
-
 def entry_share(people: float, arrivals: float) -> float:
     """min(1, people / expected arrivals), both of a cohort."""
     return min(1.0, people / arrivals)

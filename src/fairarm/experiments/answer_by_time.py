@@ -84,7 +84,7 @@ def answer_by_time(problem: Problem, rows: TimedRows, delta: float, estimated: b
         missing = None if not found.lost[b].any() else Lost(found.lost[b : b + 1], np.zeros((1, len(problem.arms))))
         here = slice(b, b + 1)
         brought = Brought(found.rows[here], found.n[here], found.y[here], found.natural[here], missing)
-        share = expected_loss(np.array([lost]), ledger.seen.rows)
+        share = expected_loss(np.array([[lost, 0.0]]), ledger.seen.rows)
         ledger = settle(proof.rule, ledger, brought, loss_share=share)
         lost += float(found.lost[b].sum())
     proved = certificate(proof.rule, ledger)
@@ -95,13 +95,9 @@ def answer_by_time(problem: Problem, rows: TimedRows, delta: float, estimated: b
 def _print_of(rule: Rule) -> str:
     rows = rule.rows
     made = blake2b(digest_size=16)
-    if rows.is_one_gap:  # as it was before there were other rows, so that looks at a growing log go on
-        made.update(repr((rule.law.shape, float(rows.high[0]), rule.delta)).encode())
-    else:
-        made.update(repr((rule.law.shape, rule.delta)).encode())
-        for own in (rows.by_group, rows.everyone, rows.low, rows.high):
-            made.update(np.ascontiguousarray(own).tobytes())
-    for part in (rule.law, rule.shares, rule.context, *(() if rule.worlds is None else (rule.worlds,))):
+    made.update(repr((rule.law.shape, rule.delta)).encode())
+    parts = (rows.by_group, rows.everyone, rows.low, rows.high, rule.law, rule.shares, rule.context, rule.worlds)
+    for part in parts:
         made.update(b"-" if part is None else np.ascontiguousarray(part).tobytes())
     return made.hexdigest()
 

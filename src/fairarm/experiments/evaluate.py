@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from fairarm.beliefs.assumptions import Statement
 from fairarm.beliefs.beliefs import support_of
 from fairarm.beliefs.certified import NOTHING_CERTIFIED, Bound, Certificate
 from fairarm.beliefs.findings import MODEL_DISAGREES, Finding, model_findings
@@ -22,7 +23,6 @@ from fairarm.experiments.arm_evaluations import (
     arm_evaluations,
     estimate_columns,
 )
-from fairarm.experiments.assumptions import Statement
 from fairarm.experiments.doubt import MissingOutcomes, bounded_by_missing, code_of, missing_outcomes
 from fairarm.experiments.evidence_from_log import LogEvidence, evidence_from_log
 from fairarm.experiments.hidden_cause import HiddenCause, check_strength

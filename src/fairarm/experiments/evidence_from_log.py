@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from fairarm.beliefs.assumptions import Assumption, Obstacle, Statement, assumptions
 from fairarm.beliefs.beliefs import Beliefs, Smoothness, believe
 from fairarm.beliefs.cells import CellBeliefs
 from fairarm.beliefs.certified import Certificate, certify_counts, certify_rows
@@ -21,7 +22,6 @@ from fairarm.core.doubt.sketch import Sketch
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.errors import DataError
 from fairarm.experiments.answer_by_time import AnswerByTime, answer_by_time
-from fairarm.experiments.assumptions import Assumption, Obstacle, Statement, assumptions
 from fairarm.logs.by_time import can_be_timed, count_batches_too, rows_by_time
 from fairarm.logs.checks import (
     WeightCheck,
@@ -179,7 +179,7 @@ def _from_cells(reader: LogReader, delta: float, estimated: bool, seed: int, at_
     ]
     rows, sums = evidence.group_sums((0,))
     made = all_made(evidence, missing)
-    said = assumptions(log.problem, reader, made, log.fitted, estimated)
+    said = _assumed(reader, log.problem, made, estimated, log.fitted)
     return LogEvidence(
         problem=log.problem,
         source=LogSource.of(reader),
@@ -198,6 +198,17 @@ def _from_cells(reader: LogReader, delta: float, estimated: bool, seed: int, at_
         at_random=at_random,
         randomised=tuple(sorted({log.problem.arm_index(name) for name in reader.map.randomised})),
     )
+
+
+def _assumed(
+    reader: LogReader, problem: Problem, made: IntArray, estimated: bool, fitted: tuple[FittedNote, ...] = ()
+) -> tuple[Statement, ...]:
+    """Of a log that has been read; ``made``: its rows by arm and group."""
+    several = bool((made.sum(axis=1) > 0).sum() > 1)
+    return assumptions(
+        problem, propensities=reader.map.has_propensities, several_arms=several, fitted=fitted, estimated=estimated,
+        left_out=reader.left_out,
+    )  # fmt: skip
 
 
 def _believed(evidence: CountedEvidence, estimated: bool, seed: int, missing: MissingRows | None) -> Beliefs:
@@ -253,7 +264,7 @@ def _from_rows(reader: LogReader, delta: float, estimated: bool, told: Told | No
         certificate=certificate,
         findings=(*_bounded(reader.findings(), both, False), *checks),
         fitted=(),
-        assumptions=assumptions(problem, reader, found.made, (), estimated),
+        assumptions=_assumed(reader, problem, found.made, estimated),
         completions=both,
     )
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairarm.beliefs.assumptions import Assumption
 from fairarm.beliefs.cells import CellBeliefs
 from fairarm.beliefs.doubt import (
     CellDraws,
@@ -25,7 +26,6 @@ from fairarm.core.answer import Code
 from fairarm.core.doubt.sensitivity import strength_of_column
 from fairarm.core.types import BoolArray, IntArray
 from fairarm.errors import OptionError, ProblemError
-from fairarm.experiments.assumptions import Assumption
 from fairarm.experiments.doubt import (
     STRONGEST,
     Tip,

@@ -80,8 +80,8 @@ def _remembered(path: Path) -> dict[str, Any] | None:
         text = path.read_bytes()
     except OSError as error:
         raise OptionError(f"The {WHAT} {path} cannot be read: {error.strerror}. Name another one.") from None
-    document, carried = opened(text, WHAT)
-    sound = carried and {*document} == {*KEYS} and all(type(document[key]) is kind for key, kind in KEYS.items())
-    if not sound or document["fairarm_looks"] != 1 or min(document[k] for k in ("look", "restarts", "batches")) < 0:
+    document = opened(text, WHAT, fairarm_looks=1)
+    sound = {*document} == {*KEYS} and all(type(document[key]) is kind for key, kind in KEYS.items())
+    if not sound or min(document[k] for k in ("look", "restarts", "batches")) < 0:
         raise damaged(WHAT, "it is not one that fairarm wrote")
     return document

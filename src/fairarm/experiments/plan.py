@@ -19,12 +19,12 @@ import numpy as np
 from fairarm.algorithms.pool import Pool
 from fairarm.algorithms.procedure import unwatched
 from fairarm.algorithms.registry import DEFAULT, make_procedure
+from fairarm.beliefs.assumptions import Statement
 from fairarm.beliefs.from_log import rows_of
 from fairarm.beliefs.robust import choose_method
 from fairarm.core.statistics import wilson_interval
 from fairarm.core.types import FloatArray
 from fairarm.errors import BudgetError, OptionError, ProblemError
-from fairarm.experiments.assumptions import Statement
 from fairarm.experiments.margins import NO_MARGINS, TOO_OFTEN, DrawnArms, Margins, good_enough
 from fairarm.experiments.simulate import chunk_size, replicate
 from fairarm.experiments.start_from_log import LoggedPulls, started

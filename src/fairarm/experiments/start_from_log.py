@@ -24,7 +24,7 @@ from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, check_batch, groups_of
 
 if TYPE_CHECKING:  # a run without a log does not load what reads one
-    from fairarm.experiments.assumptions import Statement
+    from fairarm.beliefs.assumptions import Statement
     from fairarm.experiments.evidence_from_log import LogEvidence
     from fairarm.logs.reading import Dropped, LogReader
     from fairarm.logs.usable import LogSource
@@ -110,7 +110,6 @@ def read_log(
         _require_no_reading(columns, engine)
         known = problem_of(problem)
         return log.of(known) if isinstance(log, LoggedPulls) else _from_batch(known, log)
-    from fairarm.experiments.assumptions import left_out
     from fairarm.logs.checks import check_cells, check_counts, check_duplicates
     from fairarm.logs.usable import (
         LogSource,
@@ -147,7 +146,7 @@ def read_log(
     said = tuple(_charged(finding, missing) for finding in reader.findings())
     missing = missing if any(finding.name == HOLES and not finding.voids for finding in said) else None
     source, dropped = LogSource.of(reader), reader.dropped
-    return LoggedPulls(known, batch, (*said, *checks), dropped, fitted, source, tuple(left_out(reader)), missing)
+    return LoggedPulls(known, batch, (*said, *checks), dropped, fitted, source, reader.left_out, missing)
 
 
 HOLES = "missing-outcomes"

@@ -12,11 +12,9 @@ from fairarm.beliefs.cells import CellBeliefs
 from fairarm.beliefs.evidence import RunEvidence
 from fairarm.beliefs.from_log import earlier_evidence
 from fairarm.beliefs.lines import distinct
-from fairarm.core.types import FloatArray
 from fairarm.errors import ProblemError
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, check_batch
-from fairarm.problem.shared_cells import SharedCells
 from fairarm.worlds.cells import CellWorlds
 
 
@@ -42,7 +40,7 @@ class LogTruths:
         h, shares = (drawn[0] for drawn in beliefs.draw_laws(rng, count))
         if beliefs.known_law is not None:
             h = h[:1]
-        law = law_by_columns(beliefs.cells, h)
+        law = beliefs.cells.law_by_columns(h)
         known = beliefs.known_shares
         return CellWorlds(
             self.problem,
@@ -50,15 +48,6 @@ class LogTruths:
             outcomes[:, beliefs.cells.cell_of],
             shares if known is None else known,
         )
-
-
-def law_by_columns(cells: SharedCells, h: FloatArray) -> FloatArray:
-    """P(x | arm, group) over the observed columns without S and Y, (N, K, G, X), of laws of contexts h (N, Z)."""
-    by_cell = cells.apart().law_of_cells(h)
-    if by_cell.shape[3] == cells.cell_of.shape[1]:
-        return by_cell
-    by_group = by_cell.reshape(*by_cell.shape[:3], *cells.cell_of.shape)  # points of both groups: each has its own
-    return np.stack([by_group[:, :, t, t] for t in range(by_cell.shape[2])], axis=2)
 
 
 def evidence_for_truths(problem: Problem, simple: Problem, rows: Batch | None) -> RunEvidence | None:

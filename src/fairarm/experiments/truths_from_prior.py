@@ -10,7 +10,6 @@ from fairarm.beliefs.cells import CellBeliefs
 from fairarm.beliefs.evidence import CellEvidence
 from fairarm.core.types import FloatArray
 from fairarm.errors import OptionError, ProblemError
-from fairarm.experiments.truths_from_log import law_by_columns
 from fairarm.problem.context import ContextSample
 from fairarm.problem.problem import Problem
 from fairarm.worlds.cells import CellWorlds
@@ -83,4 +82,4 @@ def known_law(problem: Problem) -> tuple[FloatArray, FloatArray]:
             f"A plan simulates the experiment, and {' and '.join(lacking)} are not declared. Declare them, or give a log, or "
             f"a sample of its rows as the context."
         )
-    return law_by_columns(beliefs.cells, beliefs.context_weights)[0], beliefs.shares[0]
+    return beliefs.cells.law_by_columns(beliefs.context_weights)[0], beliefs.shares[0]

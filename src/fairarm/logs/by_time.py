@@ -88,11 +88,6 @@ def _taken(reader: LogReader, found: Counts, real: RealColumn | None, ends: list
     return TimedRows(rows.batch.take(at), part[kept][at], missing[kept][at], sums, tuple(map(str, ends)), untimed)
 
 
-def batch_ends(table: LogTable, column: str, within: float | None) -> list[Any]:
-    """The times with which whole batches end, as the log's engine compares them; none where they cannot be put in order."""
-    return batches_of(table, column, within).ends
-
-
 def batches_of(table: LogTable, column: str, within: float | None) -> Batches:
     """The whole batches of a table."""
     none = Batches([], Parts(column, []))

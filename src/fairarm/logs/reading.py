@@ -12,6 +12,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from fairarm.beliefs.assumptions import Assumption, Statement
 from fairarm.beliefs.findings import Finding
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import DataError
@@ -468,6 +469,12 @@ class LogReader:
         nodes = {self.map.column(node) for node in self.problem.roles.graph.nodes}
         known = self._decided | nodes | {self.map.arm, self.map.regime}
         return [name for name in dict.fromkeys(part.column for part in self.met) if name not in known]
+
+    @property
+    def left_out(self) -> tuple[Statement, ...]:
+        """Which rows were left out on purpose, and what that assumes."""
+        rows = [Statement(Assumption.LEFT_OUT, {"dropped": self.met})] if self.met else []
+        return *rows, *(Statement(Assumption.LEFT_OUT_BY, {"column": column}) for column in self.unplaced)
 
     def _on_purpose(self) -> list[Finding]:
         """Rows left out on purpose. It voids where what came after the decision chose them."""

@@ -125,7 +125,7 @@ class Constraint:
         return self.tolerance is not None and weights == [-1.0, 1.0]
 
     def __repr__(self) -> str:
-        # a gap's is that of earlier versions: saved runs know their problem by it
+        # saved runs know their problem by it
         kept = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
         if self.compare == "weights":
             del kept["compare"]  # the weights say so

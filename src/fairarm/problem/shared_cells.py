@@ -108,6 +108,14 @@ class SharedCells:
         total = by_cell.sum(axis=3, keepdims=True)
         return np.asarray(np.divide(by_cell, total, out=np.zeros_like(by_cell), where=total > 0))
 
+    def law_by_columns(self, h: FloatArray) -> FloatArray:
+        """P(x | arm, group) over the observed columns without S and Y, (N, K, G, X), of laws of contexts h (N, Z)."""
+        by_cell = self.apart().law_of_cells(h)
+        if by_cell.shape[3] == self.cell_of.shape[1]:
+            return by_cell
+        by_group = by_cell.reshape(*by_cell.shape[:3], *self.cell_of.shape)  # points of both groups: each has its own
+        return np.stack([by_group[:, :, t, t] for t in range(by_cell.shape[2])], axis=2)
+
 
 def summable(problem: Problem) -> list[tuple[str, ...]]:
     """What may be summed out of a cell, most first: V with the children, V alone; only where nothing observed that is left

@@ -115,18 +115,6 @@ class WorldCells(Places):
         lacking = [f"P({', '.join(own.names)})" for own in self.own if own.declared is None]
         return (*lacking, *(["the law of what the arms see (context)"] if self.law is None else []))
 
-    @cached_property
-    def _known(self) -> Factors:
-        return Factors(self.arms, self.children, tuple(own.known() for own in self.own))
-
-    @property
-    def _known_law(self) -> FloatArray:
-        return np.ones(self.contexts) if self.law is None else self.law
-
-    def known_laws(self, sums: WorldSums) -> FloatArray:
-        """p_{k,ω}(c), (K, W, C), by what is declared."""
-        return sums.laws(self._known, self._known_law, self)
-
     def estimated(self) -> WorldCells:
         """The same with every law of attributes and contexts to be learned from rows, even where it is declared."""
         law = self.law if self.contexts == 1 else None

@@ -33,9 +33,11 @@ class StudyFile(BaseModel):
     cycle: str | None = None
     group: Literal["at arrival", "with outcome"] | None = None
     lost: str | None = None
+    unserved: Literal["worst", "at random"] | None = None
     at_random_confirmed: bool | None = None
     on_alarm: Literal["pause", "tell"] | None = None
     keep_rows: Literal["always", "until settled"] | None = None
+    on_end: Literal["keep", "deployed"] | None = None
     deployed: str | None = None
     seed: int | None = None
     start: Any = None

@@ -27,7 +27,7 @@ from fairarm.studies.answers import (
     Monitor,
     Outcome,
     StudyAnswer,
-    StudyStatus,
+    StudyState,
     Summary,
     Told,
 )
@@ -171,9 +171,9 @@ class Client:
         body = {"assignment": id, "row": dict(row), **self._because(reason)}
         return bool(self._wire.patiently("POST", self._path("/corrections"), body).json()["counts"])
 
-    def forget(self, unit: str, reason: str) -> bool:
+    def forget(self, unit: str) -> bool:
         """Erase a person; whether there was one."""
-        body = {"unit": unit, **self._because(reason)}
+        body = {"unit": unit, "confirm": self.name}
         return bool(self._wire.patiently("POST", self._path(":forget"), body).json()["erased"])
 
     def pause(self, reason: str, now: bool = False) -> None:
@@ -211,9 +211,9 @@ class Client:
         return self._name
 
     @property
-    def status(self) -> StudyStatus:
+    def state(self) -> StudyState:
         """As of now."""
-        return StudyStatus(self._wire.patiently("GET", self._path("")).json()["status"])
+        return StudyState(self._wire.patiently("GET", self._path("")).json()["state"])
 
     @property
     def options(self) -> dict[str, Any]:

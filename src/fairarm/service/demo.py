@@ -153,7 +153,7 @@ class Arrivals:
         self._thread.join(timeout=30)
 
     def _run(self) -> None:
-        while not self._stop.wait(self._every) and not self._crowd.study.status.over:
+        while not self._stop.wait(self._every) and not self._crowd.study.state.over:
             with suppress(Busy):  # those who came now are gone; others will come
                 self._crowd.until(self._clock() - self._start)
 

@@ -120,13 +120,12 @@ class DropBody(ActBody):
     cohort: Annotated[int, Field(ge=0, le=1_000_000)]
 
 
-class ForgetBody(ActBody):
-    """A person to be erased."""
+class ForgetBody(_Body):
+    """A person to be erased: no reason is asked for, since nothing said about the person is to stay."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"example": {"unit": "u-123", "reason": "asked for it", "confirm": "reminders"}}
-    )
+    model_config = ConfigDict(json_schema_extra={"example": {"unit": "u-123", "confirm": "reminders"}})
     unit: Annotated[str, Field(min_length=1, max_length=200)]
+    confirm: str = Field(max_length=100, description="The study's name again.")
 
 
 class CreateBody(_Body):
@@ -154,10 +153,12 @@ class CreateBody(_Body):
     cohort: Duration = "1d"
     cycle: Duration = "1d"
     group: Literal["at arrival", "with outcome"] = "at arrival"
-    lost: Annotated[str, Field(max_length=200)] = "worst"
+    lost: Annotated[str, Field(max_length=200, description="What 'served, but no outcome reported' means.")] = "worst"
+    unserved: Literal["worst", "at random"] = "worst"
     at_random_confirmed: bool = False
     on_alarm: Literal["pause", "tell"] = "pause"
     keep_rows: Literal["always", "until settled"] = "always"
+    on_end: Literal["keep", "deployed"] = "deployed"
     deployed: Annotated[str, Field(max_length=200)] | None = None
     seed: Annotated[int, Field(ge=0, lt=2**63)] | None = None
     start: Annotated[str, Field(max_length=40, examples=["2026-01-05T00:00:00+01:00"])] | None = None
@@ -190,6 +191,7 @@ class Assigned(BaseModel):
                 "cohort": 4,
                 "outside": False,
                 "repeated": False,
+                "conflict": False,
             }
         }
     )
@@ -199,12 +201,13 @@ class Assigned(BaseModel):
     cohort: int | None
     outside: bool = Field(description="Not in the study: nothing is to be told.")
     repeated: bool = Field(description="The person was known: the same answer as before.")
+    conflict: bool = Field(description="Another group or input than at the first call, whose values hold.")
 
 
 class BatchItem(BaseModel):
     """What became of one outcome of a batch: a status, or an error."""
 
-    status: Literal["new", "repeated", "late"] | None = None
+    status: Literal["new", "repeated", "late", "settled"] | None = None
     error: str | None = None
     message: str | None = None
 
@@ -232,11 +235,11 @@ class Forgotten(BaseModel):
     erased: bool
 
 
-class StatusAnswer(BaseModel):
-    """The status of a study after what was asked for."""
+class StateAnswer(BaseModel):
+    """The state of a study after the act."""
 
-    model_config = ConfigDict(json_schema_extra={"example": {"status": "paused"}})
-    status: str
+    model_config = ConfigDict(json_schema_extra={"example": {"state": "paused"}})
+    state: str
 
 
 class StudyAbout(BaseModel):
@@ -246,7 +249,7 @@ class StudyAbout(BaseModel):
         json_schema_extra={
             "example": {
                 "name": "reminders",
-                "status": "running",
+                "state": "running",
                 "arms": ["as-now", "by-distance"],
                 "deployed": "as-now",
                 "options": {"people": 500, "window": "7d"},
@@ -255,7 +258,7 @@ class StudyAbout(BaseModel):
         }
     )
     name: str
-    status: str
+    state: str
     arms: list[str]
     deployed: str | None
     options: dict[str, Any]

@@ -25,7 +25,7 @@ from fairarm.reports.words.studies import STATES, known_now
 from fairarm.service.problems import status_of
 from fairarm.service.roles import TOKEN, access
 from fairarm.service.session import add_session, form_of
-from fairarm.studies import Invalid, NotFound, Studies, StudyError, StudyStatus, Token
+from fairarm.studies import Invalid, NotFound, Studies, StudyError, StudyState, Token
 
 if TYPE_CHECKING:
     from fairarm.studies import Study
@@ -114,11 +114,11 @@ def style_sheet() -> str:
     return render("dashboard.css.j2", hints=list(HINTS))
 
 
-def acts_of(study: str, status: StudyStatus, unsettled: Sequence[int], chosen: str = "") -> list[Act]:
+def acts_of(study: str, status: StudyState, unsettled: Sequence[int], chosen: str = "") -> list[Act]:
     """What an admin can do now; the form that was refused is open."""
     acts = {
-        StudyStatus.RUNNING: [PAUSE, CLOSE],
-        StudyStatus.PAUSED: [RESUME, CLOSE],
+        StudyState.RUNNING: [PAUSE, CLOSE],
+        StudyState.PAUSED: [RESUME, CLOSE],
     }.get(status, [])
     every = [*acts, *([DROP] if unsettled else [])]
     made = []
@@ -154,11 +154,11 @@ class Pages:
         """The page of a study."""
         seen = self.seen(name)
         unsettled = [one.number for one in seen.cohorts if one.state in ("open", "out")]
-        acts = acts_of(name, seen.verdict.status, unsettled, chosen) if token.role == "admin" else []
+        acts = acts_of(name, seen.verdict.state, unsettled, chosen) if token.role == "admin" else []
         view = View(
             who_of(token),
             [(name, study_address(name))],
-            STATES[seen.verdict.status],
+            STATES[seen.verdict.state],
             acts,
             confirm=name,
             refused=refused,
@@ -174,7 +174,7 @@ class Pages:
             raise NotFound(f"The study has {len(seen.arms)} arms, numbered from 0; there is none with this number.")
         arm = seen.arms[position]
         trail = [(name, study_address(name)), (arm.name, seen.addresses[arm.name])]
-        return shown(arm_page(seen, arm), View(who_of(token), trail, STATES[seen.verdict.status]))
+        return shown(arm_page(seen, arm), View(who_of(token), trail, STATES[seen.verdict.state]))
 
     def act(self, name: str, what: str, form: Mapping[str, str], actor: str) -> None:
         """Do what a form asks for; its reason and the study's name are needed."""

@@ -151,13 +151,13 @@ def add_acts(app: FastAPI, opened: Opened) -> None:
     """The hand on the button."""
 
     def act(what: str, summary: str) -> dict[str, Any]:
-        options = said(summary, models.StatusAnswer, {"status": "running"}, *STORED, 409)
+        options = said(summary, models.StateAnswer, {"state": "running"}, *STORED, 409)
         return {"path": f"{STUDY}:{what}", **options}
 
     def done(study: Study, body: models.ActBody, do: Callable[[Study], None]) -> Response:
         confirmed(study, body.confirm)
         do(study)
-        return json_answer({"status": study.status})
+        return json_answer({"state": study.state})
 
     @app.post(**act("pause", "The status, after no further cohort opens"))
     @access("admin")
@@ -227,7 +227,7 @@ def about_study(study: Study) -> dict[str, Any]:
     options = study.options
     return {
         "name": study.name,
-        "status": study.status,
+        "state": study.state,
         "arms": list(study.problem.arm_names),
         "deployed": options.get("deployed"),
         "options": options,

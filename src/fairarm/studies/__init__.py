@@ -27,7 +27,7 @@ from fairarm.studies.answers import (
     Role,
     RowStanding,
     StudyAnswer,
-    StudyStatus,
+    StudyState,
     StudyVerdict,
     Summary,
     Token,
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ROLES", "ArmStanding", "Assignment", "Busy", "CohortReport", "Conflict", "Event", "ExposureReport", "HistoryPoint", "Invalid",
-    "Monitor", "NotAllowed", "NotFound", "Outcome", "Ready", "Role", "RowStanding", "Studies", "Study", "StudyAnswer", "StudyError", "StudyStatus",
+    "Monitor", "NotAllowed", "NotFound", "Outcome", "Ready", "Role", "RowStanding", "Studies", "Study", "StudyAnswer", "StudyError", "StudyState",
     "StudyVerdict", "Summary", "Token", "Tokens", "Told", "Verification", "WhyArm", "WhyPerson",
 ]  # fmt: skip
 

@@ -8,10 +8,11 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from fairarm.algorithms.verdict import Verdict
+from fairarm.beliefs.assumptions import Statement
 from fairarm.beliefs.findings import Finding
 
 
-class StudyStatus(StrEnum):
+class StudyState(StrEnum):
     """running ⇄ paused → draining → finished | closed."""
 
     RUNNING = "running"
@@ -27,7 +28,7 @@ class StudyStatus(StrEnum):
     @property
     def over(self) -> bool:
         """Nothing will change any more."""
-        return self in (StudyStatus.FINISHED, StudyStatus.CLOSED)
+        return self in (StudyState.FINISHED, StudyState.CLOSED)
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Assignment:
     id: str | None
     """To tell the outcome with; None where ``outside``."""
     arm: str | None
-    """Outside: the deployed arm; None where none is declared: serve as before."""
+    """Outside: the deployed arm; None where none is declared: serve as before. Who was outside once, or unserved, stays outside."""
     decision: str | None
     """Drawn from the arm's table, where ``known`` had all that the arm looks at: the same however often it is asked."""
     cohort: int | None
@@ -45,14 +46,16 @@ class Assignment:
     """Not in the study: nothing is to be told."""
     repeated: bool
     """The person was known: the same answer as before."""
+    conflict: bool = False
+    """The group or an input differs from those of the first call, which hold."""
 
 
 @dataclass(frozen=True)
 class Told:
     """What became of an outcome that was told."""
 
-    status: Literal["new", "repeated", "late"]
-    """late: after the window, or after its cohort was settled; it is kept, and does not count."""
+    status: Literal["new", "repeated", "late", "settled"]
+    """new: it counts. late: it came after the window; settled: after its cohort was settled or left out. Both are kept and do not count."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ class Summary:
     name: str
     problem: str
     """Its name."""
-    status: StudyStatus
+    state: StudyState
     created: datetime
     pulls: int
     """People in all, at most."""
@@ -80,17 +83,16 @@ class Summary:
     settled: int
     people: int
     """Dealt a card so far."""
-    answer: str | None
-    """"FOUND", "NO_FAIR_ARM", "UNDECIDED"; None while there is none."""
+    status: str
+    """"FOUND", "NO_FAIR_ARM" or "UNDECIDED", by the certificate."""
     arm: str | None
-    leader: str | None
-    """The answer, or, while there is none, the most probable one: an arm's name, or "no fair arm"."""
-    probability: float | None
-    """Of that, by the posterior."""
+    recommended: str | None
+    """The arm that the posterior recommends so far."""
+    recommended_probability: float | None
     void: bool
     """Nothing is certified any more."""
     held: bool
-    """Clocks did not agree: nothing opens or settles until `Studies.confirm_clock`."""
+    """The clock may be wrong: nobody enters, nothing opens or settles until `Studies.confirm_clock`."""
 
 
 @dataclass(frozen=True)
@@ -119,8 +121,14 @@ class CohortReport:
     """Of a settled cohort, as it was when it was settled."""
     unserved: int
     lost: int | None
-    """Dealt and not counted; None until it is settled."""
+    """People without a row that counts: unserved and erased ones, and those not reported where the row is not filled; None until it is
+    settled."""
     counted: int | None
+    """Rows that count, filled ones too."""
+    filled: int | None
+    """Those of them that were not reported and got the state that the study says."""
+    erased: int | None
+    """Before it was settled."""
     cut: bool
     reason: str | None
     """Why it was cut or dropped."""
@@ -130,14 +138,15 @@ class CohortReport:
 
 @dataclass(frozen=True)
 class Event:
-    """One line of what happened to a study; ``hash`` is over the line and ``prev``."""
+    """One line of what happened to a study; ``hash`` is over the line and ``prev``. Actor and reason of a correction read "erased" once
+    the person is erased."""
 
     seq: int
     at: datetime
     actor: str
     kind: str
     body: dict[str, Any]
-    status: StudyStatus
+    state: StudyState
     """Of the study, from here on."""
     prev: str
     hash: str
@@ -153,7 +162,8 @@ class HistoryPoint:
     fair: dict[str, float | None]
     none: float | None
     """P(no arm is fair)."""
-    answer: str | None
+    status: str
+    """"FOUND", "NO_FAIR_ARM" or "UNDECIDED", by the certificate."""
     arm: str | None
     people: int
     """Dealt in settled cohorts up to here."""
@@ -207,13 +217,20 @@ class StudyAnswer:
     """The answer of a study, what it rests on and what happened to it: plain values."""
 
     study: str
-    status: StudyStatus
-    answer: str | None
-    """"FOUND", "NO_FAIR_ARM", "UNDECIDED"; None while there is none."""
+    state: StudyState
+    status: str
+    """"FOUND" or "NO_FAIR_ARM" where that is certified, else "UNDECIDED": safe to act on, whenever somebody looks."""
     arm: str | None
+    """The arm that is certified to be the best fair one."""
+    reason: str | None
+    """Why it is undecided: "not-proved-yet", "not-proved" (the study has ended) or "blocking-warning" (``void_by``)."""
+    recommended: str | None
+    """The arm that the posterior recommends: not certified, and not safe to act on while people look every day."""
+    recommended_status: str
+    recommended_probability: float | None
     confidence: float
     void: bool
-    """A monitor says that something which was declared is wrong: nothing is certified."""
+    """A monitor, or the posterior, contradicts what was declared: nothing is certified."""
     void_by: tuple[str, ...]
     """Names of the findings that void."""
     settled: int
@@ -221,26 +238,29 @@ class StudyAnswer:
     """Cohorts under way."""
     people: int
     counted: int
-    """Outcomes that count."""
+    """Rows that count, filled ones too."""
+    filled: int
+    """People who were not reported and count with the state ``lost_means``."""
+    unserved: int
+    erased: int
+    """People of settled cohorts who were never served, or erased before: the certificate counts them as the worst, unless
+    ``unserved_means`` says otherwise."""
     lost: int
-    """Of settled cohorts."""
+    """People of settled cohorts without a row that counts."""
     lost_means: str
-    """"worst", "at random", or the state that not told means."""
+    """Of people who were served and not reported: "worst", "at random", or the state that this means."""
+    unserved_means: str
+    """"worst" or "at random"."""
     cut: tuple[int, ...]
     dropped: tuple[int, ...]
     next_at: datetime | None
     """When the next cohort that is out can be settled."""
     closes_at: datetime | None
     """When the open cohort closes."""
-    assumed: tuple[str, ...]
-    """Codes: people-independent, unit-is-a-person, declared-law, sensitive-is-a-root, and what was stated: lost-at-random, dropped-cohorts."""
-    leader: str | None
-    """The answer, or, while there is none, the most probable one: an arm's name, or "no fair arm"."""
-    probability: float | None
-    """Of that being right, by the posterior."""
+    assumed: tuple[Statement, ...]
+    """As `evaluate` states them, and what was stated of this study."""
     none_probability: float | None
-    runner_up: str | None
-    runner_up_probability: float | None
+    """That no arm is fair, by the posterior."""
     findings: tuple[Finding, ...]
 
 
@@ -299,7 +319,7 @@ class WhyPerson:
     cohort: CohortReport | None
     told: datetime | None
     status: str | None
-    """"open", "told", "late", "unserved", "counted", "lost"."""
+    """"outside", "open", "told", "late" or "unserved"; of a settled cohort "counted", "not reported", "unserved" or "erased"."""
     corrections: int
 
 
@@ -327,8 +347,8 @@ class Verification:
     events: int
     erased: int
     """Assignments whose person was erased on purpose: what is gone cannot be checked."""
-    behind: int
-    """Outcomes told in time that committed behind the snapshot of their settling, and were charged."""
+    after_settlement: int
+    """Outcomes told within their window after their cohort was settled: kept, not counted, and the caller was told so."""
     not_recomputed: tuple[int, ...] = ()
     """Settled cohorts whose rows were erased: their cells are taken as stored."""
 

@@ -8,20 +8,19 @@ import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import SimpleNamespace
 from typing import Any
 
 from sqlalchemy import BigInteger, Connection, Integer, bindparam, select, true, update
 
 from fairarm.studies import schema
-from fairarm.studies.answers import Assignment, StudyStatus, Told
-from fairarm.studies.coding import Known, drawn_number, known_of, known_text
+from fairarm.studies.answers import Assignment, StudyState, Told
+from fairarm.studies.coding import UNSERVED, Known, drawn_number, known_of, known_text
 from fairarm.studies.database import Database
 from fairarm.studies.errors import Busy, Conflict, NotFound, StudyError
+from fairarm.studies.options import KEEP
 from fairarm.studies.running import Running
 from fairarm.studies.schema import AnyRow
-
-UNSERVED = "unserved"
-"""The digest of an outcome that says so."""
 
 
 def id_text(id: int) -> str:
@@ -57,70 +56,82 @@ class Dealer:
     database: Database
     study: Running
 
-    def __call__(self, connection: Connection, now: int, asks: Sequence[Ask]) -> list[Assignment | StudyError]:
-        """An answer for each; the same person twice is the same answer."""
-        over, cohort, there = self._standing(connection, now, [ask.unit for ask in asks])
-        fresh: dict[str, Ask] = {}
-        if cohort is not None:
-            fresh = {ask.unit: ask for ask in asks if ask.unit not in there and ask.entry < cohort.share}
-        made = self._dealt(connection, now, cohort, list(fresh.values())) if cohort is not None and fresh else {}
-        raced = [unit for unit, row in made.items() if row is None]
-        there.update(self._standing(connection, now, raced)[2] if raced else {})
-        answers: list[Assignment | StudyError] = []
-        said: set[str] = set()
+    def __call__(self, connection: Connection, now: int, asks: Sequence[Ask]) -> list[Assignment]:
+        """An answer for each. The first answer to a person holds for the whole study, "outside" too."""
+        standing, there = self._standing(connection, [ask.unit for ask in asks])
+        known = set(there)
+        fresh = {ask.unit: ask for ask in reversed(asks) if ask.unit not in there}
+        there |= self._first(connection, now, standing, list(fresh.values())[::-1]) if fresh else {}
+        if raced := [unit for unit, row in there.items() if row is None]:
+            known |= set(raced)
+            there |= self._standing(connection, raced)[1]
+        answers = []
         for ask in asks:
-            row = made.get(ask.unit) or there.get(ask.unit)
-            repeated = ask.unit in there or ask.unit in said
-            said.add(ask.unit)
+            row, repeated = there.get(ask.unit), ask.unit in known
+            known.add(ask.unit)
+            served = row is not None and self._serves(row, standing, now)
             answers.append(
-                self._answer(row, repeated) if row is not None and not over else self._outside(ask, row is not None)
+                self._answer(ask, row, repeated) if served else self._outside(ask, row is not None and repeated)
             )
+        conflicts = {there[ask.unit].id for ask, answer in zip(asks, answers, strict=True) if answer.conflict}
+        _record(self.database, connection, schema.CONFLICT, [(self.study.id, id) for id in sorted(conflicts)])
         return answers
 
-    def _standing(
-        self, connection: Connection, now: int, units: Sequence[str]
-    ) -> tuple[bool, AnyRow | None, dict[str, Any]]:
-        """Whether the study is over, the cohort that is open, and who of these people was assigned before."""
+    def _serves(self, row: Any, standing: AnyRow, now: int) -> bool:
+        """Whether somebody who came before gets an arm of the study: not outside or unserved once, nor after the end and the window."""
+        options = self.study.options
+        over = StudyState(standing.status).over and options.on_end != KEEP and now > row.issued + options.window
+        return row.arm is not None and row.digest != UNSERVED and not over
+
+    def _standing(self, connection: Connection, units: Sequence[str]) -> tuple[AnyRow, dict[str, Any]]:
+        """The status, whether the study is held and its newest cohort; and what these people were answered before."""
         asked = {"asked": self.study.id, "units": self.database.listed(units)}
         rows = connection.execute(self._look, asked).all()
-        found = rows[0]
-        closed = found.cohort is None or not found.starts <= now < found.closes
-        there = {row.unit: row for row in rows if row.unit is not None}
-        return StudyStatus(found.status).over, None if closed else found, there
+        return rows[0], {row.unit: row for row in rows if row.unit is not None}
 
     @cached_property
     def _look(self) -> Any:
-        """A line for each who was assigned before, else one line: with the status by the newest event, and the newest cohort, if there is
-        one."""
-        lines, cohorts, people = schema.event, schema.cohort, schema.assignment
+        """A line for each who came before, else one line: with the status by the newest event, and the newest cohort, if there is one."""
+        lines, cohorts, people, told = schema.event, schema.cohort, schema.assignment, schema.outcome
         asked = bindparam("asked", type_=Integer)
         status = select(lines.c.status).where(lines.c.study == asked).order_by(lines.c.seq.desc()).limit(1).subquery()
         newest = select(cohorts).where(cohorts.c.study == asked).order_by(cohorts.c.number.desc()).limit(1).subquery()
         theirs = (people.c.study == asked) & self.database.among(people.c.unit, "units")
+        held = select(schema.study.c.held).where(schema.study.c.id == asked).scalar_subquery()
+        digest = select(told.c.digest).where(told.c.assignment == people.c.id).scalar_subquery()
         return select(
-            status.c.status, newest.c.number.label("cohort"), newest.c.share, newest.c.starts, newest.c.closes,
-            *(people.c[name] for name in ("id", "unit", "number", "arm", "decision")),
+            status.c.status, held.label("held"), newest.c.number.label("cohort"), newest.c.share, newest.c.starts, newest.c.closes,
+            *(people.c[name] for name in ("id", "unit", "number", "arm", "label", "known", "decision", "issued")), digest.label("digest"),
         ).select_from(status.outerjoin(newest, true()).outerjoin(people, theirs))  # fmt: skip
 
-    def _dealt(self, connection: Connection, now: int, cohort: AnyRow, asks: list[Ask]) -> dict[str, Any]:
-        """Cards for as many as there are; None for somebody whom another process assigned just now."""
-        first, count = self._taken(connection, now, cohort, len(asks))
-        if not count:
+    def _first(self, connection: Connection, now: int, standing: AnyRow, asks: list[Ask]) -> dict[str, Any]:
+        """The first answer to each: a card while there are some, else outside, which is stored from the first cohort on until the study
+        ends. None for somebody whom another process answered just now."""
+        if standing.cohort is None:
             return {}
-        deck, rows = self.study.deck(connection, cohort.cohort), []
-        for slot, ask in enumerate(asks[:count], start=first):
-            arm = int(deck[slot])
-            decision = self.study.coding.decision(
-                arm, ask.label, ask.known, drawn_number(self.study.key, ask.unit, arm)
-            )
-            rows.append(
-                {
-                    "id": secrets.randbits(63), "study": self.study.id, "unit": ask.unit, "number": cohort.cohort, "slot": slot, "arm": arm,
-                    "label": ask.label, "known": known_text(ask.known), "decision": decision, "issued": now, "erased": None,
-                }
-            )  # fmt: skip
-        done = set(connection.execute(self._insert, sorted(rows, key=lambda row: str(row["unit"]))).scalars())
-        return {row["unit"]: _Made(**row) if row["id"] in done else None for row in rows}
+        is_open = not standing.held and standing.starts <= now < standing.closes
+        entering = [ask.unit for ask in asks if is_open and ask.entry < standing.share]
+        first, count = self._taken(connection, now, standing, len(entering)) if entering else (0, 0)
+        slots = dict(zip(entering, range(first, first + count), strict=False))
+        going = standing.status in (StudyState.RUNNING, StudyState.PAUSED)
+        rows = [
+            self._row(connection, ask, now, standing.cohort, slots.get(ask.unit))
+            for ask in sorted(asks, key=lambda ask: ask.unit)
+            if going or ask.unit in slots
+        ]
+        done = set(connection.execute(self._insert, rows).scalars()) if rows else set()
+        return {row["unit"]: SimpleNamespace(**row, digest=None) if row["id"] in done else None for row in rows}
+
+    def _row(self, connection: Connection, ask: Ask, now: int, cohort: int, slot: int | None) -> dict[str, Any]:
+        """As it is stored: of somebody outside nothing but the digest of the unit, the cohort and the time."""
+        study = self.study
+        row = {"id": secrets.randbits(63), "study": study.id, "unit": ask.unit, "slot": slot, "issued": now}
+        if slot is None:
+            return {**row, "outside": cohort, **dict.fromkeys(("number", "arm", "label", "known", "decision"))}
+        arm = int(study.deck(connection, cohort)[slot])
+        decision = study.coding.decision(arm, ask.label, ask.known, drawn_number(study.key, ask.unit, arm))
+        dealt = {"number": cohort, "arm": arm, "label": ask.label, "known": known_text(ask.known), "decision": decision}
+        return {**row, "outside": None, **dealt}
 
     def _taken(self, connection: Connection, now: int, cohort: AnyRow, count: int) -> tuple[int, int]:
         """The first of some cards that nobody else has, and how many there are: none once the cohort is closed."""
@@ -150,11 +161,13 @@ class Dealer:
     def _insert(self) -> Any:
         return self.database.insert(schema.assignment).returning(schema.assignment.c.id)
 
-    def _answer(self, row: Any, repeated: bool) -> Assignment:
-        problem = self.study.problem
+    def _answer(self, ask: Ask, row: Any, repeated: bool) -> Assignment:
+        """With a conflict where somebody comes with another group, or another value of an input that was known at the first call."""
+        problem, first = self.study.problem, known_of(row.known) or {}
         states = problem.variables[problem.decision].states or ()
         decision = None if row.decision is None else states[row.decision]
-        return Assignment(id_text(row.id), problem.arm_names[row.arm], decision, row.number, False, repeated)
+        other = ask.label != row.label or any(first.get(name, code) != code for name, code in (ask.known or {}).items())
+        return Assignment(id_text(row.id), problem.arm_names[row.arm], decision, row.number, False, repeated, other)
 
     def _outside(self, ask: Ask, repeated: bool) -> Assignment:
         problem, deployed = self.study.problem, self.study.options.deployed
@@ -166,21 +179,11 @@ class Dealer:
         return Assignment(None, deployed, decision, None, True, repeated)
 
 
-@dataclass(frozen=True)
-class _Made:
-    """As a row of the table."""
-
-    id: int
-    study: int
-    unit: str
-    number: int
-    slot: int
-    arm: int
-    label: int | None
-    known: str | None
-    decision: int | None
-    issued: int
-    erased: None
+def _record(database: Database, connection: Connection, kind: str, about: Sequence[tuple[int, int]]) -> None:
+    """That something happened to assignments, (study, id)."""
+    if about:
+        rows = [{"study": study, "kind": kind, "about": id} for study, id in about]
+        connection.execute(database.insert(schema.incident), rows)
 
 
 _LEFT = select(schema.counter.c.size - schema.counter.c.issued).where(
@@ -202,30 +205,30 @@ class Tell:
 
 @dataclass(frozen=True)
 class Teller:
-    """Takes outcomes, of any study."""
+    """Takes outcomes, of any study whose outcomes the transaction has locked."""
 
     database: Database
 
     def __call__(self, connection: Connection, now: int, tells: Sequence[Tell]) -> list[Told | StudyError]:
         """An answer for each. One INSERT for all that are new, in the order of their ids."""
-        ids = sorted({tell.id for tell in tells})
-        people = self._people(connection, ids)
-        there = {id: row.digest for id, row in people.items() if row.digest is not None}
+        ids = self.database.listed(sorted({tell.id for tell in tells}))
+        people = {row.id: row for row in connection.execute(self._look, {"ids": ids})}
         fresh: dict[int, dict[str, Any]] = {}
         checked: list[dict[str, Any] | StudyError] = []
         for tell in tells:
             try:
                 made = coded(tell, people.get(tell.id), now)
-                if tell.id not in there:
-                    fresh.setdefault(tell.id, made)
+                fresh.setdefault(tell.id, made)
                 checked.append(made)
             except StudyError as error:
                 checked.append(error)
-        new = self._inserted(connection, fresh)
-        there |= {id: fresh[id]["digest"] for id in new}
-        if len(new) < len(fresh):  # another process told some at the same time
-            missed = self._people(connection, sorted(set(fresh) - new))
-            there |= {id: row.digest for id, row in missed.items()}
+        rows = [fresh[id] for id in sorted(fresh)]
+        new = set(connection.execute(self._insert, rows).scalars()) if rows else set()
+        there = {id: fresh[id]["digest"] for id in new}
+        if len(new) < len(fresh):  # some were told before
+            there |= {row.assignment: row.digest for row in connection.execute(self._told, {"ids": ids})}
+        after = [(people[id].study, id) for id in sorted(new) if people[id].closed]
+        _record(self.database, connection, schema.AFTER, after)
         return [
             found if isinstance(found, StudyError) else self._answer(tell, found, people[tell.id], there, new, now)
             for tell, found in zip(tells, checked, strict=True)
@@ -241,32 +244,31 @@ class Teller:
         if tell.id not in new:
             return Told("repeated")
         new.discard(tell.id)  # the same outcome once more in this transaction is a repeated one
+        if person.closed:
+            return Told("settled")
         return Told("late" if now > person.issued + tell.study.options.window else "new")
-
-    def _inserted(self, connection: Connection, fresh: dict[int, dict[str, Any]]) -> set[int]:
-        """Those that are now told, and were not before."""
-        if not fresh:
-            return set()
-        return set(connection.execute(self._insert, [fresh[id] for id in sorted(fresh)]).scalars())
 
     @cached_property
     def _insert(self) -> Any:
         return self.database.insert(schema.outcome).returning(schema.outcome.c.assignment)
 
-    def _people(self, connection: Connection, ids: Sequence[int]) -> dict[int, AnyRow]:
-        """Assignments, with the digest of what was told of each."""
-        return {row.id: row for row in connection.execute(self._look, {"ids": self.database.listed(ids)})}
-
     @cached_property
     def _look(self) -> Any:
-        people, told = schema.assignment, schema.outcome
-        joined = people.outerjoin(told, told.c.assignment == people.c.id)
-        return select(people, told.c.digest).select_from(joined).where(self.database.among(people.c.id, "ids"))
+        """Assignments, and whether their cohort is settled or left out."""
+        people, cards = schema.assignment, schema.counter
+        cohort = (cards.c.study == people.c.study) & (cards.c.number == people.c.number)
+        closed = select(cards.c.closed).where(cohort).scalar_subquery().label("closed")
+        return select(people, closed).where(self.database.among(people.c.id, "ids"))
+
+    @cached_property
+    def _told(self) -> Any:
+        told = schema.outcome
+        return select(told.c.assignment, told.c.digest).where(self.database.among(told.c.assignment, "ids"))
 
 
 def coded(tell: Tell, person: AnyRow | None, now: int) -> dict[str, Any]:
     """The row of the table of outcomes; `NotFound` or `Invalid` where it cannot be."""
-    if person is None or person.study != tell.study.id:
+    if person is None or person.study != tell.study.id or person.arm is None:
         raise NotFound(
             f"Study '{tell.study.name}' has no assignment {id_text(tell.id)}. Use the id that `assign` returned."
         )

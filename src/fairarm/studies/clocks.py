@@ -1,4 +1,5 @@
-"""Do two clocks agree? The time that everything goes by, and one that only goes forward."""
+"""Is the clock right? The time that everything goes by is compared with what is stored when a process first ticks a study, and later with
+a clock that only goes forward."""
 
 from __future__ import annotations
 
@@ -6,6 +7,12 @@ from collections.abc import Callable
 
 MOST_APART = 60.0
 """Seconds that the two may have moved apart before nothing opens or settles."""
+
+
+def since_stored(now: int, stored: int, cohort: int) -> float | None:
+    """Seconds from the newest stored time until now, where that cannot be, or is longer than a cohort. Times are in microseconds."""
+    moved = now - stored
+    return None if -MOST_APART * 1_000_000 <= moved <= cohort else moved / 1_000_000
 
 
 class ClockWatch:

@@ -18,6 +18,9 @@ from fairarm.studies.options import is_text
 
 LONGEST_UNIT = 200
 
+UNSERVED = "unserved"
+"""The digest of an outcome that says so."""
+
 Known = dict[str, int]
 """Codes of the columns that were known at assignment."""
 
@@ -113,6 +116,15 @@ class Coding:
                     f"known has '{name!s:.40}'{self._why_not(name)}. Columns: {', '.join(self.inputs) or 'none'}."
                 )
         return {name: self._code(name, known[name]) for name in self.inputs if name in known}
+
+    def require_inputs(self, known: Known | None, lost: str) -> None:
+        """`Invalid` where an input is not known at assignment: estimates that integrate over the inputs of people who are not reported
+        exist for one root attribute alone."""
+        if lacking := [name for name in self.inputs if name not in (known or {})]:
+            raise Invalid(
+                f"The input '{lacking[0]}' is missing. In this study a person who is not reported counts as '{lost}', which needs all inputs at "
+                f"assignment: known={{{', '.join(f'{name!r}: ...' for name in self.inputs)}}}. Or create the study with lost='worst'."
+            )
 
     def _why_not(self, name: object) -> str:
         if name in self.problem.attributes:

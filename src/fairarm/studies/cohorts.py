@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 
-import numpy as np
 from sqlalchemy import Connection, func, select, update
 
-from fairarm.core.types import IntArray
 from fairarm.studies import schema
 from fairarm.studies.counting import Marks
 from fairarm.studies.events import events_of
@@ -44,15 +42,6 @@ def by_hand(connection: Connection, study: int, kind: str) -> dict[int, tuple[in
     return found
 
 
-def dealt_by_arm(connection: Connection, study: Running, number: int) -> IntArray:
-    """People of a cohort by arm, (K,)."""
-    people, made = schema.assignment, np.zeros(len(study.problem.arms), dtype=np.int64)
-    asked = select(people.c.arm, func.count()).where(people.c.study == study.id, people.c.number == number)
-    for arm, count in connection.execute(asked.group_by(people.c.arm)):
-        made[arm] = count
-    return made
-
-
 def marks_of(connection: Connection, study: Running, cohort: AnyRow) -> Marks:
     """When a cohort had cards."""
     people, cards = schema.assignment, schema.counter
@@ -85,6 +74,12 @@ def seal(connection: Connection, study: int, number: int) -> bool:
         .values(size=cards.c.issued)
     )
     return done.rowcount > 0
+
+
+def close_outcomes(connection: Connection, study: int, number: int) -> None:
+    """A cohort is settled or left out: outcomes that come now do not count. The caller holds the lock of outcomes."""
+    cards = schema.counter
+    connection.execute(update(cards).where(cards.c.study == study, cards.c.number == number).values(closed=1))
 
 
 def all_resolved(connection: Connection, study: int, number: int) -> bool:

@@ -1,4 +1,9 @@
-"""The people of one cohort as counts: what is settled, and what can be settled anew from what was stored."""
+"""The people of one cohort as counts: what is settled, and what `verify` recomputes from the stored rows.
+
+Three kinds of people have no outcome. *Not reported*: served, and the window is over. Where the study says that this means a state of
+the outcome (``lost``), the row is filled with it and counts like any other. *Unserved* and *erased* people may have any outcome: the
+certificate counts the worst one, and the posterior leaves them out.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +11,18 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from enum import IntEnum
 
 import numpy as np
 from sqlalchemy import Connection, select
 
-from fairarm.algorithms.cohort import Cohort, Loss
+from fairarm.algorithms.cohort import Cohort, Loss, Missing
 from fairarm.beliefs.evidence import CellEvidence
 from fairarm.core.entry import time_with_cards
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.problem.problem import Problem
 from fairarm.studies import schema
-from fairarm.studies.coding import Coding, known_of
+from fairarm.studies.coding import UNSERVED, Coding, known_of
 from fairarm.studies.options import DAY, SECOND, Options
 from fairarm.studies.running import Running
 from fairarm.studies.schema import AnyRow
@@ -37,14 +43,32 @@ class Person:
     label: int | None
     """Of the group: at arrival, else of the row that counts."""
     cell: int | None
-    """Known at assignment, of somebody whose outcome does not count."""
+    """Known at assignment."""
     row: int | None
-    """That counts; None: lost."""
+    """That counts; None: there is none."""
+    unserved: bool
     erased: bool
 
-    def lost(self, at_arrival: bool) -> Person:
-        """The same, had the outcome not come."""
-        return replace(self, row=None, label=self.label if at_arrival else None)
+    def as_settled(self, code: int, at_arrival: bool) -> Person:
+        """As the cohort was settled, by its `CardCode`: what was told or erased since does not count."""
+        row = self.row if code == CardCode.COUNTED else None
+        label = self.label if at_arrival or row is not None else None
+        erased = self.erased or code == CardCode.ERASED
+        return replace(self, row=row, label=label, unserved=code == CardCode.UNSERVED, erased=erased)
+
+    def kind(self, loss: Loss) -> Missing | None:
+        """How somebody counts who has no row that does; None where the row is filled (`filled_row`)."""
+        if self.erased:
+            return Missing.UNKNOWN
+        if self.unserved:
+            return loss.unserved_kind
+        return None if self.filled_row(loss) is not None else loss.kind
+
+    def filled_row(self, loss: Loss) -> int | None:
+        """The row of somebody who was served and not reported, where that means a state of the outcome and the cell is known."""
+        if self.row is not None or self.unserved or self.erased or loss.state is None:
+            return None
+        return None if self.cell is None or self.label is None else self.cell * loss.states + loss.state
 
 
 def people_of(connection: Connection, study: Running, number: int) -> list[Person]:
@@ -53,7 +77,7 @@ def people_of(connection: Connection, study: Running, number: int) -> list[Perso
     asked = (
         select(
             people.c.id, people.c.slot, people.c.arm, people.c.label, people.c.known, people.c.decision, people.c.issued, people.c.erased,
-            told.c.row, told.c.label.label("row_label"), told.c.told,
+            told.c.row, told.c.label.label("row_label"), told.c.told, told.c.digest,
         )
         .select_from(people.outerjoin(told, told.c.assignment == people.c.id))
         .where(people.c.study == study.id, people.c.number == number)
@@ -96,8 +120,9 @@ def _person(coding: Coding, stored: AnyRow, corrected: AnyRow | None, window: in
     if stored.told is not None and stored.told <= stored.issued + window:
         row, row_label = (stored.row, stored.row_label) if corrected is None else (corrected.row, corrected.label)
         label = row_label if row is not None and label is None else label
-    cell = coding.cell(known_of(stored.known), stored.decision) if row is None and stored.known is not None else None
-    return Person(stored.id, stored.slot, stored.arm, stored.issued, label, cell, row, stored.erased is not None)
+    cell = coding.cell(known_of(stored.known), stored.decision) if stored.known is not None else None
+    unserved, erased = stored.digest == UNSERVED, stored.erased is not None
+    return Person(stored.id, stored.slot, stored.arm, stored.issued, label, cell, row, unserved, erased)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,13 +130,13 @@ class Counted:
     """What a cohort came to: everything that settling it needs."""
 
     rows: IntArray
-    """Natural rows by arm, group and row, (K, G, O)."""
+    """Natural rows by arm, group and row, filled ones too, (K, G, O)."""
+    filled: IntArray
+    """Those of the rows that were filled, by arm, group and cell, (K, G, X)."""
     missing: IntArray
-    """By arm, (K,)."""
-    by_group: IntArray | None
-    """Everybody by arm and group, (K, G); None where the group comes with the outcome, or one was erased."""
+    """People without a row, by `Missing`, arm and group (last: not known), (3, K, G + 1)."""
     in_cells: IntArray | None
-    """Missing rows whose cell is known, by arm, group and cell, (K, G, X)."""
+    """Those who may have any outcome and whose cell is known, by arm, group and cell, (K, G, X)."""
     covered: FloatArray
     """Time with cards in each part of the cycle, in days, (PARTS,)."""
     weekday: int
@@ -121,29 +146,37 @@ class Counted:
     @property
     def dealt(self) -> IntArray:
         """Everybody by arm, (K,)."""
-        return np.asarray(self.rows.sum(axis=(1, 2)) + self.missing)
+        return np.asarray(self.by_group.sum(axis=1))
+
+    @property
+    def by_group(self) -> IntArray:
+        """Everybody by arm and group (last: not known), (K, G + 1)."""
+        return np.asarray(np.pad(self.rows.sum(axis=2), ((0, 0), (0, 1))) + self.missing.sum(axis=0))
 
     def cohort(self, problem: Problem, loss: Loss, at_arrival: bool) -> Cohort:
         """As `Pool.settle` takes it."""
         counts = np.zeros((1, len(problem.regimes), *self.rows.shape), dtype=np.int64)
         counts[0, 0] = self.rows
-        missing = np.zeros((1, len(problem.regimes), len(problem.arms)), dtype=np.int64)
-        missing[0, 0] = self.missing
+        missing = np.zeros((1, len(Missing), len(problem.regimes), len(problem.arms)), dtype=np.int64)
+        missing[0, :, 0] = self.missing.sum(axis=2)
+        stated, unplaced = self.missing[Missing.STATED], None
+        if stated.any() and loss.state is not None:
+            unplaced = np.zeros((1, *stated.shape, loss.states), dtype=np.int64)
+            unplaced[0, ..., loss.state] = stated
         made = Cohort(
-            CellEvidence(problem, counts), missing if missing.any() else None, loss,
+            CellEvidence(problem, counts, unplaced), missing if missing.any() else None, loss,
             cut=np.array([True]) if self.cut else None, weekday=self.weekday,
         )  # fmt: skip
-        if not at_arrival or self.by_group is None:
+        if not at_arrival or self.missing[..., -1].any():
             return replace(made, by_shares=True)
-        made = replace(made, by_group=self.by_group[None])
-        return made if made.missing is None or self.in_cells is None else replace(made, in_cells=self.in_cells[None])
+        in_cells = None if made.missing is None or self.in_cells is None else self.in_cells[None]
+        return replace(made, by_group=self.missing[None, ..., :-1], in_cells=in_cells)
 
     def to_json(self) -> str:
         """What `from_json` takes back."""
         return json.dumps(
             {
-                "rows": _sparse(self.rows), "missing": self.missing.tolist(),
-                "by_group": None if self.by_group is None else self.by_group.tolist(),
+                "rows": _sparse(self.rows), "filled": _sparse(self.filled), "missing": _sparse(self.missing),
                 "in_cells": None if self.in_cells is None else _sparse(self.in_cells), "covered": self.covered.tolist(),
                 "weekday": self.weekday, "cut": self.cut, "dropped": self.dropped,
             },
@@ -157,10 +190,8 @@ class Counted:
         cells = Coding(problem).cells.count
         return cls(
             rows=_dense(document["rows"], (K, G, problem.compiled.row_space.count)),
-            missing=np.array(document["missing"], dtype=np.int64),
-            by_group=None
-            if document["by_group"] is None
-            else np.array(document["by_group"], dtype=np.int64).reshape(K, G),
+            filled=_dense(document["filled"], (K, G, cells)),
+            missing=_dense(document["missing"], (len(Missing), K, G + 1)),
             in_cells=None if document["in_cells"] is None else _dense(document["in_cells"], (K, G, cells)),
             covered=np.array(document["covered"], dtype=np.float64),
             weekday=int(document["weekday"]),
@@ -170,25 +201,23 @@ class Counted:
 
 
 def counted(study: Running, people: list[Person], marks: Marks) -> Counted:
-    """The counts of a cohort; work that depends on its people alone."""
-    problem, K, G = study.problem, len(study.problem.arms), len(study.problem.groups)
-    rows = np.zeros((K, G, problem.compiled.row_space.count), dtype=np.int64)
-    missing, by_group = np.zeros(K, dtype=np.int64), np.zeros((K, G), dtype=np.int64)
-    in_cells = np.zeros((K, G, study.coding.cells.count), dtype=np.int64)
-    all_known = study.options.at_arrival
+    """The counts of a cohort; they depend on its people alone."""
+    loss, K, G = study.rule.loss, len(study.problem.arms), len(study.problem.groups)
+    rows = np.zeros((K, G, study.problem.compiled.row_space.count), dtype=np.int64)
+    missing = np.zeros((len(Missing), K, G + 1), dtype=np.int64)
+    filled, in_cells = np.zeros((2, K, G, study.coding.cells.count), dtype=np.int64)
     for person in people:
-        if person.label is not None:
-            by_group[person.arm, person.label] += 1
-        else:
-            all_known = False
         if person.row is not None and person.label is not None:
             rows[person.arm, person.label, person.row] += 1
-            continue
-        missing[person.arm] += 1
-        if person.cell is not None and person.label is not None:
-            in_cells[person.arm, person.label, person.cell] += 1
+        elif (kind := person.kind(loss)) is None:
+            rows[person.arm, person.label, person.filled_row(loss)] += 1
+            filled[person.arm, person.label, person.cell] += 1
+        else:
+            missing[kind, person.arm, G if person.label is None else person.label] += 1
+            if kind == Missing.UNKNOWN and person.cell is not None and person.label is not None:
+                in_cells[person.arm, person.label, person.cell] += 1
     return Counted(
-        rows, missing, by_group if all_known else None, in_cells if in_cells.any() else None,
+        rows, filled, missing, in_cells if in_cells.any() else None,
         marks.covered(study.options), datetime.fromtimestamp(marks.starts // SECOND, UTC).weekday(), marks.cut is not None, marks.dropped,
     )  # fmt: skip
 
@@ -232,11 +261,27 @@ class Marks:
         return np.zeros_like(made) if self.cut is not None or not self.dealt or self.dropped else made
 
 
-def counted_bits(people: list[Person], size: int) -> bytes:
-    """A bit a card: whether its outcome counts."""
-    bits = np.zeros(size, dtype=np.bool_)
-    bits[[person.slot for person in people if person.row is not None]] = True
-    return np.packbits(bits).tobytes()
+class CardCode(IntEnum):
+    """What a card came to when its cohort was settled: a byte each is stored."""
+
+    NOT_REPORTED = 0
+    """Also of a card that was not dealt."""
+    COUNTED = 1
+    UNSERVED = 2
+    ERASED = 3
+
+
+def card_codes(people: list[Person], size: int) -> bytes:
+    """The `CardCode` of every card."""
+    codes = np.zeros(size, dtype=np.uint8)
+    for person in people:
+        if person.erased:
+            codes[person.slot] = CardCode.ERASED
+        elif person.row is not None:
+            codes[person.slot] = CardCode.COUNTED
+        elif person.unserved:
+            codes[person.slot] = CardCode.UNSERVED
+    return codes.tobytes()
 
 
 def _sparse(counts: IntArray) -> dict[str, list[int]]:

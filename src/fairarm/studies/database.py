@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,7 @@ from sqlalchemy.sql import ColumnElement
 
 from fairarm.errors import one_line
 from fairarm.studies.errors import Busy, Invalid, StudyError
-from fairarm.studies.schema import upgrade
+from fairarm.studies.schema import lay_out
 
 TIMEOUT = 10
 """Seconds that a statement waits for another process."""
@@ -41,7 +42,7 @@ TIMEOUT = 10
 NETWORK_DISKS = ("nfs", "cifs", "smb", "9p", "afs", "fuse.sshfs", "fuse.glusterfs", "ceph", "lustre", "ncpfs", "gfs")
 """File systems, by the first letters of their names, on which locks and syncs are not what SQLite needs."""
 
-SCHEMA_LOCK, TICK_LOCK = 0x6661_6972, 0x6661_6974
+SCHEMA_LOCK, TICK_LOCK, OUTCOME_LOCK = 0x6661_6972, 0x6661_6974, 0x6661_6975
 """Advisory locks of PostgreSQL."""
 
 _SERVER_NOW = "(extract(epoch from clock_timestamp()) * 1000000)::bigint"
@@ -54,6 +55,7 @@ class Database:
         self.url = _checked(url)
         self.clock = clock
         self.sqlite = self.url.get_backend_name() == "sqlite"
+        self._unscrubbed = self.sqlite
         self.engine, self._writes = self._engines()
         try:
             self._lay_out()
@@ -83,7 +85,7 @@ class Database:
             with connection.begin():
                 if not self.sqlite:
                     connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": SCHEMA_LOCK})
-                upgrade(connection, self.now(connection))
+                lay_out(connection, self.now(connection))
 
     # ---- transactions ----
 
@@ -97,19 +99,22 @@ class Database:
                 yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[tuple[Connection, int]]:
-        """A transaction that writes, and the time at which it began; committed at the end."""
+    def writing(self, tells: Iterable[int] = ()) -> Iterator[tuple[Connection, int]]:
+        """A transaction that writes, and the time at which it began; committed at the end. ``tells``: studies whose outcomes it tells, see
+        `lock_outcomes`."""
         with self.failing():
-            connection, now = self._begun()
+            connection, now = self._begun(tells)
             with connection:  # what is not committed is rolled back
                 yield connection, now
                 connection.commit()
 
-    def _begun(self) -> tuple[Connection, int]:
+    def _begun(self, tells: Iterable[int]) -> tuple[Connection, int]:
         """The first question also tells whether the connection still is one: a new one is made where it is not, and nothing was lost.
 
-        PostgreSQL begins, and says what time it is, in one message: each costs as much as a statement.
+        PostgreSQL begins, says what time it is and locks outcomes in one message: each costs as much as a statement.
         """
+        locks = (f"; SELECT pg_advisory_xact_lock_shared({OUTCOME_LOCK}, {study})" for study in sorted(tells))
+        begin = "".join(("BEGIN", *locks))
         for first in (True, False):
             connection = self._writes.connect()
             try:
@@ -117,9 +122,9 @@ class Database:
                     connection.begin()
                     return connection, self.now(connection)
                 if self.clock is not None:
-                    connection.exec_driver_sql("BEGIN")
+                    connection.exec_driver_sql(begin)
                     return connection, self.now(connection)
-                return connection, int(connection.exec_driver_sql(f"SELECT {_SERVER_NOW}; BEGIN").scalar_one())
+                return connection, int(connection.exec_driver_sql(f"SELECT {_SERVER_NOW}; {begin}").scalar_one())
             except DBAPIError as error:
                 connection.close()
                 if not (first and error.connection_invalidated):
@@ -187,10 +192,16 @@ class Database:
         made = sqlite.insert(table) if self.sqlite else postgresql.insert(table)
         return made.on_conflict_do_nothing()
 
+    def scrub(self, erased: bool = False) -> None:
+        """After people were ``erased``: empty SQLite's write-ahead log, where older pages still hold them. That fails while somebody
+        reads; the next tick tries again."""
+        self._unscrubbed |= erased and self.sqlite
+        if self._unscrubbed:
+            with suppress(sqlite3.Error), closing(sqlite3.connect(str(self.url.database), timeout=1)) as connection:
+                self._unscrubbed = bool(connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0])
+
     def backup(self, path: Path) -> None:
         """A whole copy while it is in use (SQLite)."""
-        import sqlite3
-
         with self.failing(), self.engine.connect() as connection, sqlite3.connect(path) as copy:
             source = connection.connection.dbapi_connection
             source.backup(copy)  # type: ignore[union-attr]
@@ -210,6 +221,18 @@ class Database:
         """In a child process: the parent's connections are not its own."""
         self.engine.dispose(close=False)
         self._writes.dispose(close=False)
+
+
+def lock_outcomes(connection: Connection, study: int) -> None:
+    """The outcomes of a study are this transaction's alone until its commit: before it settles a cohort, leaves one out or erases people.
+
+    So an outcome acknowledged as new is counted. Transactions that tell share the lock from their beginning to their commit, and look
+    whether the cohort is settled; whoever settles takes the lock alone, then counts the outcomes once more. If the outcome came first, it is
+    among those counted; if the settling came first, the caller hears of it. The lock is taken before all others: nobody waits in a
+    circle. Transactions that write to SQLite run one after the other anyhow.
+    """
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({OUTCOME_LOCK}, {study})")
 
 
 def _checked(url: str) -> URL:
@@ -266,8 +289,16 @@ def file_system_of(path: Path, mounts: str) -> str | None:
 
 def _configured(connection: Any, _: Any) -> None:
     connection.isolation_level = None  # transactions are begun by `_begin`
-    for setting in ("journal_mode=WAL", "synchronous=FULL", f"busy_timeout={TIMEOUT * 1000}"):
+    for setting in ("synchronous=FULL", "secure_delete=ON"):
         connection.execute(f"PRAGMA {setting}")
+    for left in reversed(range(10 * TIMEOUT)):
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError:  # two processes open an empty file: SQLite refuses one of them without waiting
+            if not left:
+                raise
+            time.sleep(0.1)
 
 
 def _begin(kind: str, connection: Connection) -> None:

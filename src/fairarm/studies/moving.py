@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
-from fairarm.studies.answers import StudyStatus
+from fairarm.studies import schema
+from fairarm.studies.answers import StudyState
 from fairarm.studies.cohorts import seal, unsettled
-from fairarm.studies.events import append, events_of, status_of
+from fairarm.studies.events import append, state_of
 
 TICK = "tick"
 """Who did what happens by itself."""
@@ -16,22 +17,21 @@ SKIPPED = "skipped"
 """A cohort that was not opened: too late for people to enter evenly over the cycle."""
 
 
-def move_on(connection: Connection, study: int, now: int, answered: bool, why: str = "answered") -> StudyStatus:
+def move_on(connection: Connection, study: int, now: int, answered: bool, why: str = "answered") -> StudyState:
     """What follows by itself: an answer drains a study, and one that has drained is over."""
-    status = status_of(connection, study)
+    status = state_of(connection, study)
     out = unsettled(connection, study)
-    if answered and status in (StudyStatus.RUNNING, StudyStatus.PAUSED):
-        status = StudyStatus.DRAINING
+    if answered and status in (StudyState.RUNNING, StudyState.PAUSED):
+        status = StudyState.DRAINING
         for cohort in out:  # the answer stands: nobody need be dealt a card for it any more
             seal(connection, study, cohort.number)
         append(connection, study, now, TICK, "draining", {"why": why}, status)
-    if status == StudyStatus.DRAINING and not out:
-        status = StudyStatus.FINISHED if answered else StudyStatus.CLOSED
+    if status == StudyState.DRAINING and not out:
+        status = StudyState.FINISHED if answered else StudyState.CLOSED
         append(connection, study, now, TICK, str(status), {}, status)
     return status
 
 
 def is_held(connection: Connection, study: int) -> bool:
     """Whether nothing opens or settles until the clock is confirmed."""
-    found = events_of(connection, study, kinds=(HELD, CONFIRMED))
-    return bool(found) and found[-1].kind == HELD
+    return bool(connection.execute(select(schema.study.c.held).where(schema.study.c.id == study)).scalar())

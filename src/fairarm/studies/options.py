@@ -23,6 +23,7 @@ SECOND = 1_000_000
 AT_ARRIVAL, WITH_OUTCOME = "at arrival", "with outcome"
 PAUSE, TELL = "pause", "tell"
 ALWAYS, UNTIL_SETTLED = "always", "until settled"
+KEEP, DEPLOYED = "keep", "deployed"
 
 SHORTEST = 2 * SECOND
 """A cohort or window: below, ticks and commits would take most of it."""
@@ -42,8 +43,11 @@ class Options:
     confidence: float
     group: str
     lost: str
+    unserved: str
     on_alarm: str
     keep_rows: str
+    on_end: str
+    """What people who were assigned get after the end, once their window is over: KEEP their arm, or the DEPLOYED one."""
     deployed: str | None
     start: int
     unit_key: str | None = None
@@ -94,9 +98,11 @@ def checked_options(
     confidence: float,
     group: str,
     lost: str,
+    unserved: str,
     at_random_confirmed: bool,
     on_alarm: str,
     keep_rows: str,
+    on_end: str,
     deployed: str | None,
     start: str | datetime | None,
     unit_key: str | None,
@@ -111,10 +117,11 @@ def checked_options(
         timing = timings_of(people, arrivals, window, cohort, cycle)[0]
     except OptionError as error:
         raise Invalid(str(error)) from None
-    _check_loss(problem, lost, at_random_confirmed)
+    _check_loss(problem, lost, unserved, at_random_confirmed)
     _one_of("group", group, (AT_ARRIVAL, WITH_OUTCOME))
     _one_of("on_alarm", on_alarm, (PAUSE, TELL))
     _one_of("keep_rows", keep_rows, (ALWAYS, UNTIL_SETTLED))
+    _one_of("on_end", on_end, (DEPLOYED, KEEP))
     if group == WITH_OUTCOME and problem.shares is None:
         raise Invalid(
             "The group comes with the outcome, so that a lost row's group is not known, and P(S) is not declared. Declare the shares of the "
@@ -126,8 +133,8 @@ def checked_options(
             f"The deployed arm is '{served!s:.60}'; there is no such arm. Arms: {', '.join(problem.arm_names[:12])}."
         )
     return Options(
-        pulls, people, float(arrivals), **_lengths(timing), confidence=float(confidence), group=group, lost=lost, on_alarm=on_alarm,
-        keep_rows=keep_rows, deployed=served, start=_started(start, now), unit_key=unit_key,
+        pulls, people, float(arrivals), **_lengths(timing), confidence=float(confidence), group=group, lost=lost, unserved=unserved,
+        on_alarm=on_alarm, keep_rows=keep_rows, on_end=on_end, deployed=served, start=_started(start, now), unit_key=unit_key,
     )  # fmt: skip
 
 
@@ -139,17 +146,19 @@ def _lengths(timing: Timing) -> dict[str, int]:
     return made
 
 
-def _check_loss(problem: Problem, lost: str, confirmed: bool) -> None:
+def _check_loss(problem: Problem, lost: str, unserved: str, confirmed: bool) -> None:
     states = problem.variables[problem.outcome.node].states or ()
     if lost not in (WORST, AT_RANDOM, *states):
         raise Invalid(
             f"lost is {lost!r:.40}: what is an outcome that is never told? 'worst' (each counts as it would hurt most), 'at random' (they "
             f"count for nothing), or the state of '{problem.outcome.node}' that not told means: {', '.join(states[:12])}."
         )
-    if lost == AT_RANDOM and lost not in states and confirmed is not True:
+    _one_of("unserved", unserved, (WORST, AT_RANDOM))
+    stated = {"lost": lost == AT_RANDOM and lost not in states, "unserved": unserved == AT_RANDOM}
+    for name in (name for name, at_random in stated.items() if at_random and confirmed is not True):
         raise Invalid(
-            "lost='at random' states that which outcomes are never told does not depend on them; if it does, what is certified may be wrong. "
-            "Confirm it (at_random_confirmed=True), or use lost='worst'."
+            f"{name}='at random' states that who has no outcome does not depend on the outcome; if it does, the certificate may be wrong. "
+            f"Confirm it (at_random_confirmed=True), or use {name}='worst'."
         )
 
 

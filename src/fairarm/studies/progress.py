@@ -48,13 +48,14 @@ class _Rest:
     fair: FloatArray
     proof: IntArray
     void: BoolArray
+    contradicted: BoolArray
     coverage: FloatArray
 
 
 def stored_progress(progress: Progress) -> bytes:
     """A document with a check sum, compressed."""
     now = progress.settled
-    rest = _Rest(now.fair, now.proof, now.void, progress.coverage)
+    rest = _Rest(now.fair, now.proof, now.void, now.contradicted, progress.coverage)
     text = sealed(
         {
             "format": FORMAT, "state": now.state.to_json(), "memory": plain(now.state.memory), "so_far": now.so_far.to_json(),
@@ -69,9 +70,9 @@ def restored_progress(stored: bytes, rule: LiveRule) -> Progress:
     try:
         unpacked = zlib.decompressobj()
         text = unpacked.decompress(stored, MOST_BYTES)
-        document, carried = opened(text, WHAT)
-        if unpacked.unconsumed_tail or not carried or document.get("format") != FORMAT:
-            raise damaged(WHAT, "it has another format")
+        document = opened(text, WHAT, format=FORMAT)
+        if unpacked.unconsumed_tail:
+            raise damaged(WHAT, "it is too long")
         return _restored(document, rule)
     except (zlib.error, DataError, TypeError, ValueError, KeyError) as error:
         raise Conflict(f"What is stored of a settled cohort cannot be read: {error!s:.200} Restore a backup.") from None
@@ -80,11 +81,13 @@ def restored_progress(stored: bytes, rule: LiveRule) -> Progress:
 def _restored(document: dict[str, Any], rule: LiveRule) -> Progress:
     problem, like = rule.pool.problem, rule.start(1)
     state = like.state.from_json(document["state"], document["memory"])
-    rest = restored(document["rest"], _Rest(like.fair, like.proof, like.void, np.zeros(PARTS)), "rest")
+    shapes = _Rest(like.fair, like.proof, like.void, like.contradicted, np.zeros(PARTS))
+    rest = restored(document["rest"], shapes, "rest")
     watched = restored(document["watched"], like.watched, "watched")
-    info = Info.from_json(document["info"], len(problem.arms), len(problem.compared), len(problem.rows))
+    info = Info.from_json(document["info"], problem)
     so_far = CellEvidence.from_json(problem, document["so_far"])
-    return Progress(Settled(state, so_far, watched, rest.fair, rest.proof, rest.void), info, rest.coverage)
+    settled = Settled(state, so_far, watched, rest.fair, rest.proof, rest.void, rest.contradicted)
+    return Progress(settled, info, rest.coverage)
 
 
 def last_settled(connection: Connection, study: int) -> int | None:
@@ -104,9 +107,10 @@ def read_progress(connection: Connection, study: int, number: int | None, rule: 
     return restored_progress(bytes(stored), rule)
 
 
-def chained_digest(prev: str, *parts: bytes) -> str:
+def chained_digest(prev: str, *parts: str | bytes) -> str:
     """SHA-256 over what was settled and the digest of the cohort before."""
     hasher = hashlib.sha256(prev.encode("ascii"))
-    for part in parts:
+    for each in parts:
+        part = each.encode("utf-8") if isinstance(each, str) else bytes(each)
         hasher.update(len(part).to_bytes(8, "big") + part)
     return hasher.hexdigest()

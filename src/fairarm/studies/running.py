@@ -13,7 +13,7 @@ import numpy as np
 from sqlalchemy import Connection, select
 
 from fairarm.algorithms.cohort import Loss
-from fairarm.algorithms.live import RESERVE, LiveRule
+from fairarm.algorithms.live import LiveRule
 from fairarm.algorithms.pool import Pool, PoolOptions
 from fairarm.core.types import IntArray
 from fairarm.problem.problem import Problem
@@ -107,8 +107,8 @@ class Running:
 
 def live_rule(problem: Problem, options: Options) -> LiveRule:
     """An OptionError or ProblemError where it cannot be certified live."""
-    pool = Pool(problem, options.pulls, PoolOptions(confidence=options.confidence), reserve=RESERVE)
-    return LiveRule(pool, Loss.of(problem, options.lost), alarm_pauses=options.on_alarm == PAUSE)
+    pool = Pool(problem, options.pulls, PoolOptions(confidence=options.confidence), live=True)
+    return LiveRule(pool, Loss.of(problem, options.lost, options.unserved), alarm_pauses=options.on_alarm == PAUSE)
 
 
 def running(stored: AnyRow, unit_key: bytes | None) -> Running:

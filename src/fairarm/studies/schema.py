@@ -1,12 +1,12 @@
-"""The tables, and how a database gets them: numbered, additive steps under a lock.
+"""The tables of studies. A database has one version of them.
 
-Rows are inserted and never changed, but for one counter per cohort, the pulse of ticks, and what is erased on purpose. Four UNIQUE
-constraints (unit, slot, outcome, settled) carry all safety; clocks only keep things moving. Times are whole microseconds in UTC.
+Rows are inserted and never changed, but for one counter per cohort, the pulse of ticks, whether a study is held, and what is erased on
+purpose. Four UNIQUE constraints (unit, slot, outcome, settled) carry all safety; clocks only keep things moving. Times are whole
+microseconds in UTC.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from sqlalchemy import (
@@ -50,6 +50,7 @@ study = _table(
     Column("key", LargeBinary, nullable=False),  # 32 random bytes: decks, hashes
     Column("seed", BigInteger, nullable=False),
     Column("created", BigInteger, nullable=False),
+    Column("held", Integer, nullable=False, default=0),  # 1: the clock may be wrong, until somebody confirms it
 )
 
 event = _table(
@@ -63,6 +64,15 @@ event = _table(
     Column("status", Text, nullable=False),  # of the study from here on
     Column("prev", Text, nullable=False),
     Column("hash", Text, nullable=False),
+)
+
+note = _table(
+    "note",  # free text of an event about a person: the event has its digest; NULL but for its key once it is erased
+    Column("study", Integer, primary_key=True, autoincrement=False),
+    Column("seq", Integer, primary_key=True, autoincrement=False),  # the event's
+    Column("assignment", BigInteger),
+    Column("salt", Text),  # random: without it no guess of the text can be tested
+    Column("text", Text),  # JSON
 )
 
 cohort = _table(
@@ -90,17 +100,21 @@ counter = _table(
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("size", Integer, nullable=False),
     Column("issued", Integer, nullable=False),
+    Column(
+        "closed", Integer, nullable=False, default=0
+    ),  # 1: settled or dropped, so that outcomes do not count any more
     CheckConstraint("issued <= size"),
 )
 
 assignment = _table(
-    "assignment",
+    "assignment",  # the first answer to each person: a card of a cohort, or outside the study
     Column("id", BigInteger, primary_key=True, autoincrement=False),
     Column("study", Integer, nullable=False),
     Column("unit", Text),
-    Column("number", Integer, nullable=False),
-    Column("slot", Integer, nullable=False),
-    Column("arm", Integer, nullable=False),
+    Column("number", Integer),  # of the cohort; NULL: outside
+    Column("slot", Integer),
+    Column("arm", Integer),
+    Column("outside", Integer),  # the newest cohort when the person was answered "outside"
     Column("label", Integer),  # the group's, or profile's, position
     Column("known", Text),  # codes by column, JSON
     Column("decision", Integer),
@@ -122,14 +136,23 @@ outcome = _table(
 correction = _table(
     "correction",
     Column("assignment", BigInteger, primary_key=True, autoincrement=False),
-    Column("seq", Integer, primary_key=True, autoincrement=False),
+    Column("seq", Integer, primary_key=True, autoincrement=False),  # the event's
     Column("label", Integer),
     Column("row", BigInteger),
-    Column("reason", Text, nullable=False),
-    Column("actor", Text, nullable=False),
-    Column("at", BigInteger, nullable=False),
     Column("counts", Integer, nullable=False),  # in the window, and before its cohort was settled
 )
+
+incident = _table(
+    "incident",  # what went wrong with an assignment, by kind: CONFLICT, AFTER
+    Column("study", Integer, primary_key=True, autoincrement=False),
+    Column("kind", Text, primary_key=True),
+    Column("about", BigInteger, primary_key=True, autoincrement=False),
+)
+
+CONFLICT = "conflict"
+"""The person was assigned again with another group or input."""
+AFTER = "told-after-settlement"
+"""The outcome came after its cohort was settled or left out."""
 
 erased = _table(
     "erased",  # of people erased before their cohort was settled: how many of which arm and group, tied to nobody
@@ -146,7 +169,7 @@ settled = _table(
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("at", BigInteger, nullable=False),
     Column("cells", Text, nullable=False),  # what was settled, JSON
-    Column("counted", LargeBinary, nullable=False),  # a bit a card
+    Column("counted", LargeBinary, nullable=False),  # a `CardCode` a card
     Column("lost", Integer, nullable=False),
     Column("cut", Integer, nullable=False),
     Column("shown", Text, nullable=False),  # what was known then, JSON
@@ -165,32 +188,25 @@ token = _table(
 )
 
 pulse = _table(
-    "pulse",  # safety does not rest on it
+    "pulse",
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("ticked", BigInteger),
     Column("written", BigInteger),
+    Column("confirmed", Integer, nullable=False),  # how often somebody has confirmed the clock
 )
 
-
-def _first(connection: Connection) -> None:
-    metadata.create_all(connection)
-    connection.execute(insert(pulse).values(id=1, ticked=None, written=None))
+VERSION = 2
 
 
-STEPS: tuple[Callable[[Connection], None], ...] = (_first,)
-"""From each version to the next. Additive: an older process goes on beside a newer database of the same version only."""
-
-
-def upgrade(connection: Connection, now: int) -> None:
-    """Bring a database to this version; the caller holds the lock. One that is newer is refused."""
-    there = 0
-    if inspect(connection).has_table(schema.name):
-        there = max(connection.execute(select(schema.c.version)).scalars().all(), default=0)
-    if there > len(STEPS):
+def lay_out(connection: Connection, now: int) -> None:
+    """Make the tables where there are none; the caller holds the lock. A database of another version is refused."""
+    if not inspect(connection).has_table(schema.name):
+        metadata.create_all(connection)
+        connection.execute(insert(pulse).values(id=1, confirmed=0))
+        connection.execute(insert(schema).values(version=VERSION, at=now))
+    there = max(connection.execute(select(schema.c.version)).scalars(), default=0)
+    if there != VERSION:
         raise Conflict(
-            f"The database has version {there} of the tables of studies; this fairarm knows up to {len(STEPS)}. Use the version of "
-            f"fairarm that wrote it, or a later one."
+            f"The database has version {there} of the tables of studies; this fairarm reads version {VERSION} only. Use the version of "
+            f"fairarm that wrote it, or begin with a new database."
         )
-    for version, step in enumerate(STEPS[there:], start=there + 1):
-        step(connection)
-        connection.execute(insert(schema).values(version=version, at=now))

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection, func, select
 
-from fairarm.algorithms.cohort import AT_RANDOM
+from fairarm.algorithms.cohort import AT_RANDOM, WORST
 from fairarm.algorithms.exposure import exposure
 from fairarm.algorithms.live import UNFAIR
 from fairarm.algorithms.verdict import ArmReport, Verdict, verdict
+from fairarm.beliefs.assumptions import Assumption, Statement, assumptions
 from fairarm.beliefs.beliefs import believe
 from fairarm.beliefs.certified import certify_counts
 from fairarm.beliefs.findings import Finding
@@ -25,26 +26,48 @@ from fairarm.core.proof.law_test import LOG_VOID
 from fairarm.core.proof.monitors import LOG_ALARM
 from fairarm.core.proof.region import Intervals
 from fairarm.core.types import FloatArray, IntArray
-from fairarm.problem.answer import Answer
+from fairarm.problem.answer import Status
 from fairarm.studies import schema
-from fairarm.studies.answers import ArmStanding, ExposureReport, Monitor, RowStanding, StudyStatus, StudyVerdict
+from fairarm.studies.answers import ArmStanding, ExposureReport, Monitor, RowStanding, StudyState, StudyVerdict
 from fairarm.studies.cohorts import CUT, DROPPED, by_hand, unsettled
-from fairarm.studies.events import events_of, status_of
+from fairarm.studies.events import events_of, state_of
 from fairarm.studies.moving import SKIPPED, is_held
 from fairarm.studies.options import moment
 from fairarm.studies.progress import Progress
 from fairarm.studies.running import Running
 from fairarm.studies.summaries import cohorts_of, people_by_group, settled_counts
+from fairarm.studies.ticking import recommendation
 
-ASSUMED = ("people-independent", "unit-is-a-person", "declared-law", "sensitive-is-a-root")
 CLOCK_HELD = (
-    "The clock was moved by more than a minute: nothing opens or settles until somebody has looked at it. Confirm that it is right now "
-    "(fairarm study confirm-clock)."
+    "The clock may be wrong: it is behind what was stored, or ahead of the last tick by more than one cohort, or it was moved while the service "
+    "ran. New people are outside the study, and nothing opens or settles. Check the clock. If it is right, also after a service was down for "
+    "long, say so: fairarm study confirm-clock --reason '…'."
 )
+AFTER = (
+    "{count} outcomes came after their cohort was settled or left out: they are kept and do not count. Tell outcomes sooner, or use a longer "
+    "window. If they came within their window, the clock was wrong when the cohort was settled."
+)
+CONFLICTS = (
+    "{count} of {people} people were assigned again with another group or input; the first values hold. Give every person one unit, and "
+    "the same group and inputs in every call."
+)
+MOST_CONFLICTS = 0.01
+"""The share of a study's people above which `CONFLICTS` is said."""
 OPENS_LATE = (
     "Cohort {number} was not opened: nobody ticked at its start, and people who enter later are not spread over the whole cycle. Keep ticks "
     "going (fairarm study run, or fairarm serve); the next chance is at {chance}."
 )
+PEOPLE_UNSERVED = (
+    "{share:.1%} of the people were never served, or were erased. The estimates and the probabilities leave them out, and are wrong if these "
+    "people differ from the others. "
+)
+COUNTED_AS = {
+    WORST: "The certificate counts each of them as the worst case, so it holds, but it may never be reached. Find out why people are not served.",
+    AT_RANDOM: "The study states that who is not served does not depend on the outcome, so the certificate leaves unserved people out too.",
+}
+MOST_UNSERVED = 0.02
+"""The share of people who were not served, or were erased, above which it is said."""
+
 DRAWS = 200
 """Of what is believed, for the outcome given up."""
 
@@ -73,9 +96,20 @@ class Known:
         names = {finding.name for finding in live}
         return (
             *live,
+            *self._of_people_without_outcome(),
             *(each for each in self.plain_verdict().findings if each.name not in names),
             *self._of_the_clock(),
+            *self._of_calls(),
         )
+
+    def _of_people_without_outcome(self) -> list[Finding]:
+        """The posterior leaves out people who were not served, or were erased: it may be wrong where they are many."""
+        done = [each for each in cohorts_of(self.connection, self.study, self.now) if each.state == "settled"]
+        gone, dealt = sum(each.unserved + (each.erased or 0) for each in done), sum(each.dealt for each in done)
+        if gone <= MOST_UNSERVED * dealt:
+            return []
+        text = PEOPLE_UNSERVED.format(share=gone / dealt) + COUNTED_AS[self.study.options.unserved]
+        return [Finding("people-unserved", text, gone, voids=False)]
 
     def _of_the_clock(self) -> list[Finding]:
         """Whether the study stands still: its clock is held, or nobody ticked when a cohort was to open."""
@@ -87,32 +121,55 @@ class Known:
             found.append(Finding("opens-late", OPENS_LATE.format(number=number, chance=chance), voids=False))
         return found
 
+    def _of_calls(self) -> list[Finding]:
+        """Outcomes that came too late to be counted, and people who came with other values than before."""
+        kept = schema.incident
+        asked = select(kept.c.kind, func.count()).where(kept.c.study == self.study.id).group_by(kept.c.kind)
+        count: dict[str, int] = dict(self.connection.execute(asked).all())
+        after, conflicts = (count.get(kind, 0) for kind in (schema.AFTER, schema.CONFLICT))
+        people = int(self._people().sum())
+        found = [Finding(schema.AFTER, AFTER.format(count=after), after, voids=False)] if after else []
+        if conflicts > MOST_CONFLICTS * people:
+            text = CONFLICTS.format(count=conflicts, people=people)
+            found.append(Finding("inputs-conflict", text, conflicts, voids=False))
+        return found
+
     # ---- the answer ----
 
     def verdict(self) -> StudyVerdict:
         """The answer, or how far it is."""
         study, shown, found = self.study, self.plain_verdict(), self.findings()
-        status = status_of(self.connection, study.id)
-        # where pulls or budget ran out before the last cohort there is none to come
-        without = self.answer == Code.PENDING and status != StudyStatus.FINISHED
-        named = None if without else Answer.of(self.answer, study.problem.arm_names)
+        state, void = state_of(self.connection, study.id), bool(self.progress.settled.void[0])
+        recommended, probability = recommendation(study, self.progress.info)
         reports = cohorts_of(self.connection, study, self.now)
+        done = [each for each in reports if each.settled is not None]
         out = [each for each in reports if each.settled is None]
         cut, dropped = (tuple(sorted(by_hand(self.connection, study.id, kind))) for kind in (CUT, DROPPED))
-        stated = (("lost-at-random",) if study.rule.loss.what == AT_RANDOM else ()) + (
-            ("dropped-cohorts",) if dropped else ()
-        )
+        stated = [Statement(Assumption.AT_RANDOM)] if study.options.lost == AT_RANDOM else []
+        stated += [Statement(Assumption.UNSERVED)] if study.options.unserved == AT_RANDOM else []
+        stated += [Statement(Assumption.DROPPED, {"cohorts": dropped})] if dropped else []
         return StudyVerdict(
-            study=study.name, status=status, answer=None if named is None else str(named.status),
-            arm=None if named is None else named.arm, confidence=study.options.confidence, void=bool(self.progress.settled.void[0]),
-            void_by=tuple(dict.fromkeys(each.name for each in found if each.voids)) if self.progress.settled.void[0] else (),
-            settled=len(reports) - len(out), out=len(out), people=sum(each.dealt for each in reports),
-            counted=sum(each.counted or 0 for each in reports), lost=sum(each.lost or 0 for each in reports), lost_means=study.options.lost,
+            study=study.name, state=state, status=str(shown.status), arm=shown.arm, reason=self._reason(shown.status, state),
+            recommended=recommended.arm, recommended_status=str(recommended.status), recommended_probability=_number(probability),
+            confidence=study.options.confidence, void=void,
+            void_by=tuple(dict.fromkeys(each.name for each in found if each.voids)) if void else (),
+            settled=len(done), out=len(out), people=sum(each.dealt for each in reports), counted=sum(each.counted or 0 for each in done),
+            filled=sum(each.filled or 0 for each in done), unserved=sum(each.unserved for each in done),
+            erased=sum(each.erased or 0 for each in done), lost=sum(each.lost or 0 for each in done), lost_means=study.options.lost,
+            unserved_means=study.options.unserved,
             cut=cut, dropped=dropped, next_at=min((each.settles for each in out), default=None),
-            closes_at=next((each.closes for each in out if each.state == "open"), None), assumed=ASSUMED + stated, leader=shown.leader,
-            probability=_number(shown.probability), none_probability=_number(shown.none_probability), runner_up=shown.runner_up,
-            runner_up_probability=_number(shown.runner_up_probability), findings=found, verdict=shown,
+            closes_at=next((each.closes for each in out if each.state == "open"), None),
+            none_probability=_number(shown.none_probability), findings=found, verdict=shown,
+            assumed=(*assumptions(study.problem), *stated),
         )  # fmt: skip
+
+    def _reason(self, status: Status, state: StudyState) -> str | None:
+        """Why nothing is certified."""
+        if status != Status.UNDECIDED:
+            return None
+        if self.progress.settled.void[0]:
+            return "blocking-warning"
+        return "not-proved" if state.over or self.answer == Code.UNDECIDED else "not-proved-yet"
 
     # ---- arms ----
 
@@ -165,12 +222,7 @@ class Known:
         """Intervals of all arms at once, from the counts; None where rows were lost that are not stated to be lost at random: what
         came says nothing of these."""
         now, study = self.progress.settled, self.study
-        done = schema.settled
-        lost = self.connection.execute(
-            select(func.coalesce(func.sum(done.c.lost), 0)).where(done.c.study == study.id)
-        ).scalar_one()
-        nothing = not now.so_far.pulls().any() or bool(now.void[0])
-        if nothing or (lost and study.rule.loss.what != AT_RANDOM):
+        if not now.so_far.pulls().any() or bool(now.void[0]) or now.state.memory.lost.any():
             return None
         return certify_counts(now.so_far, 1 - study.options.confidence, False, adaptive=True).intervals
 
@@ -189,14 +241,13 @@ class Known:
         books = now.state.memory
         errors = rule.pool.law_report(now.state, 0).least_errors.max(axis=1)
         least = {name: _number(error) for name, error in zip(self.study.problem.arm_names, errors, strict=True)}
-        lost = rule.loss.outcome is None
-        coverage, at_random = Coverage(self.progress.coverage), rule.loss.what == AT_RANDOM
+        coverage, at_random = Coverage(self.progress.coverage), rule.loss.at_random
         drift, loss = float(books.drift.log_value()[0]), float(books.losses.log_value()[0])
         law = rule.pool.law_evidence(now.state, 0)
         return (
             Monitor("law", law, LOG_VOID, bool(books.voided[0] >= 0), bool(books.voided[0] >= 0), True, {"least_error": least}),
             Monitor("drift", drift, LOG_ALARM, bool(books.drift.alarm()[0]), bool(books.drift.alarm()[0]), True),
-            Monitor("loss", loss, LOG_ALARM, bool(books.losses.alarm()[0]), bool(books.losses.alarm()[0]) and at_random, lost),
+            Monitor("loss", loss, LOG_ALARM, bool(books.losses.alarm()[0]), bool(books.losses.alarm()[0]) and at_random, True),
             Monitor(
                 "coverage", coverage.least, VOID, coverage.uneven, coverage.void, True, {"parts": [float(x) for x in coverage.share]}
             ),
@@ -224,7 +275,7 @@ class Known:
         """People by arm and group, and what they were exposed to."""
         study, problem = self.study, self.study.problem
         then = {each.number: list(each.why["fair"].values()) for each in cohorts_of(self.connection, study, self.now)}
-        counts = [(number, _by_group(made)) for number, made in settled_counts(self.connection, study)]
+        counts = [(number, made.by_group) for number, made in settled_counts(self.connection, study)]
         out = unsettled(self.connection, study.id)
         counts += [(each.number, people_by_group(self.connection, study, each.number)) for each in out]
         people = (
@@ -265,13 +316,6 @@ class Known:
         beliefs = believe(self.progress.settled.so_far, False, self.study.seed)
         drawn = beliefs.draw(np.random.default_rng([self.study.seed, 9]), DRAWS)
         return np.concatenate([beliefs.values(drawn.outcomes, drawn.means).means[0], everybody], axis=1)
-
-
-def _by_group(made: Any) -> IntArray:
-    """People of a settled cohort, (K, G + 1)."""
-    if made.by_group is not None:
-        return np.concatenate([made.by_group, np.zeros((len(made.by_group), 1), dtype=np.int64)], axis=1)
-    return np.concatenate([made.rows.sum(axis=2), made.missing[:, None]], axis=1)
 
 
 def _number(value: object) -> float | None:

@@ -21,13 +21,13 @@ from fairarm.errors import FairarmError
 from fairarm.files import check_path
 from fairarm.problem.problem import Problem
 from fairarm.studies import hand, schema
-from fairarm.studies.answers import Ready, StudyStatus, Summary
-from fairarm.studies.clocks import ClockWatch
+from fairarm.studies.answers import Ready, StudyState, Summary
+from fairarm.studies.clocks import ClockWatch, since_stored
+from fairarm.studies.cohorts import latest
 from fairarm.studies.core import Core
 from fairarm.studies.database import Database
 from fairarm.studies.errors import Conflict, Invalid, StudyError
-from fairarm.studies.events import append, status_of
-from fairarm.studies.moving import CONFIRMED, is_held
+from fairarm.studies.events import append, last_event, state_of
 from fairarm.studies.options import SECOND, checked_options, moment, require_name, require_reason
 from fairarm.studies.running import Running, find, given_unit_key, key_digest, live_rule, running
 from fairarm.studies.schema import AnyRow
@@ -61,6 +61,8 @@ class Studies:
         self._core = Core.of(Database(url, clock))
         self._clocks = ClockWatch(monotonic or (time.monotonic if clock is None else None))
         self._held: dict[int, Running] = {}
+        self._compared: set[int] = set()
+        """Studies for which the clock was compared with what is stored."""
         self._ticking = threading.Lock()
         self.tokens = Tokens(self._core.database, self._core.writer)
 
@@ -96,9 +98,11 @@ class Studies:
         cycle: str | float = "1d",
         group: str = "at arrival",
         lost: str = "worst",
+        unserved: str = "worst",
         at_random_confirmed: bool = False,
         on_alarm: str = "pause",
         keep_rows: str = "always",
+        on_end: str = "deployed",
         deployed: str | None = None,
         seed: int | None = None,
         start: str | datetime | None = None,
@@ -107,6 +111,7 @@ class Studies:
         """A new study, whose first cohort is open at once if ``start`` is not given.
 
         ``pulls``: people in all; ``people`` to enter a cohort, of ``arrivals`` a day. Durations: 10s, 30m, 12h, 7d, or days as a number.
+        ``on_end``: what people who were assigned get after the end of the study, once their window is over: the "deployed" arm, or "keep" theirs.
         ``seed`` repeats a study's draws; leave it out where somebody who knows it could tell what a person will get.
         """
         require_name(name)
@@ -118,8 +123,8 @@ class Studies:
         made = tabulated(problem)
         options = checked_options(
             made, self._now(), pulls=pulls, people=people, arrivals=arrivals, window=window, cohort=cohort, cycle=cycle, confidence=confidence,
-            group=group, lost=lost, at_random_confirmed=at_random_confirmed, on_alarm=on_alarm, keep_rows=keep_rows, deployed=deployed,
-            start=start, unit_key=key_digest(self._unit_key),
+            group=group, lost=lost, unserved=unserved, at_random_confirmed=at_random_confirmed, on_alarm=on_alarm, keep_rows=keep_rows,
+            on_end=on_end, deployed=deployed, start=start, unit_key=key_digest(self._unit_key),
         )  # fmt: skip
         text = stored_text(made)
         try:
@@ -132,6 +137,7 @@ class Studies:
         }  # fmt: skip
         self._core.writer.job(lambda connection, now: _created(connection, now, row, actor))
         study = self.open(name)
+        self._compared.add(study.running.id)
         self._tick_one(study.running)
         return study
 
@@ -178,13 +184,15 @@ class Studies:
         if not self._ticking.acquire(blocking=False):
             return ()
         try:
-            done, failed = [], []
-            for study in self._going():
+            going, failed = self._going(), []
+            done = self._watch_clock(going)
+            for study in going:
                 try:
                     done += self._tick_one(study)
                 except StudyError as error:
                     failed.append(error)
             self._core.writer.job(lambda connection, now: connection.execute(update(schema.pulse).values(ticked=now)))
+            self._core.database.scrub()
             if failed:
                 raise failed[0]
             return tuple(done)
@@ -194,14 +202,29 @@ class Studies:
     def _going(self) -> list[Running]:
         """Studies that are not over, whose key is at hand."""
         with self._core.database.reading() as connection:
-            now, confirmed = self._core.database.now(connection), _confirmed(connection)
             stored = connection.execute(select(schema.study).order_by(schema.study.c.id)).all()
-            going = [row for row in stored if not status_of(connection, row.id).over]
-        found = [self._kept(row) for row in going]
-        if (apart := self._clocks.apart(now / SECOND, confirmed)) is not None:
-            for study in found:
-                self._job(hand.hold, study, apart)
-        return found
+            going = [row for row in stored if not state_of(connection, row.id).over]
+        return [self._kept(row) for row in going]
+
+    def _watch_clock(self, going: list[Running]) -> list[str]:
+        """Hold studies where the clock was moved, or is far from what is stored: then the clock is wrong, or nobody ticked for long."""
+        held = []
+        with self._core.database.reading() as connection:
+            now, pulse = self._core.database.now(connection), connection.execute(select(schema.pulse)).one()
+            moved = self._clocks.apart(now / SECOND, pulse.confirmed)
+            apart = {study.id: moved or self._apart(connection, study, now, pulse.ticked or 0) for study in going}
+        for study in going:
+            if (seconds := apart[study.id]) is not None and self._job(hand.hold, study, seconds):
+                held.append(f"{study.name}: held until somebody confirms the clock (fairarm study confirm-clock)")
+            self._compared.add(study.id)
+        return held
+
+    def _apart(self, connection: Connection, study: Running, now: int, ticked: int) -> float | None:
+        """At a study's first tick in this process: a study that has not opened a cohort has nothing to lose."""
+        if study.id in self._compared or latest(connection, study.id) is None:
+            return None
+        last = last_event(connection, study.id)
+        return since_stored(now, max(ticked, 0 if last is None else last.at), study.options.cohort)
 
     def _job(self, run: Callable[..., Result], study: Running, *asked: Any) -> Result:
         return self._core.writer.job(lambda connection, now: run(connection, study, now, *asked))
@@ -215,7 +238,7 @@ class Studies:
         """Seconds from one tick to the next: min(5, a twentieth of the shortest cohort)."""
         with self._core.database.reading() as connection:
             stored = connection.execute(select(schema.study.c.id, schema.study.c.options)).all()
-            going = [json.loads(row.options) for row in stored if not status_of(connection, row.id).over]
+            going = [json.loads(row.options) for row in stored if not state_of(connection, row.id).over]
         return min([MOST_TICK, *(float(each["cohort"]) / SECOND / 20 for each in going)])
 
     def confirm_clock(self, reason: str, actor: str) -> tuple[str, ...]:
@@ -265,10 +288,8 @@ class Studies:
             with self._core.database.reading() as connection:
                 now = self._core.database.now(connection)
                 ticked = connection.execute(select(schema.pulse.c.ticked)).scalar()
-                stored = connection.execute(
-                    select(schema.study.c.id, schema.study.c.name).order_by(schema.study.c.name)
-                ).all()
-                held = tuple(row.name for row in stored if is_held(connection, row.id))
+                names = select(schema.study.c.name).where(schema.study.c.held == 1).order_by(schema.study.c.name)
+                held = tuple(connection.execute(names).scalars())
         except StudyError:
             return Ready(False, None, (), self.waiting)
         return Ready(True, None if ticked is None else (now - ticked) / SECOND, held, self.waiting)
@@ -292,10 +313,4 @@ def _created(connection: Connection, now: int, row: dict[str, Any], actor: str) 
         raise Conflict(f"There is a study '{row['name']}' already. Choose another name.")
     id = connection.execute(insert(schema.study).values(**row, created=now).returning(schema.study.c.id)).scalar_one()
     body = {"options": row["options"], "fingerprint": row["fingerprint"]}
-    append(connection, id, now, actor, "created", body, StudyStatus.RUNNING)
-
-
-def _confirmed(connection: Connection) -> int:
-    """How often somebody has confirmed the clock."""
-    lines = schema.event
-    return len(connection.execute(select(lines.c.seq).where(lines.c.kind == CONFIRMED)).all())
+    append(connection, id, now, actor, "created", body, StudyState.RUNNING)

@@ -23,7 +23,7 @@ from fairarm.studies.answers import (
     HistoryPoint,
     Monitor,
     Outcome,
-    StudyStatus,
+    StudyState,
     StudyVerdict,
     Told,
     Verification,
@@ -34,7 +34,7 @@ from fairarm.studies.calls import Ask, Dealer, Tell, Teller, id_number
 from fairarm.studies.coding import require_unit
 from fairarm.studies.core import Core
 from fairarm.studies.errors import Invalid, StudyError
-from fairarm.studies.events import events_of, status_of
+from fairarm.studies.events import events_of, state_of
 from fairarm.studies.exporting import checked_target, exported
 from fairarm.studies.options import require_reason
 from fairarm.studies.running import Running
@@ -77,10 +77,10 @@ class Study:
         return self.running.problem
 
     @property
-    def status(self) -> StudyStatus:
+    def state(self) -> StudyState:
         """As of now."""
         with self._core.database.reading() as connection:
-            return status_of(connection, self.running.id)
+            return state_of(connection, self.running.id)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -108,7 +108,10 @@ class Study:
         label = running.coding.label(group) if running.options.at_arrival or group is not None else None
         if not running.options.at_arrival and label is not None:
             raise Invalid("The group comes with the outcome in this study. Tell it in the row.")
-        asked = Ask(running.unit(unit), entry_number(running.key, unit), label, running.coding.known(known))
+        codes = running.coding.known(known)
+        if running.rule.loss.state is not None and not running.problem.plain:
+            running.coding.require_inputs(codes, running.options.lost)
+        asked = Ask(running.unit(unit), entry_number(running.key, unit), label, codes)
         return Call(self._dealer, (ASSIGNS, running.id), asked)
 
     def tell(self, id: str, row: Mapping[str, Any]) -> Told:
@@ -135,7 +138,7 @@ class Study:
         return self._core.writer.submit(self._told(id, None))
 
     def _told(self, id: str, row: dict[str, Any] | None) -> Call:
-        return Call(self._teller, (TELLS, 0), Tell(self.running, id_number(id), row))
+        return Call(self._teller, (TELLS, 0), Tell(self.running, id_number(id), row), tells=(self.running.id,))
 
     def tell_many(self, outcomes: Sequence[Outcome]) -> list[Told | StudyError]:
         """Many at once, at most 10 000, in one transaction: one answer, or error, for each, in order."""
@@ -154,7 +157,7 @@ class Study:
             found = iter(self._teller(connection, now, tells))
             return [[next(found) if isinstance(each, Tell) else each for each in checked]]
 
-        return self._core.writer.submit(Call(run, (TELLS, 0), None, alone=True))
+        return self._core.writer.submit(Call(run, (TELLS, 0), None, alone=True, tells=(self.running.id,)))
 
     def _checked(self, told: Outcome) -> Tell | StudyError:
         try:
@@ -182,10 +185,12 @@ class Study:
         )
 
     def forget(self, unit: str, actor: str) -> bool:
-        """Erase a person: unit, group, known, decision and row; whether there was one. Unsettled: counts as lost. Settled counts stay."""
+        """Erase a person: unit, group, known, decision, row and notes; whether there was one. Unsettled: counts as lost. Settled counts stay."""
         require_reason("erased", actor)
         name = self.running.unit(require_unit(unit))
-        return self._job(lambda connection, now: hand.forget(connection, self.running, now, name, actor))
+        there = self._job(lambda connection, now: hand.forget(connection, self.running, now, name, actor))
+        self._core.database.scrub(there)
+        return there
 
     # ---- the hand on the button ----
 

@@ -10,11 +10,11 @@ from sqlalchemy import Connection, case, func, select
 
 from fairarm.problem.answer import Status
 from fairarm.studies import schema
-from fairarm.studies.answers import CohortReport, HistoryPoint, StudyStatus, Summary
-from fairarm.studies.calls import UNSERVED
+from fairarm.studies.answers import CohortReport, HistoryPoint, Summary
+from fairarm.studies.coding import UNSERVED
 from fairarm.studies.cohorts import CUT, DROPPED, by_hand
 from fairarm.studies.counting import Counted
-from fairarm.studies.events import status_of
+from fairarm.studies.events import state_of
 from fairarm.studies.moving import is_held
 from fairarm.studies.options import moment
 from fairarm.studies.running import Running
@@ -31,12 +31,12 @@ def summary_of(connection: Connection, study: Running) -> Summary:
     last = connection.execute(
         select(done.c.shown).where(done.c.study == study.id).order_by(done.c.number.desc()).limit(1)
     ).scalar()
-    shown, status = {} if last is None else json.loads(last), status_of(connection, study.id)
-    answer = shown.get("answer") or (str(Status.UNDECIDED) if status == StudyStatus.FINISHED else None)
+    shown = {} if last is None else json.loads(last)
     return Summary(
-        name=study.name, problem=study.problem.name, status=status, created=moment(study.created),
-        pulls=study.options.pulls, cohorts=int(cohorts), settled=int(settled), people=int(people), answer=answer,
-        arm=shown.get("arm"), leader=shown.get("leader"), probability=shown.get("probability"), void=bool(shown.get("void", False)),
+        name=study.name, problem=study.problem.name, state=state_of(connection, study.id), created=moment(study.created),
+        pulls=study.options.pulls, cohorts=int(cohorts), settled=int(settled), people=int(people),
+        status=shown.get("status", str(Status.UNDECIDED)), arm=shown.get("arm"), recommended=shown.get("recommended"),
+        recommended_probability=shown.get("recommended_probability"), void=bool(shown.get("void", False)),
         held=is_held(connection, study.id),
     )  # fmt: skip
 
@@ -53,7 +53,7 @@ def _point(row: AnyRow, names: tuple[str, ...]) -> HistoryPoint:
     nothing = [None] * len(names)
     best, fair = (dict(zip(names, shown[part] or nothing, strict=True)) for part in ("best", "fair"))
     return HistoryPoint(
-        row.number, moment(row.at), best, fair, shown["none"], shown["answer"], shown["arm"], shown["people"]
+        row.number, moment(row.at), best, fair, shown["none"], shown["status"], shown["arm"], shown["people"]
     )
 
 
@@ -76,10 +76,11 @@ def cohorts_of(connection: Connection, study: Running, now: int, number: int | N
 def _report(
     connection: Connection, study: Running, row: AnyRow, now: int, cut: dict[int, Any], dropped: dict[int, Any]
 ) -> CohortReport:
-    settled = row.at is not None  # what is settled is read as it was then, not counted again
-    told, late, unserved, dealt = (
-        json.loads(row.shown)["told"] if settled else told_counts(connection, study, row.number)
-    )
+    settled = row.at is not None  # a settled cohort is read as it was settled, not counted again
+    shown: dict[str, Any] = {"told": told_counts(connection, study, row.number)}
+    if settled:
+        shown = json.loads(row.shown)
+    told, late, unserved, dealt = shown["told"]
     state = "dropped" if row.number in dropped else "settled" if settled else "open" if now < row.closes else "out"
     plan = json.loads(row.plan)
     hand = dropped.get(row.number) or cut.get(row.number)
@@ -87,8 +88,8 @@ def _report(
         number=row.number, state=state, starts=moment(row.starts), opened=moment(row.opened), closes=moment(row.closes),  # type: ignore[arg-type]
         matures=moment(row.closes + study.options.window), settles=moment(row.closes + study.options.window + study.options.grace),
         settled=moment(row.at) if settled else None, plan=plan, share=row.share, cards=sum(plan.values()), dealt=dealt, told=told, late=late,
-        unserved=unserved, lost=row.lost if settled else None, counted=json.loads(row.shown)["counted"] if settled else None,
-        cut=row.number in cut, reason=None if hand is None else hand[1], why=_why(study, json.loads(row.why)),
+        unserved=shown.get("unserved", unserved), lost=row.lost if settled else None, counted=shown.get("counted"),
+        filled=shown.get("filled"), erased=shown.get("erased"), cut=row.number in cut, reason=None if hand is None else hand[1], why=_why(study, json.loads(row.why)),
     )  # fmt: skip
 
 

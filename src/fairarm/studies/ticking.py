@@ -12,39 +12,37 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from fairarm.algorithms.info import Info
 from fairarm.algorithms.live import people_to_enter
-from fairarm.beliefs.standing import Standing
 from fairarm.core.answer import Code
 from fairarm.core.entry import UNEVEN, Coverage, dealt_deck, entry_share, expected_arrivals
 from fairarm.core.types import FloatArray, IntArray
-from fairarm.problem.answer import Answer
-from fairarm.problem.mechanism import NO_FAIR_ARM
+from fairarm.problem.answer import Answer, Status
 from fairarm.studies import schema
-from fairarm.studies.answers import StudyStatus
+from fairarm.studies.answers import StudyState
 from fairarm.studies.cohorts import (
     CUT,
     DROPPED,
     all_resolved,
     by_hand,
+    close_outcomes,
     cohort_digest,
-    dealt_by_arm,
     latest,
     marks_of,
     seal,
     unsettled,
 )
-from fairarm.studies.counting import ON_TIME, Counted, Marks, counted, counted_bits, people_of
-from fairarm.studies.database import Database
-from fairarm.studies.events import append, events_of, status_of
+from fairarm.studies.counting import ON_TIME, CardCode, Counted, Marks, card_codes, counted, people_of
+from fairarm.studies.database import Database, lock_outcomes
+from fairarm.studies.events import append, events_of, locked, state_of
 from fairarm.studies.moving import SKIPPED, TICK, is_held, move_on
 from fairarm.studies.options import SECOND, UNTIL_SETTLED
 from fairarm.studies.progress import Progress, chained_digest, last_settled, read_progress, stored_progress
 from fairarm.studies.running import CARD, Running
 from fairarm.studies.schema import AnyRow
-from fairarm.studies.summaries import told_counts
+from fairarm.studies.summaries import people_by_group, told_counts
 from fairarm.studies.writer import Writer
 
 SETTLES_AFTER = 2 * SECOND
@@ -94,16 +92,19 @@ class Clockwork:
                 return None
             people, marks = people_of(connection, study, number), marks_of(connection, study, out[0])
             prev, told = _digest(connection, study.id, before), told_counts(connection, study, number)
-            seen = count_of(connection, study.id, number)
+            seen = count_of(connection, study, number)
         counts = counted(study, people, marks)
         after = settled_progress(study, progress, counts)
-        shown = {**shown_of(study, after, counts), "told": told}
-        row = _settled_row(study, number, counts, after, shown, counted_bits(people, marks.size), prev)
+        codes = card_codes(people, marks.size)
+        gone = {"unserved": codes.count(CardCode.UNSERVED), "erased": codes.count(CardCode.ERASED)}
+        shown = {**shown_of(study, after, counts), **gone, "told": told}
+        row = _settled_row(study, number, counts, after, shown, codes, prev)
         done = self.writer.job(
             lambda connection, now: self._write_settled(connection, study, now, row, before, seen, after)
         )
         if done:
             self.kept[study.id] = number, after
+            self.database.scrub(study.options.keep_rows == UNTIL_SETTLED)
         return number if done else None
 
     def _due(self, connection: Connection, study: Running, cohort: AnyRow, now: int) -> bool:
@@ -121,11 +122,11 @@ class Clockwork:
         people: tuple[int, ...],
         after: Progress,
     ) -> bool:
-        number = row["number"]
-        connection.execute(select(schema.study.c.id).where(schema.study.c.id == study.id).with_for_update())
+        lock_outcomes(connection, study.id)
+        number, status = row["number"], locked(connection, study.id)
         seal(connection, study.id, number)
         if (
-            count_of(connection, study.id, number) != people
+            count_of(connection, study, number) != people
             or last_settled(connection, study.id) != before
             or is_held(connection, study.id)
         ):
@@ -133,17 +134,19 @@ class Clockwork:
         insertion = self.database.insert(schema.settled).returning(schema.settled.c.number)
         if connection.execute(insertion, [{**row, "at": now}]).scalar() is None:
             return False
+        close_outcomes(connection, study.id, number)
         shown = json.loads(row["shown"])
         body = {
             "cohort": number,
             "counted": shown["counted"],
             "lost": row["lost"],
-            "answer": shown["answer"],
+            "status": shown["status"],
             "arm": shown["arm"],
         }
-        append(connection, study.id, now, TICK, "settled", body, status_of(connection, study.id))
+        append(connection, study.id, now, TICK, "settled", body, status)
         if study.options.keep_rows == UNTIL_SETTLED:
-            erase_cohort(connection, study.id, number, now)
+            dealt = schema.assignment
+            erase_people(connection, (dealt.c.study == study.id) & (dealt.c.number == number), now)
         move_on(connection, study.id, now, int(after.settled.state.answer[0]) != Code.PENDING)
         return True
 
@@ -154,7 +157,7 @@ class Clockwork:
         with self.database.reading() as connection:
             now, last = self.database.now(connection), latest(connection, study.id)
             number = (now - study.options.start) // study.options.cohort
-            idle = status_of(connection, study.id) != StudyStatus.RUNNING or is_held(connection, study.id)
+            idle = state_of(connection, study.id) != StudyState.RUNNING or is_held(connection, study.id)
             if idle or number < 0 or (last is not None and number <= last.number):
                 return None
         if last is not None:
@@ -168,7 +171,7 @@ class Clockwork:
             late = not self._evenly(study, progress, out, recent, number, now)
             under_way = np.zeros_like(progress.settled.state.given)
             for each in out:
-                under_way[0, 0] += dealt_by_arm(connection, study, each.number)
+                under_way[0, 0] += people_by_group(connection, study, each.number).sum(axis=1)
         if late:
             self.writer.job(lambda connection, now: skip(connection, study, now, number))
             return None
@@ -219,10 +222,9 @@ class Clockwork:
         before: int | None,
         last: AnyRow | None,
     ) -> bool:
-        connection.execute(select(schema.study.c.id).where(schema.study.c.id == study.id).with_for_update())
+        idle = locked(connection, study.id) != StudyState.RUNNING or is_held(connection, study.id)
         newest = latest(connection, study.id)
         moved = (newest and newest.number) != (last and last.number) or last_settled(connection, study.id) != before
-        idle = status_of(connection, study.id) != StudyStatus.RUNNING or is_held(connection, study.id)
         if moved or idle or now >= rows["cohort"]["closes"]:
             return False
         insertion = self.database.insert(schema.cohort).returning(schema.cohort.c.number)
@@ -244,17 +246,17 @@ class Clockwork:
             "share": stored.share,
             "digest": cohort_digest(stored, rows["deck"]["arms"]),
         }
-        append(connection, study.id, now, TICK, "opened", body, StudyStatus.RUNNING)
+        append(connection, study.id, now, TICK, "opened", body, StudyState.RUNNING)
         return True
 
 
 def skip(connection: Connection, study: Running, now: int, number: int) -> None:
     """Write down, once, that a cohort was not opened, since nobody ticked at its start."""
-    connection.execute(select(schema.study.c.id).where(schema.study.c.id == study.id).with_for_update())
+    status = locked(connection, study.id)
     if number in {each.body["cohort"] for each in events_of(connection, study.id, kinds=(SKIPPED,))}:
         return
     body = {"cohort": number, "late_seconds": (now - study.starts(number)) // SECOND}
-    append(connection, study.id, now, TICK, SKIPPED, body, status_of(connection, study.id))
+    append(connection, study.id, now, TICK, SKIPPED, body, status)
 
 
 def settled_progress(study: Running, progress: Progress, counts: Counted) -> Progress:
@@ -274,38 +276,40 @@ def _settled_row(
     study: Running, number: int, counts: Counted, after: Progress, shown: dict[str, Any], bits: bytes, prev: str
 ) -> dict[str, Any]:
     cells, state = counts.to_json(), stored_progress(after)
+    said = json.dumps(shown, separators=(",", ":"), allow_nan=False)
     return {
         "study": study.id, "number": number, "cells": cells, "counted": bits, "lost": int(counts.missing.sum()), "cut": int(counts.cut),
-        "shown": json.dumps(shown, separators=(",", ":"), allow_nan=False), "state": state,
-        "digest": chained_digest(prev, cells.encode(), bits, state),
+        "shown": said, "state": state, "digest": chained_digest(prev, cells, bits, state, said),
     }  # fmt: skip
 
 
 def shown_of(study: Running, after: Progress, counts: Counted) -> dict[str, Any]:
     """What is known after a cohort, by arm."""
-    problem, answer = study.problem, int(after.settled.state.answer[0])
-    named = None if answer == Code.PENDING else Answer.of(answer, problem.arm_names)
-    info: Info = after.info
-    standing = info.standing
+    certified = Answer.of(int(after.settled.state.answer[0]), study.problem.arm_names)
+    standing, (recommended, probability) = after.info.standing, recommendation(study, after.info)
     return {
         "best": None if standing is None else _numbers(standing.best[0]),
         "fair": None if standing is None else _numbers(standing.fair[0]),
         "none": None if standing is None else float(standing.none[0]),
-        "answer": None if named is None else str(named.status),
-        "arm": None if named is None else named.arm,
-        "leader": None if standing is None else leader_of(problem.arm_names, standing, answer)[0],
-        "probability": None if standing is None else leader_of(problem.arm_names, standing, answer)[1],
+        "status": str(certified.status),
+        "arm": certified.arm,
+        "recommended": recommended.arm,
+        "recommended_probability": probability,
         "void": bool(after.settled.void[0]),
         "people": int(after.settled.state.given.sum()),
         "dealt": counts.dealt.tolist(),
-        "counted": int(counts.rows.sum()) if not counts.dropped else 0,
+        "counted": 0 if counts.dropped else int(counts.rows.sum()),
+        "filled": 0 if counts.dropped else int(counts.filled.sum()),
     }
 
 
-def leader_of(names: tuple[str, ...], standing: Standing, answer: int) -> tuple[str, float]:
-    """The answer, or the most probable one, with its probability by the posterior."""
-    leader = np.array([answer]) if answer >= Code.NONE else standing.likeliest()
-    return (NO_FAIR_ARM, *names)[int(leader[0]) - Code.NONE], float(standing.probability(leader)[0])
+def recommendation(study: Running, info: Info) -> tuple[Answer, float | None]:
+    """What the posterior recommends, and how probable it is; nothing where no answer is probable enough."""
+    if info.standing is None or np.isnan(info.standing.none[0]):
+        return Answer(Status.UNDECIDED), None
+    found = info.standing.choice(study.rule.pool.asked.min_fair_probability)
+    answer = Answer.of(int(found.code[0]), study.problem.arm_names)
+    return answer, None if answer.status == Status.UNDECIDED else float(found.probability[0])
 
 
 def _numbers(values: FloatArray) -> list[float | None]:
@@ -362,32 +366,23 @@ def _cohort_rows(
     }  # fmt: skip
 
 
-def count_of(connection: Connection, study: int, number: int) -> tuple[int, ...]:
-    """People of a cohort who are not erased, corrections, and whether it is cut or dropped: what must be as in the snapshot when it is
-    settled."""
+def count_of(connection: Connection, study: Running, number: int) -> tuple[int, ...]:
+    """People of a cohort who are not erased, corrections, outcomes in time and unserved people, and whether it is cut or dropped: what must
+    be as in the snapshot when it is settled."""
     people, made = schema.assignment, schema.correction
-    here = (people.c.study == study) & (people.c.number == number)
+    here = (people.c.study == study.id) & (people.c.number == number)
     there = connection.execute(select(func.count()).where(here, people.c.erased.is_(None))).scalar_one()
     corrected = select(func.count()).select_from(people.join(made, made.c.assignment == people.c.id)).where(here)
-    by = [int(number in by_hand(connection, study, kind)) for kind in (CUT, DROPPED)]
-    return int(there), int(connection.execute(corrected).scalar_one()), *by
+    by = [int(number in by_hand(connection, study.id, kind)) for kind in (CUT, DROPPED)]
+    told, _, unserved, _ = told_counts(connection, study, number)
+    return int(there), int(connection.execute(corrected).scalar_one()), told, unserved, *by
 
 
-def erase_cohort(connection: Connection, study: int, number: int, now: int) -> None:
-    """All people of a settled cohort, on purpose: what was counted of them stays."""
-    people = schema.assignment
-    here = (people.c.study == study) & (people.c.number == number)
-    erase_people(connection, here, now)
-
-
-def erase_people(connection: Connection, here: Any, now: int) -> int:
-    """Unit, group, known, decision and row of these assignments; how many."""
+def erase_people(connection: Connection, here: Any, now: int) -> None:
+    """Unit, group, known, decision, row and notes of these assignments, on purpose: what was counted of them stays."""
     people, ids = schema.assignment, select(schema.assignment.c.id).where(here)
-    for table in (schema.outcome, schema.correction):
-        gone = {"row": None, "label": None} | (
-            {"digest": ""} if table is schema.outcome else {"reason": "", "actor": ""}
-        )
-        connection.execute(update(table).where(table.c.assignment.in_(ids)).values(**gone))
-    return connection.execute(
-        update(people).where(here).values(unit=None, label=None, known=None, decision=None, erased=now)
-    ).rowcount
+    told, made, notes = schema.outcome, schema.correction, schema.note
+    connection.execute(update(told).where(told.c.assignment.in_(ids)).values(row=None, label=None, digest=""))
+    connection.execute(delete(made).where(made.c.assignment.in_(ids)))
+    connection.execute(update(notes).where(notes.c.assignment.in_(ids)).values(assignment=None, salt=None, text=None))
+    connection.execute(update(people).where(here).values(unit=None, label=None, known=None, decision=None, erased=now))

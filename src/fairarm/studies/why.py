@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from sqlalchemy import func, select
 
 from fairarm.core.entry import entry_number
 from fairarm.studies import schema
 from fairarm.studies.answers import Assignment, WhyArm, WhyPerson
-from fairarm.studies.calls import UNSERVED, id_text
+from fairarm.studies.calls import id_text
+from fairarm.studies.coding import UNSERVED
+from fairarm.studies.counting import CardCode
 from fairarm.studies.errors import NotFound
 from fairarm.studies.options import moment
 from fairarm.studies.standing import Known
@@ -26,6 +27,11 @@ def why_person(known: Known, unit: str) -> WhyPerson:
     ).one_or_none()
     if person is None:
         return WhyPerson(False, entry, None, None, None, None, None, None, 0)
+    cohort = cohorts_of(
+        known.connection, study, known.now, person.number if person.outside is None else person.outside
+    )[0]
+    if person.arm is None:
+        return WhyPerson(True, entry, None, None, moment(person.issued), cohort, None, "outside", 0)
     told = known.connection.execute(
         select(schema.outcome).where(schema.outcome.c.assignment == person.id)
     ).one_or_none()
@@ -35,18 +41,18 @@ def why_person(known: Known, unit: str) -> WhyPerson:
     decision = None if person.decision is None else states[person.decision]
     given = Assignment(id_text(person.id), study.problem.arm_names[person.arm], decision, person.number, False, True)
     return WhyPerson(
-        True, entry, given, person.slot, moment(person.issued), cohorts_of(known.connection, study, known.now, person.number)[0],
+        True, entry, given, person.slot, moment(person.issued), cohort,
         None if told is None else moment(told.told), _status(known, person, told), int(corrected),
     )  # fmt: skip
 
 
 def _status(known: Known, person: Any, told: Any) -> str:
     done = schema.settled
-    bits = known.connection.execute(
+    codes = known.connection.execute(
         select(done.c.counted).where(done.c.study == known.study.id, done.c.number == person.number)
     ).scalar()
-    if bits is not None:
-        return "counted" if np.unpackbits(np.frombuffer(bits, dtype=np.uint8))[person.slot] else "lost"
+    if codes is not None:
+        return CardCode(codes[person.slot]).name.lower().replace("_", " ")
     if told is None:
         return "open"
     if told.digest == UNSERVED:

@@ -43,6 +43,8 @@ class Call:
     future: Future[Any] = field(default_factory=Future)
     alone: bool = False
     """In a transaction of its own."""
+    tells: tuple[int, ...] = ()
+    """The study whose outcomes it tells."""
 
 
 class Writer:
@@ -162,7 +164,7 @@ class Writer:
         """Answers after the commit."""
         for left in reversed(range(TRIES)):
             try:
-                with self.database.writing() as (connection, now):
+                with self.database.writing({study for call in calls for study in call.tells}) as (connection, now):
                     return self._answered(connection, now, calls)  # committed before it is returned
             except Busy as error:
                 if not left or not _in_the_way(error.__cause__):

@@ -157,7 +157,7 @@ def told_by_unit(part: Batch, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
 
 def comparable(run: Algorithm) -> dict[str, Any]:
     """All of a saved run but the ids, which a split changes."""
-    document, _ = opened(run.to_json(), "run")
+    document = opened(run.to_json(), "run")
     del document["told"]
     return document
 

@@ -202,7 +202,7 @@ def paths(node: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 def changed(document: str, path: tuple[Any, ...], value: Any = None, drop: bool = False) -> tuple[str, Any]:
     """The document with one value replaced or dropped, sealed again so that only the value is wrong; and the old value."""
-    tree, _ = opened(document, "run")
+    tree = opened(document, "run")
     node = tree
     for key in path[:-1]:
         node = node[key]
@@ -218,7 +218,7 @@ def changed(document: str, path: tuple[Any, ...], value: Any = None, drop: bool 
 def every_key_is_needed(subject: Subject, world: World) -> None:
     """At every level; ids of parts are not keys of the format."""
     document = mid_run(subject, world)
-    for path in paths(opened(document, "run")[0]):
+    for path in paths(opened(document, "run")):
         if isinstance(path[-1], str) and path[0] not in ("told", "options"):
             damaged, _ = changed(document, path, drop=True)
             with refused(f"a document without {'.'.join(map(str, path))}"):
@@ -229,7 +229,7 @@ def every_key_is_needed(subject: Subject, world: World) -> None:
 def no_key_is_too_many(subject: Subject, world: World) -> None:
     """No object of a run's own parts holds anything that the format does not know."""
     document = mid_run(subject, world)
-    tree, _ = opened(document, "run")
+    tree = opened(document, "run")
     for part in [(), ("state",), ("memory",), ("info",), *([("info", "standing")] if tree["info"]["standing"] else [])]:
         more, _ = changed(document, (*part, "surplus"), [0])
         with refused("a document with one key more", "a part 'surplus'"):

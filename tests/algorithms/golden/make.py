@@ -1,13 +1,9 @@
-"""Saved runs as earlier versions wrote them, a folder for each format. That of today:
+"""Saved runs as this version writes them, made anew after every change of what a run saves or does:
 
-    PYTHONPATH=src:tests:tests/algorithms:tests/algorithms/golden python tests/algorithms/golden/make.py
+    PYTHONPATH=src:tests:tests/algorithms/golden python tests/algorithms/golden/make.py
 
-`schemas-2-3` is of commit 1f8e3c7, from before documents had a check sum; `schema-4` is of 4f90082, whose state was one flat
-object; `schema-5` is of 1f2a355, whose certified runs bet against pairs of arms; `schema-6` is of e175a38, when one gap between two
-groups was all that could be asked about; `schema-7` is of 98d9d8b, when certified runs watched their law alone; each was made there by the script as it was then. They are not made anew: that they open
-in every later version is what they are for. A file holds one problem's runs: the document, what was out then, the parts that were told afterwards, and
-what the run said of each and at its end. `first-format.json.gz` has documents of schema 1, which commit e02fc60 wrote after
-half of a first phase on "chain".
+A file holds one problem's runs: the document, what was out then, the parts that were told afterwards, and what the run said of each
+and at its end.
 """
 
 from __future__ import annotations
@@ -21,7 +17,6 @@ import numpy as np
 from cases import Case, cases, said, started, units, world_of
 
 from fairarm.algorithms import Algorithm
-from fairarm.algorithms.saved import SCHEMA
 from fairarm.problem.pulls import Batch
 
 
@@ -64,9 +59,8 @@ def main() -> None:
     chosen = list(cases())
     for problem in dict.fromkeys(case.problem for case in chosen):
         runs = [recorded(case) for case in chosen if case.problem == problem]
-        path = Path(__file__).parent / f"schema-{SCHEMA}" / f"{problem.partition(':')[0]}.json.gz"
+        path = Path(__file__).parent / f"{problem.partition(':')[0]}.json.gz"
         text = json.dumps({"problem": problem, "runs": runs}, allow_nan=False)
-        path.parent.mkdir(exist_ok=True)
         path.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
 
 

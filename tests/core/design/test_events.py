@@ -14,13 +14,17 @@ from fairarm.core.design import events as design
 from fairarm.core.design.events import (
     Alternatives,
     Laws,
+    _Products,
     alternatives,
-    evidence_gradient,
     plan_pulls,
 )
 from fairarm.core.fairness import Rows, best_fair_arm
 
 # ---- the events ----
+
+
+def evidence_gradient(counts, noise, laws, events):
+    return _Products.of(laws, events).gradient(counts, noise)
 
 
 def loop_events(outcomes: np.ndarray, gaps: np.ndarray, tolerance: float) -> tuple[int, list[dict[str, float]]]:

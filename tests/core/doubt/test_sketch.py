@@ -5,8 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairarm.core.doubt.sensitivity import others_of_parts, others_of_states
+from fairarm.core.doubt.sensitivity import Parts, others_of_parts
 from fairarm.core.doubt.sketch import Sketch, edges_for
+
+
+def others_of_states(law, values, gamma):
+    """Of an outcome with states, from P(Y | c) (..., C, O) and their values (O,)."""
+    order = np.argsort(values, kind="stable")
+    return others_of_parts(law[..., order], Parts.of_values(values[order]), gamma)
 
 
 def sketched(values: np.ndarray, bins: int) -> Sketch:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from fairarm.core.doubt.wrong_table import Fraction, largest_fall, largest_rise
+from fairarm.core.doubt.wrong_table import Fraction, largest_rise
 
 
 def test_by_hand() -> None:
@@ -15,7 +15,7 @@ def test_by_hand() -> None:
     assert largest_rise(table, follows, 0.1) == pytest.approx(0.1)
     assert largest_rise(table, follows, 0.4) == pytest.approx(0.2 + 0.2 * 0.5)
     assert largest_rise(table, follows, 1.0) == pytest.approx(0.2 + 0.5 * 0.5)
-    assert largest_fall(table, follows, 0.1) == pytest.approx(0.1)
+    assert largest_rise(table, -follows, 0.1) == pytest.approx(0.1)
 
 
 def test_small_errors_move_by_the_error_times_the_range() -> None:
@@ -46,14 +46,14 @@ def programme(table: np.ndarray, follows: np.ndarray, error: float) -> float:
 
 
 def test_against_linear_programmes() -> None:
-    """500 problems, errors of every size."""
+    """150 problems, errors of every size."""
     rng = np.random.default_rng(7)
-    for _ in range(500):
+    for _ in range(150):
         rows, states = int(rng.integers(1, 4)), int(rng.integers(2, 5))
         table, follows = rng.dirichlet(np.full(states, 0.7), size=rows), rng.normal(size=(rows, states))
         error = float(rng.beta(1, 3))
         assert largest_rise(table, follows, error) == pytest.approx(programme(table, follows, error), abs=1e-9)
-        assert largest_fall(table, follows, error) == pytest.approx(programme(table, -follows, error), abs=1e-9)
+        assert largest_rise(table, -follows, error) == pytest.approx(programme(table, -follows, error), abs=1e-9)
 
 
 def fraction_programme(p: np.ndarray, n: np.ndarray, d: np.ndarray, error: float) -> float:
@@ -81,9 +81,9 @@ def fraction_programme(p: np.ndarray, n: np.ndarray, d: np.ndarray, error: float
 
 
 def test_fractions_against_linear_programmes() -> None:
-    """500 problems: what people's own table does to their mean."""
+    """150 problems: what people's own table does to their mean."""
     rng = np.random.default_rng(9)
-    for _ in range(500):
+    for _ in range(150):
         rows, states = int(rng.integers(1, 4)), int(rng.integers(2, 4))
         table, weight = rng.dirichlet(np.full(states, 2.0), size=rows), rng.uniform(0.1, 1.0, size=rows)
         below = np.zeros((rows, states))

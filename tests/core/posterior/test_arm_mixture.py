@@ -222,6 +222,6 @@ def test_thirty_arms_and_a_thousand() -> None:
     rng = np.random.default_rng(6)
     for K, limit in ((30, 0.5), (1000, 4.0)):
         outcomes, gaps = draws(rng, K, 400, 0.02)
-        before = time.perf_counter()
+        before = time.process_time()
         assert best_mixture(outcomes, gaps, 0.08, 0.1).best is not None
-        assert time.perf_counter() - before < limit
+        assert time.process_time() - before < limit

@@ -55,6 +55,10 @@ def test_evidence_by_a_plain_loop(arms, ends):
             assert found[n, 1 + h] == pytest.approx(made.fair[n, h] + sum(terms))
 
 
+def no_labels(rule: Rule) -> np.ndarray:
+    return np.zeros((1, len(rule.ends) + 1, len(rule.law)))
+
+
 def test_refuted_at_one_over_delta_whatever_the_number_of_arms_and_for_good():
     for arms in (2, 30):
         rule = rule_of(arms)
@@ -62,12 +66,35 @@ def test_refuted_at_one_over_delta_whatever_the_number_of_arms_and_for_good():
         assert rule.label_threshold == pytest.approx(math.log(20 * arms))
         made = Accounts.opened(rule, 1)
         made.fair[0, 1] = rule.answer_threshold
-        assert np.flatnonzero(refuted_now(rule, made)[0]).tolist() == [2]
+        assert np.flatnonzero(refuted_now(rule, made, no_labels(rule))[0]).tolist() == [2]
         made.fair[0, 1] -= 1e-9
-        assert not refuted_now(rule, made).any()
+        assert not refuted_now(rule, made, no_labels(rule)).any()
         once = replace(made, refuted=np.arange(1 + arms)[None] == 2, fair=made.fair - 5)
-        assert np.flatnonzero(refuted_now(rule, once)[0]).tolist() == [2]
+        assert np.flatnonzero(refuted_now(rule, once, no_labels(rule))[0]).tolist() == [2]
     assert rule_of(3, known=False).answer_threshold == pytest.approx(math.log(1 / 0.045))
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_proved_label_refutes_the_answers_that_need_it(known: bool) -> None:
+    """By hand, with w = 1/K: an arm proved unfair is refuted, all arms proved fair at all ends refute "none"; what was won otherwise counts
+    for 1 − w of it."""
+    for arms in (2, 3, 6):
+        rule = replace(rule_of(arms, known), label_weight=1 / arms)
+        made, labels = Accounts.opened(rule, 1), no_labels(rule)
+        labels[0, -1, 1] = rule.label_threshold
+        assert np.flatnonzero(refuted_now(rule, made, labels)[0]).tolist() == [2]
+        assert not refuted_now(replace(rule, label_weight=0.0), made, labels).any()
+        labels[0, -1, 1] = (
+            rule.label_threshold + math.log(1 - (arms - 1) / arms * math.exp(-rule.answer_threshold)) - 1e-9
+        )
+        assert not refuted_now(rule, made, labels).any()
+        fair = no_labels(rule)
+        fair[0, :-1] = rule.label_threshold
+        assert refuted_now(rule, made, fair)[0, 0]
+        fair[0, 0] = -50.0  # one end of each arm is open: nothing is proved
+        assert not refuted_now(rule, made, fair).any()
+        made.fair[0, 0] = rule.answer_threshold + math.log(arms / (arms - 1)) + 1e-9
+        assert np.flatnonzero(refuted_now(rule, made, no_labels(rule) - 50)[0]).tolist() == [1]
 
 
 def answered(*refuted: int, arms: int = 3) -> tuple[int, bool]:
@@ -93,6 +120,6 @@ def test_both_ends_of_the_shares_count():
     rule = rule_of(2, known=False)
     made = Accounts.opened(rule, 1)
     made.broken[0, 0] = made.beats[0, 0, 1, 0] = rule.answer_threshold
-    assert refuted_now(rule, made)[0].tolist() == [True, False, False]
+    assert refuted_now(rule, made, no_labels(rule))[0].tolist() == [True, False, False]
     made.beats[0, 0, 1, 1] = rule.answer_threshold
-    assert refuted_now(rule, made)[0].tolist() == [True, False, True]
+    assert refuted_now(rule, made, no_labels(rule))[0].tolist() == [True, False, True]

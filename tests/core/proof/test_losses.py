@@ -30,17 +30,20 @@ def paid_by_hand(n, y, log_up, log_down):
 
 @pytest.mark.parametrize("outcome", [None, 0.0, 1.0, 0.4])
 def test_a_lost_row_pays_the_least_that_it_could_have(outcome):
-    """Against every completion: one lost row of cell 1, one of arm 0 and two of arm 1 in unknown cells."""
+    """Against every completion: one row of cell 1 that may have any outcome, one of arm 0 and two of arm 1 in unknown cells, which have
+    the stated outcome or any."""
     rng = np.random.default_rng(3)
     log_up, log_down = rng.normal(size=(2, 1, 3))
     n, y = np.array([[2.0, 1.0, 3.0]]), np.array([[1.0, 0.0, 2.5]])
-    lost = Lost(np.array([[0.0, 1.0, 0.0]]), np.array([[1.0, 2.0]]), outcome)
+    by_arm = np.array([[1.0, 2.0]])
+    free, stated = (by_arm, None) if outcome is None else (np.array([[0.0, 0.0]]), by_arm)
+    lost = Lost(np.array([[0.0, 1.0, 0.0]]), free, stated, outcome)
     found = paid(RULE, n, y, lost, np.array([0]), (log_up, log_down))[0]
-    values = (0.0, 1.0) if outcome is None else (outcome,)
+    any_, means = (0.0, 1.0), (0.0, 1.0) if outcome is None else (outcome,)
     reach = {0: (0, 1), 1: (1, 2)}
     completions = []
     for cells in itertools.product((1,), reach[0], reach[1], reach[1]):
-        for outcomes in itertools.product(values, repeat=4):
+        for outcomes in itertools.product(any_, means, means, means):
             extra = sum(v * log_up[0, c] + (1 - v) * log_down[0, c] for c, v in zip(cells, outcomes, strict=True))
             completions.append(paid_by_hand(n[0], y[0], log_up[0], log_down[0]) + extra)
     assert found == pytest.approx(min(completions))
@@ -56,7 +59,7 @@ def test_the_bet_is_the_best_of_the_grid_where_rows_get_lost():
     )
     raw = np.log(theta / other), np.log((1 - theta) / (1 - other))  # likelihood ratios, the payoffs of a good bet
     share = np.array([0.0, 0.001, 0.02, 0.1, 0.3, 0.9])
-    up, down = kept_payoffs(raw, weight, theta, share)
+    up, down = kept_payoffs(raw, weight, theta, np.stack([share, np.zeros(6)], axis=1))
     chosen = []
     for i in range(6):
         growth = {}
@@ -167,10 +170,9 @@ def test_where_not_told_means_an_outcome_the_bet_is_the_best_for_that():
     """Half of the rows are not told, and mean 0: charged as the worst nothing would be bet, by what they mean something is."""
     weight, theta, other = np.array([[0.5, 0.5]]), np.array([[0.3, 0.4]]), np.array([[0.35, 0.35]])
     raw = np.log(theta / other), np.log((1 - theta) / (1 - other))
-    share = np.array([0.5])
-    worst, _ = kept_payoffs(raw, weight, theta, share)
+    worst, _ = kept_payoffs(raw, weight, theta, np.array([[0.5, 0.0]]), 0.0)
     assert np.allclose(worst, 0)
-    up, _ = kept_payoffs(raw, weight, theta, share, 0.0)
+    up, _ = kept_payoffs(raw, weight, theta, np.array([[0.0, 0.5]]), 0.0)
     growth = {}
     for f in KEPT_WITH_LOSSES:
         S1, S0 = (np.log(1 - f + f * np.exp(raw[k][0])) for k in (0, 1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.optimize import minimize
+from scipy.optimize import linprog, minimize
 from scipy.special import xlogy
 
 from fairarm.core.answer import Code
@@ -68,10 +68,17 @@ def test_what_the_estimate_does_not_contradict_is_left_out():
     assert len(missing_of(rule, ledger_of(rule), 0)) == 3  # its own two ends, and arm 2, which is unfair
 
 
-def slowest_rate(rule: Rule, theta: np.ndarray, shares: np.ndarray, best: int) -> float:
-    """min over alternatives of Σ q kl(θ, θ'), by SLSQP: b unfair at either end, or another arm fair and at least as good."""
-    rows = shares[1:].T + shares[0][:, None] * HALF
-    q = np.einsum("kt,ktc->c", rows, rule.law)
+UNITS = np.concatenate([np.einsum("t,ktc->kc", HALF, LAW)[None], np.moveaxis(LAW, 1, 0)])
+"""Rows by cell that one pull brings, (R, K, C)."""
+
+
+def divergence(x: np.ndarray) -> np.ndarray:
+    """kl(θ, x) of each cell."""
+    return np.asarray(xlogy(THETA, THETA / x) + xlogy(1 - THETA, (1 - THETA) / (1 - x)))
+
+
+def nearest_alternatives(rule: Rule, q: np.ndarray, best: int) -> list[np.ndarray]:
+    """kl(θ, θ') by cell of the θ' with the least Σ q kl, by SLSQP: b unfair at either end, or another arm fair and at least as good."""
     gap, mean = rule.law[:, 0] - rule.law[:, 1], rule.law.mean(axis=1)
     sets = [[(sign * gap[best], rule.tolerance)] for sign in (1, -1)]
     for k in range(len(mean)):
@@ -81,32 +88,50 @@ def slowest_rate(rule: Rule, theta: np.ndarray, shares: np.ndarray, best: int) -
     for rows_of in sets:
         A, b = np.array([r[0] for r in rows_of]), np.array([r[1] for r in rows_of])
         tries = []
-        for start in (theta, np.full(3, 0.5), 1 - theta):
+        for start in (THETA, np.full(3, 0.5), 1 - THETA):
             made = minimize(
-                lambda x: float(q @ (xlogy(theta, theta / x) + xlogy(1 - theta, (1 - theta) / (1 - x)))),
-                np.clip(start, 0.02, 0.98), bounds=[(1e-6, 1 - 1e-6)] * 3, method="SLSQP",
+                lambda x: float(q @ divergence(x)), np.clip(start, 0.02, 0.98), bounds=[(1e-6, 1 - 1e-6)] * 3, method="SLSQP",
                 constraints={"type": "ineq", "fun": lambda x, A=A, b=b: A @ x - b}, options={"maxiter": 300},
             )  # fmt: skip
             if np.all(A @ made.x >= b - 1e-6):
-                tries.append(made.fun)
-        found.append(min(tries, default=np.inf))
-    return min(found)
+                tries.append((made.fun, divergence(made.x)))
+        if tries:
+            found.append(min(tries, key=lambda one: one[0])[1])
+    return found
+
+
+def slowest_rate(rule: Rule, shares: np.ndarray, best: int) -> float:
+    """min over alternatives of Σ q kl(θ, θ')."""
+    q = np.einsum("rk,rkc->c", shares, UNITS)
+    return float(min(q @ kl for kl in nearest_alternatives(rule, q, best)))
+
+
+def best_rate(rule: Rule, best: int) -> float:
+    """An upper bound of the slowest rate of any mix, within 1 %: the rate is the least of functions that are linear in the mix, so
+    a few alternatives and a linear programme bound it, and its solution tells which alternative to add."""
+    shares, known = EVEN[0], []
+    while True:
+        known += nearest_alternatives(rule, np.einsum("rk,rkc->c", shares, UNITS), best)
+        rates = np.array(known) @ UNITS.reshape(9, 3).T
+        made = linprog(
+            [0] * 9 + [-1], A_ub=np.column_stack([-rates, np.ones(len(rates))]), b_ub=np.zeros(len(rates)),
+            A_eq=[[1] * 9 + [0]], b_eq=[1], bounds=[(0, None)] * 9 + [(None, None)],
+        )  # fmt: skip
+        shares, bound = made.x[:9].reshape(3, 3), -made.fun
+        if slowest_rate(rule, shares, best) > 0.99 * bound:
+            return float(bound)
 
 
 def test_the_plan_is_nearly_as_quick_as_any_mix(monkeypatch):
-    """From even shares, with 30 steps: the slowest account's rate is within a tenth of the best of 300 random mixes' and above
-    that of the even one."""
+    """From even shares, with 30 steps: the slowest account's rate is within a twentieth of the best mix's and above that of the
+    even one."""
     monkeypatch.setattr(plan, "STEPS", 30)
     monkeypatch.setattr(plan, "NATURAL", 0.0)
     rule = Rule(LAW, 0.2, 0.05, HALF)
     shares = plan_proof(rule, ledger_of(rule), EVEN, FREE, np.full(1, np.inf))[0]
     assert shares.sum() == pytest.approx(1) and shares.min() >= 0
-    rng = np.random.default_rng(0)
-    others = rng.dirichlet(np.full(9, 0.3), size=300).reshape(-1, 3, 3)
-    best = max(slowest_rate(rule, THETA, mix, 1) for mix in others)
-    ours = slowest_rate(rule, THETA, shares, 1)
-    assert ours >= 0.9 * best
-    assert ours > slowest_rate(rule, THETA, EVEN[0], 1)
+    assert slowest_rate(rule, shares, 1) >= 0.95 * best_rate(rule, 1)
+    assert slowest_rate(rule, shares, 1) > slowest_rate(rule, EVEN[0], 1)
 
 
 def test_plans_keep_to_the_average_cost():

@@ -21,7 +21,7 @@ def studies(
     n: int = 3, world: LiveWorld | None = None, timing: Timing | None = None, pulls: int = 1500, **how: Any
 ) -> LiveStudies:
     live = steady() if world is None else world
-    pool = Pool(live.problem, pulls, PoolOptions(confidence=0.95), reserve=0.95, watched=False)
+    pool = Pool(live.problem, pulls, PoolOptions(confidence=0.95), live=True, watched=False)
     chosen = Timing(100, 400.0, 2.0) if timing is None else timing
     return LiveStudies(pool, live, chosen, n, 5, loss=Loss.of(live.problem, "worst"), **how)
 
@@ -127,8 +127,8 @@ def test_a_cohort_as_it_is_settled() -> None:
     made.open(0)
     cohort = made.cohort_of(made.waiting[0])
     assert cohort.missing is not None and cohort.in_cells is not None and cohort.by_group is not None
-    assert np.array_equal(cohort.in_cells.sum(axis=(1, 2, 3)), cohort.missing.sum(axis=(1, 2)))
-    assert np.array_equal(cohort.by_group.sum(axis=2), cohort.dealt[:, 0])
+    assert np.array_equal(cohort.in_cells.sum(axis=(1, 2, 3)), cohort.missing.sum(axis=(1, 2, 3)))
+    assert np.array_equal(cohort.by_group.sum(axis=(1, 3)), cohort.missing[:, :, 0].sum(axis=1))
     later = studies(world=world, group_at_arrival=False)
     later.open(0)
     cohort = later.cohort_of(later.waiting[0])
@@ -139,9 +139,10 @@ def test_arms_proved_unfair_are_paused_and_never_all() -> None:
     made = studies(world=steady_at(400))
     made.now.proof[0] = [0, 2]
     made.now.proof[1] = [6, 5]
-    paused = made.paused()
+    paused = made.rule.paused(made.now)
     assert paused is not None and paused.tolist() == [[False, True], [False, False], [False, False]]
-    assert studies(pauses=False).paused() is None
+    still = studies(pauses=False)
+    assert still.rule.paused(still.now) is None
 
 
 def test_uneven_entry_voids() -> None:

@@ -17,7 +17,6 @@ from fairarm.reports.page.graph import (
     Look,
     graph_figure,
     graph_figures,
-    graph_file,
     layers_of,
     looks_of,
     way_of,
@@ -87,20 +86,6 @@ def _inside(svg: str, nodes: tuple[str, ...]) -> None:
     assert re.findall(r">([^<]+)</text>", svg) == list(nodes)
     for x, y, w, h in re.findall(r'<rect x="(\S+)" y="(\S+)" width="(\S+)" height="(\S+)"', svg):
         assert float(x) >= 0 and float(y) >= 0 and float(x) + float(w) <= width and float(y) + float(h) <= height
-
-
-def test_a_picture_as_a_file() -> None:
-    look = looks_of(problem_of(worked_examples.w2(), {"tolerance": 0.1}))[0]
-    text = graph_file(look, "w2")
-    assert (
-        text.startswith('<svg xmlns="http://www.w3.org/2000/svg"')
-        and "How S reaches Y" in text
-        and text == graph_file(look, "w2")
-    )
-    whole = Look(look.problem, look.attributes)
-    object.__setattr__(whole, "graph", None)
-    with pytest.raises(ProblemError, match="too many nodes"):
-        graph_file(whole)
 
 
 def test_a_large_graph_is_cut_to_what_matters() -> None:

@@ -51,7 +51,7 @@ def test_people_of_every_cohort_are_in_the_table_and_the_figure(seen: SeenStudy)
     assert [row["cohort"] for row in rows] == ["5", "4", "3", "2", "1", "0"]
     assert rows[0]["told"] == "60" and rows[0]["lost"] == "?" and rows[0]["waited for"] == "45"
     assert rows[-1] | {"closes": ""} == {
-        "cohort": "0", "state": "settled", "cards": "125", "dealt": "100", "told": "99", "lost": "1", "waited for": "0", "too late": "0",
+        "cohort": "0", "state": "settled", "cards": "125", "dealt": "100", "told": "99", "filled": "0", "lost": "1", "waited for": "0", "too late": "0",
         "closes": "",
     }  # fmt: skip
     top, bottom = page.find("people-cards-0"), page.find("people-told-0")

@@ -102,8 +102,6 @@ def test_what_was_known_after_a_phase() -> None:
 
 
 NOTES = {
-    RunNote.NEW_BELIEFS: "earlier version",
-    RunNote.NEW_ACCOUNTS: "started anew",
     RunNote.LOST_WORST: "3 rows never came; each counts",
     RunNote.LOST_AT_RANDOM: "3 rows never came. What is certified holds if they were lost at random",
     RunNote.LOST_AS_STATE: "to mean the outcome 'no'",

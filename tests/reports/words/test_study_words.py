@@ -10,7 +10,6 @@ import pytest
 
 from fairarm.reports.page.study import SeenStudy
 from fairarm.reports.words.studies import (
-    ASSUMED,
     STATES,
     WATCHES,
     chance_cell,
@@ -28,7 +27,7 @@ from fairarm.reports.words.studies import (
     next_step,
     when,
 )
-from fairarm.studies import Monitor, StudyStatus
+from fairarm.studies import Monitor, StudyState
 from reports.made_studies import DAY, START, made_cohort, made_event, seen_study
 
 
@@ -49,15 +48,14 @@ def test_times_are_in_utc_and_said_as_people_say_them() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"answer": "FOUND", "arm": "by-query"}, "by-query is the best fair arm: certified, wrong with probability at most 0.05."),
-        ({"answer": "NO_FAIR_ARM"}, "No arm is fair: certified, wrong with probability at most 0.05."),
-        ({"answer": "UNDECIDED"}, "Undecided: the study ended before it was sure. Most likely"),
-        ({"status": StudyStatus.CLOSED}, "Undecided: the study ended before it was sure. Most likely"),
+        ({"status": "FOUND", "arm": "by-query"}, "by-query is the best fair arm: certified, wrong with probability at most 0.05."),
+        ({"status": "NO_FAIR_ARM"}, "No arm is fair: certified, wrong with probability at most 0.05."),
+        ({"reason": "not-proved"}, "Undecided: the study ended before it was sure. Most likely"),
         ({"settled": 0}, "Nothing is known yet: no cohort is settled."),
         ({}, "Not certified yet. Most likely"),
         ({"void": True, "void_by": ("outcomes-drift",)}, "Nothing is certified: something that was declared is wrong (outcomes-drift)."),
         (
-            {"void": True, "void_by": ("law",), "answer": "FOUND", "arm": "by-query"},
+            {"void": True, "void_by": ("law",), "status": "FOUND", "arm": "by-query"},
             "Nothing is certified: something that was declared is wrong (law).",
         ),
     ],
@@ -66,13 +64,15 @@ def test_what_is_known_and_how_sure(seen: SeenStudy, changes: dict[str, Any], sa
     found = known_now(replace(seen.verdict, **changes))
     assert found.startswith(said)
     certified = "certified, wrong" in found
-    assert certified == (changes.get("answer") in ("FOUND", "NO_FAIR_ARM") and not changes.get("void"))
+    assert certified == (changes.get("status") in ("FOUND", "NO_FAIR_ARM") and not changes.get("void"))
 
 
 def test_what_is_not_certified_does_not_look_certain(seen: SeenStudy) -> None:
-    said = known_now(replace(seen.verdict, leader="popular", probability=0.99999))
+    said = known_now(replace(seen.verdict, recommended="popular", recommended_probability=0.99999))
     assert said == "Not certified yet. Most likely popular is the best fair arm, with probability above 0.99."
-    said = known_now(replace(seen.verdict, leader="no fair arm", probability=0.904))
+    said = known_now(
+        replace(seen.verdict, recommended=None, recommended_status="NO_FAIR_ARM", recommended_probability=0.904)
+    )
     assert said == "Not certified yet. Most likely no arm is fair, with probability 0.90."
     assert [chance_cell(p) for p in (None, 0.0, 0.5, 0.99, 1.0)] == ["?", "< 0.01", "0.50", "0.99", "> 0.99"]
 
@@ -81,22 +81,29 @@ def test_what_comes_next_and_when(seen: SeenStudy) -> None:
     now = START + 5 * DAY + timedelta(hours=20)
     said = next_step(seen.verdict, seen.cohorts, now)
     assert said == "Cohort 4 is settled in 6 days (2026-03-14 08:00:00 UTC). Cohort 5 takes people for another 4 hours."
-    states = {status: next_step(replace(seen.verdict, status=status), seen.cohorts, now) for status in StudyStatus}
+    states = {status: next_step(replace(seen.verdict, state=status), seen.cohorts, now) for status in StudyState}
     assert (
-        "Cohort 5 takes people" not in states[StudyStatus.PAUSED]
-        and "until somebody resumes it" in states[StudyStatus.PAUSED]
+        "Cohort 5 takes people" not in states[StudyState.PAUSED]
+        and "until somebody resumes it" in states[StudyState.PAUSED]
     )
-    assert states[StudyStatus.DRAINING].endswith("No cohort opens any more.")
-    assert states[StudyStatus.FINISHED] == states[StudyStatus.CLOSED] == "Nothing will change any more."
+    assert states[StudyState.DRAINING].endswith("No cohort opens any more.")
+    assert states[StudyState.FINISHED] == states[StudyState.CLOSED] == "Nothing will change any more."
     assert "confirms the clock" in next_step(seen.verdict, seen.cohorts, now, held=True)
     assert next_step(seen.verdict, (), now) == "The next cohort is about to open."
-    assert {*STATES} == {*StudyStatus}
+    assert {*STATES} == {*StudyState}
 
 
 def test_people_who_are_lost_and_cohorts_that_are_left_out(seen: SeenStudy) -> None:
-    assert "4 outcomes never came in time (each counts as it hurts the answer most)" in counted_text(seen.verdict)
-    assert "(which means none)" in counted_text(replace(seen.verdict, lost_means="none"))
-    assert counted_text(replace(seen.verdict, lost=0)).endswith("0 outcomes never came in time.")
+    said = counted_text(seen.verdict)
+    assert (
+        "8 people not reported (counted as the worst case); 3 never served (counted as the worst case); 1 erased"
+        in said
+    )
+    assert "5 of them not reported, which means none" in counted_text(
+        replace(seen.verdict, filled=5, lost_means="none")
+    )
+    assert "8 people not reported (none, inputs not known)" in counted_text(replace(seen.verdict, lost_means="none"))
+    assert counted_text(replace(seen.verdict, lost=0, unserved=0, erased=0)).endswith("678 rows count.")
     assert left_out(seen.verdict) == []
     cut, dropped = left_out(replace(seen.verdict, cut=(2,), dropped=(3, 4)))
     assert "2" in cut and "3 nats" in cut and "3, 4" in dropped
@@ -121,7 +128,6 @@ def test_monitors_are_quiet_alarmed_or_cannot_be_used() -> None:
     assert monitor_state(replace(quiet, on=False)) == "cannot be used here"
     assert monitor_numbers(Monitor("coverage", 0.93, 0.5, False, False, True)).startswith("93% of")
     assert {*WATCHES} == {"law", "drift", "loss", "coverage", "guard"}
-    assert all(said.endswith(".") for said in ASSUMED.values())
 
 
 def test_events_say_what_and_why_apart() -> None:

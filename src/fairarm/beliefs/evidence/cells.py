@@ -32,6 +32,9 @@ class CellEvidence(RunEvidence, CountedEvidence):
 
     problem: Problem
     counts: IntArray
+    unplaced: IntArray | None = None
+    """Natural rows whose cell is not known, by arm, group (last: not known either) and outcome state, (n, K, G + 1, O): beliefs integrate
+    over their cells. ``counts`` does not have them."""
 
     @classmethod
     def empty(cls, problem: Problem, n: int = 1) -> CellEvidence:
@@ -54,7 +57,8 @@ class CellEvidence(RunEvidence, CountedEvidence):
 
     def plus(self, later: CellEvidence) -> CellEvidence:
         """Both together: counts add up."""
-        return CellEvidence(self.problem, self.counts + later.counts)
+        found = [each.unplaced for each in (self, later) if each.unplaced is not None]
+        return CellEvidence(self.problem, self.counts + later.counts, sum(found[1:], found[0]) if found else None)
 
     def since(self, earlier: CellEvidence) -> CellEvidence:
         """What came after ``earlier``, which is part of this."""
@@ -72,7 +76,8 @@ class CellEvidence(RunEvidence, CountedEvidence):
     def to_json(self) -> Any:
         """Positions and counts that are not zero."""
         at = np.flatnonzero(self.counts[0])
-        return {"cells": at.tolist(), "counts": self.counts[0].ravel()[at].tolist()}
+        made = {"cells": at.tolist(), "counts": self.counts[0].ravel()[at].tolist()}
+        return made if self.unplaced is None else {**made, "unplaced": self.unplaced[0].ravel().tolist()}
 
     @classmethod
     def from_json(cls, problem: Problem, document: Any) -> CellEvidence:
@@ -84,7 +89,10 @@ class CellEvidence(RunEvidence, CountedEvidence):
         if sum(document["counts"]) > MOST_ROWS:
             raise ValueError(f"it has more than {MOST_ROWS} rows")
         made.counts[0].reshape(-1)[cells] = counts
-        return made
+        if "unplaced" not in document:
+            return made
+        shape = (1, len(problem.arms), len(problem.groups) + 1, len(problem.outcome.scaled_values))
+        return cls(problem, made.counts, whole_numbers(document["unplaced"]).reshape(shape))
 
     @property
     def likelihood(self) -> Likelihood:
@@ -121,7 +129,9 @@ class CellEvidence(RunEvidence, CountedEvidence):
 
     def of_replicates(self, which: BoolArray) -> CellEvidence:
         """Some of the replicates; all of them without a copy."""
-        return self if which.all() else CellEvidence(self.problem, self.counts[which])
+        if which.all():
+            return self
+        return CellEvidence(self.problem, self.counts[which], None if self.unplaced is None else self.unplaced[which])
 
     def of_arms(self, which: BoolArray) -> CellEvidence:
         """The counts of the other arms are 0."""

@@ -73,18 +73,6 @@ class RobustBeliefs:
         """ζ̂_k of two groups, (N, K)."""
         return gap_of(self.means)
 
-    def standard_errors(self) -> tuple[FloatArray, FloatArray]:
-        """Of outcomes and of two groups' gaps, (N, K) each, with what is unknown and what P(S) adds."""
-        outcome, gap = [], []
-        for fit in self.fits:
-            roots = np.concatenate([fit.sampled, fit.unknown]).reshape(-1, *fit.means.shape)
-            # μ_k = Σ_t P(t) μ_kt: a Beta's variance times the squared gap is what not knowing P(S) adds
-            of_shares = 0.0 if self._known_shares else fit.shares.prod() / (fit.lines.natural.sum() + 2.0)
-            between = gap_of(fit.means) ** 2 * of_shares
-            outcome.append(np.sqrt(((roots @ fit.shares) ** 2).sum(axis=0) + between))
-            gap.append(np.sqrt((gap_of(roots) ** 2).sum(axis=0)))
-        return np.stack(outcome), np.stack(gap)
-
     @property
     def _known_shares(self) -> bool:
         return self.problem.shares is not None and not self.estimated

@@ -133,7 +133,11 @@ class _Products:
         return cls(events, rows, np.concatenate([w * w, across, square], axis=1), answers)
 
     def gradient(self, counts: FloatArray, noise: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """See `evidence_gradient`."""
+        """Γ_e(counts), (N, D, K − 1 + J), and the gradient of −log Σ_e exp(−Γ_e) with respect to the counts, (N, C).
+
+        Γ_e = min ½ Σ_c n_c δ_c²/v_c over the δ of the event; its derivative is ½ δ_c²/v_c at the minimum. An arm that has to meet
+        several rows counts by its outcome and the one of them with which that is largest: at most the least of all at once.
+        """
         events, wb, (K, J) = self.events, self.answers, self.events.gap.shape[2:]
         spread = noise / counts  # v_c / n_c: the variance of θ_c, the metric in which moves are measured
         # G_ij = Σ_c a_i a_j v/n with a_1 = w_k − w_b and a_2 = ± α_kj, multiplied out: no array of (draws, arms, cells) is made
@@ -198,17 +202,6 @@ def _softmin(value: FloatArray) -> FloatArray:
     nearest = flat.min(axis=1, keepdims=True)  # evidence runs into the thousands: exp of differences alone
     weight = np.exp(np.where(np.isfinite(nearest), nearest, 0.0) - flat)
     return np.asarray((weight / np.maximum(weight.sum(axis=1, keepdims=True), 1e-300)).reshape(value.shape))
-
-
-def evidence_gradient(
-    counts: FloatArray, noise: FloatArray, laws: Laws, events: Alternatives
-) -> tuple[FloatArray, FloatArray]:
-    """Γ_e(counts), (N, D, K − 1 + J), and the gradient of −log Σ_e exp(−Γ_e) with respect to the counts, (N, C).
-
-    Γ_e = min ½ Σ_c n_c δ_c²/v_c over the δ of the event; its derivative is ½ δ_c²/v_c at the minimum. An arm that has to meet
-    several rows counts by its outcome and the one of them with which that is largest: at most the least of all at once.
-    """
-    return _Products.of(laws, events).gradient(counts, noise)
 
 
 def plan_pulls(

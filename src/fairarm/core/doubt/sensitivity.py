@@ -56,12 +56,6 @@ class Parts:
         return Parts(*(1.0 - part[:, ::-1] for part in (self.mean, self.most, self.least)))
 
 
-def others_of_states(law: FloatArray, values: FloatArray, gamma: FloatArray | float) -> Box:
-    """m of an outcome with states, from P(Y | c) (..., C, O) and their values (O,); of rows as they are: law = 1/n."""
-    order = np.argsort(values, kind="stable")
-    return others_of_parts(law[..., order], Parts.of_values(values[order]), gamma)
-
-
 def others_of_parts(law: FloatArray, parts: Parts, gamma: FloatArray | float) -> Box:
     """m from the law of sorted parts, (..., C, B): exact where each is one value, else never too narrow."""
     # the largest m is 1 less the least of the mirror image

@@ -78,8 +78,3 @@ class Fraction:
 def largest_rise(table: FloatArray, follows: FloatArray, error: float) -> FloatArray:
     """Of a table P (B, V), of what follows g (..., B, V), and of an error ε: (...,)."""
     return Rises.of(table, follows).at(error)
-
-
-def largest_fall(table: FloatArray, follows: FloatArray, error: float) -> FloatArray:
-    """The same downwards, as a number that is not negative."""
-    return largest_rise(table, -follows, error)

@@ -3,12 +3,15 @@
 H_h: "h is fair and no fair arm is better"; H_0: "no arm is fair". The truth is in at least one of them. A batch is bet on
 under one leader, chosen before it, and what is won or lost goes to that leader's accounts. Whichever H is true, one account
 of each leader is a bet against a truth, and E_H takes the least of those that it could be: so no H pays for the number of arms.
+In a live study a part w of the evidence comes from the labels: an arm that is proved unfair is dealt no more, so its account may
+stand still for ever, and the proof of its label has to refute it.
 
 Shapes: N replicates, K arms, J₁ ends of the rows of fairness, P ends of the interval for P(S); hypotheses (N, 1 + K): H_0 first, then each arm's.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -67,6 +70,17 @@ def log_evidence(accounts: Accounts) -> FloatArray:
     return np.asarray(found)
 
 
-def refuted_now(rule: Rule, accounts: Accounts) -> BoolArray:
-    """The hypotheses that are refuted by now, (N, 1 + K): once refuted, always."""
-    return accounts.refuted | (log_evidence(accounts) >= rule.answer_threshold)
+def refuted_now(rule: Rule, accounts: Accounts, labels: FloatArray) -> BoolArray:
+    """The hypotheses that are refuted by now, (N, 1 + K): once refuted, always. ``labels`` (N, J₁ + 1, K): as in `Ledger`."""
+    return accounts.refuted | (_with_labels(rule, log_evidence(accounts), labels) >= rule.answer_threshold)
+
+
+def _with_labels(rule: Rule, answers: FloatArray, labels: FloatArray) -> FloatArray:
+    """log((1 − w) E_h + w W_h), (N, 1 + K): W_h is the wealth against "h is fair", and W_0 the average over the arms of the least wealth
+    against "this end of the arm is broken"."""
+    # (C19)
+    if rule.label_weight == 0.0:
+        return answers
+    none = np.logaddexp.reduce(labels[:, :-1].min(axis=1), axis=1, keepdims=True) - math.log(labels.shape[2])
+    wealth = np.concatenate([none, labels[:, -1]], axis=1)
+    return np.logaddexp(math.log1p(-rule.label_weight) + answers, math.log(rule.label_weight) + wealth)

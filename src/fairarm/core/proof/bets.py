@@ -108,15 +108,15 @@ def settle(
 
     The batch's plan may depend on all batches settled when it was opened, not on its own outcomes. ``seed`` and ``replicate`` (N,),
     each one's number, are those of the draws for the leader. ``reserve`` ρ: the part of a wealth that is staked, 1 where no batch
-    is ever cut. ``loss_share`` (N,): the part of the rows that is expected to get lost, from earlier batches;
-    ``loss_outcome``: the outcome that such a row is defined to have, said before the first batch.
+    is ever cut. ``loss_share`` (N, 2): the parts of the rows that are expected to lack their outcome, any being possible, and to have
+    the ``loss_outcome`` that was stated before the first batch in a cell that is not known; from earlier batches.
     """
     known = estimate(rule, ledger.seen)
     who = np.arange(len(ledger.settled)) if replicate is None else replicate
     ahead = leader(rule, ledger.seen, known, ledger.accounts.refuted, seed, ledger.settled + 1, who)
     table = _Table(rule, batch, _blend(rule, batch), known, reserve, loss_share, loss_outcome)
     labels, accounts = _settled(table, ledger, ahead)
-    accounts = replace(accounts, refuted=refuted_now(rule, accounts))
+    accounts = replace(accounts, refuted=refuted_now(rule, accounts, labels))
     return Ledger(_with(ledger.seen, batch), accounts, labels, ledger.settled + 1)
 
 

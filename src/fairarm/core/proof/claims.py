@@ -98,6 +98,9 @@ class Rule:
     then known, and what ``law`` has by group is by label of a row, and by kind where rows of a label are of several."""
     regimes: FloatArray | None = None
     """(R − 1, G): the groups of rows of each forced regime, as shares; None where each regime is a group."""
+    label_weight: float = 0.0
+    """w: the part of the evidence against an answer that comes from the labels' bets, so that an arm proved unfair is a refuted answer.
+    It costs log(1/(1 − w)) nats of the other bets."""
 
     def __post_init__(self) -> None:
         if self.shares is None:

@@ -24,19 +24,25 @@ KEPT_WITH_LOSSES = (0.8, 0.6, 0.45, 0.3, 0.2, 0.1, 0.05, 0.0)
 
 @dataclass(frozen=True, eq=False)
 class Lost:
-    """Rows of a batch that never came. ``cells`` (N, C): those whose cell is known; ``anywhere`` (N, K): the others, by arm.
-
-    ``outcome``: y' in [0, 1] of a state that a row which is not told has by definition; None where it may have any.
+    """Rows of a batch without an outcome. Any outcome is possible for those in ``cells`` (N, C), and for those of which only the arm is
+    known, ``anywhere`` (N, K). ``stated`` (N, K) have ``outcome``, y' in [0, 1], by definition, in a cell that is not known.
     """
 
     cells: FloatArray
     anywhere: FloatArray
+    stated: FloatArray | None = None
     outcome: float | None = None
+
+    @property
+    def by_kind(self) -> FloatArray:
+        """How many may have any outcome, and how many have the stated one, (N, 2)."""
+        free = self.cells.sum(axis=1) + self.anywhere.sum(axis=1)
+        return np.stack([free, np.zeros_like(free) if self.stated is None else self.stated.sum(axis=1)], axis=1)
 
     @property
     def rows(self) -> FloatArray:
         """How many, (N,)."""
-        return np.asarray(self.cells.sum(axis=1) + self.anywhere.sum(axis=1))
+        return np.asarray(self.by_kind.sum(axis=1))
 
 
 def kept_payoffs(
@@ -46,19 +52,17 @@ def kept_payoffs(
     loss_share: FloatArray | None,
     outcome: float | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    """log(1 − f + f S) of payoffs given by log S, (B, C) each: f = KEPT, or the best where ``loss_share`` ε (B,) is above 0.
-
-    ``weight`` (B, C) is the law of the cells that the best is found for; ``outcome``: that of a row which is not told, where that is
-    a state by definition.
+    """log(1 − f + f S) of payoffs given by log S, (B, C) each: f = KEPT, or the best where ``loss_share`` ε (B, 2), of rows that may have
+    any outcome and of those that have the stated ``outcome``, is above 0. ``weight`` (B, C) is the law of the cells that the best is
+    found for.
     """
     if loss_share is None or not loss_share.any():
         return _shrunk(raw, np.full(len(weight), KEPT))
     best, f = np.full(len(weight), -np.inf), np.full(len(weight), KEPT)
-    share = loss_share[:, None]
     for kept in KEPT_WITH_LOSSES:
         up, down = _shrunk(raw, np.full(len(weight), kept))
-        growth = _growth(up, down, weight, theta, share, outcome)
-        better = (growth > best) & (loss_share > 0)
+        growth = _growth(up, down, weight, theta, loss_share, outcome)
+        better = (growth > best) & loss_share.any(axis=1)
         best, f = np.where(better, growth, best), np.where(better, kept, f)
     return _shrunk(raw, f)
 
@@ -66,14 +70,14 @@ def kept_payoffs(
 def _growth(
     up: FloatArray, down: FloatArray, weight: FloatArray, theta: FloatArray, share: FloatArray, outcome: float | None
 ) -> FloatArray:
-    """What a bet is expected to gain per row, (B,), where a part ``share`` (B, 1) of the rows is lost."""
-    if outcome is None:
-        seen = theta * up + (1 - theta) * down
-        return np.asarray((weight * ((1 - share) * seen + share * np.minimum(up, down))).sum(axis=1))
-    # the lost rows are some of those with this outcome; they pay the least over the cells that they can be in
-    told = np.maximum(theta - share * outcome, 0) * up + np.maximum(1 - theta - share * (1 - outcome), 0) * down
-    least = np.where(weight > 0, outcome * up + (1 - outcome) * down, np.inf).min(axis=1)
-    return np.asarray((weight * told).sum(axis=1) + share[:, 0] * least)
+    """What a bet is expected to gain per row, (B,), where parts ``share`` (B, 2) of the rows are lost."""
+    free, stated, y = share[:, :1], share[:, 1:], 0.0 if outcome is None else outcome
+    # stated rows are some of those with this outcome; they pay the least over the cells that they can be in
+    told = np.maximum(theta - stated * y, 0) * up + np.maximum(1 - theta - stated * (1 - y), 0) * down
+    least = np.where(weight > 0, y * up + (1 - y) * down, np.inf).min(axis=1)
+    least = np.where(np.isinf(least), 0.0, least)  # a batch without rows
+    seen = (weight * ((1 - free) * told + free * np.minimum(up, down))).sum(axis=1)
+    return np.asarray(seen + stated[:, 0] * least)
 
 
 def _shrunk(raw: tuple[FloatArray, FloatArray], f: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -91,13 +95,21 @@ def paid(
     won = np.einsum("bc,bc->b", y[r], log_up) + np.einsum("bc,bc->b", (n - y)[r], log_down)
     if lost is None:
         return np.asarray(won)
-    y_lost = lost.outcome
-    least = np.minimum(log_up, log_down) if y_lost is None else y_lost * log_up + (1 - y_lost) * log_down
+    least = np.minimum(log_up, log_down)
     won += np.einsum("bc,bc->b", lost.cells[r], least)
-    for arm, reached in enumerate(_reached(rule)):
-        if lost.anywhere[:, arm].any():
-            won += lost.anywhere[r, arm] * least[:, reached].min(axis=1)
+    won += _least_reached(rule, lost.anywhere, r, least)
+    if lost.stated is not None and lost.outcome is not None:
+        won += _least_reached(rule, lost.stated, r, lost.outcome * log_up + (1 - lost.outcome) * log_down)
     return np.asarray(won)
+
+
+def _least_reached(rule: Rule, by_arm: FloatArray, r: IntArray, pay: FloatArray) -> FloatArray:
+    """What rows (N, K) of which only the arm is known pay each bet at least, (B,): the least of ``pay`` (B, C) over the arm's cells."""
+    found = np.zeros(len(r))
+    for arm, reached in enumerate(_reached(rule)):
+        if by_arm[:, arm].any():
+            found += by_arm[r, arm] * pay[:, reached].min(axis=1)
+    return found
 
 
 def _reached(rule: Rule) -> BoolArray:

@@ -10,6 +10,7 @@ replicates.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -92,7 +93,7 @@ def plan_proof(
 def goals(rule: Rule, ledger: Ledger, known: Estimate, ahead: IntArray) -> Goals:
     """What the leaders' accounts lack, of claims that the estimate contradicts."""
     accounts, refuted = ledger.accounts, ledger.accounts.refuted
-    lacking = rule.answer_threshold - log_evidence(accounts)  # (N, 1 + K)
+    lacking = rule.answer_threshold - math.log1p(-rule.label_weight) - log_evidence(accounts)  # (N, 1 + K)
     some, b = ahead >= 0, np.maximum(ahead, 0)
     rows = np.arange(len(b))
     # the missing wealth of an account is that of the hypothesis without what the leader's accounts give it

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from fairarm.algorithms.cohort import Loss
-from fairarm.algorithms.live import RESERVE
 from fairarm.algorithms.pool import Pool, PoolOptions
 from fairarm.algorithms.procedure import Guarantee
 from fairarm.algorithms.timing import MOST_PULLS, Timing, timings_of
@@ -139,7 +138,7 @@ def live_world(world: World | LiveWorld, timing: Timing, delay: str | float | No
 
 
 def _pool(asked: _Asked) -> Pool:
-    return Pool(asked.problem, asked.pulls, asked.options, reserve=RESERVE, watched=False)
+    return Pool(asked.problem, asked.pulls, asked.options, live=True, watched=False)
 
 
 def _check(asked: _Asked) -> None:

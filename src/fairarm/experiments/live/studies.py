@@ -8,13 +8,12 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from fairarm.algorithms.certificates import Books
-from fairarm.algorithms.cohort import Cohort, Loss
+from fairarm.algorithms.cohort import Cohort, Loss, Missing, of_kind
 from fairarm.algorithms.exposure import Exposure, exposure
 from fairarm.algorithms.live import LiveRule, people_to_enter
 from fairarm.algorithms.pool import Pool
 from fairarm.algorithms.state import State
 from fairarm.algorithms.timing import Timing
-from fairarm.algorithms.watch import Watched
 from fairarm.beliefs.evidence import CellEvidence
 from fairarm.core.answer import Code
 from fairarm.core.entry import PARTS, dealt_deck, entry_share, expected_arrivals, time_with_cards
@@ -129,11 +128,6 @@ class LiveStudies:
         """Of all studies."""
         return self.now.state
 
-    @property
-    def watched(self) -> Watched:
-        """What the guard has seen."""
-        return self.now.watched
-
     def run(self) -> Ended:
         """To the end of all; a study of `MOST_COHORTS` is given up."""
         for number in range(MOST_COHORTS):
@@ -172,10 +166,6 @@ class LiveStudies:
         self.ended.by_arm += made.dealt.sum(axis=1)
         self.ended.cohorts += self.state.running
         self.waiting.append(made)
-
-    def paused(self) -> BoolArray | None:
-        """(n, K): arms that are proved unfair, or whose guard has given alarm, by settled cohorts."""
-        return self.rule.paused(self.now)
 
     def _cover(self, made: Made, covered: FloatArray) -> None:
         """The time with cards in each part of the cycle; a cohort that was cut ends at its half, on purpose."""
@@ -241,7 +231,7 @@ class LiveStudies:
         """One cohort, at this day."""
         running = self.state.running
         if cohort.missing is not None:
-            self.ended.lost += np.where(running, cohort.missing.sum(axis=(1, 2)), 0)
+            self.ended.lost += np.where(running, cohort.missing.sum(axis=(1, 2, 3)), 0)
         self.now, _ = self.rule.settle(self.now, cohort, self.seed, self.coverage)
         self.ended.void |= self.now.void
         done = running & ~self.state.running
@@ -249,25 +239,41 @@ class LiveStudies:
         self.ended.answer[done] = self.state.answer[done]
 
     def cohort_of(self, made: Made) -> Cohort:
-        """As it is settled: rows told within the window, the others lost."""
-        seen = made.seen
-        rows = self._evidence(seen)
-        missing = made.dealt - rows.pulls()
+        """As it is settled: rows told within the window, the others filled where not reported means a state, else lost."""
+        rows, kind = self._rows(made), self.loss.kind
+        missing = of_kind(made.dealt - rows.pulls(), kind)
         cut, weekday = (made.cut if made.cut.any() else None), int(made.closes - self.timing.cohort + 1e-9) % 7
         cohort = Cohort(rows, missing if missing.any() else None, self.loss, cut=cut, weekday=weekday)
         if not self.group_at_arrival:
             return replace(cohort, by_shares=True)
-        cohort = replace(cohort, by_group=made.by_group)
-        if not self.cell_known or cohort.missing is None:
-            return cohort
-        lost = made.told.sum(axis=-1) - seen
-        states = len(self.problem.outcome.scaled_values)
-        return replace(cohort, in_cells=lost.reshape(*lost.shape[:3], -1, states).sum(axis=4))
+        cohort = replace(cohort, by_group=of_kind(made.by_group - rows.counts[:, 0].sum(axis=3), kind))
+        if self.cell_known and kind == Missing.UNKNOWN and cohort.missing is not None:
+            return replace(cohort, in_cells=self._lost_cells(made))
+        return cohort
 
-    def _evidence(self, seen: IntArray) -> CellEvidence:
+    def _lost_cells(self, made: Made) -> IntArray:
+        """Those whose outcome does not come by cell, (n, K, G, X)."""
+        lost = made.told[..., -1]
+        return np.asarray(lost.reshape(*lost.shape[:3], -1, len(self.problem.outcome.scaled_values)).sum(axis=4))
+
+    def _rows(self, made: Made) -> CellEvidence:
+        """The rows of a cohort that count, filled ones too."""
+        seen, unplaced, state = made.seen, None, self.loss.state
+        if state is not None and self.cell_known and self.group_at_arrival:
+            seen = seen.copy()
+            seen[..., state :: self.loss.states] += self._lost_cells(made)
+        elif state is not None:
+            groups = seen.shape[2]
+            unplaced = np.zeros((*seen.shape[:2], groups + 1, self.loss.states), dtype=np.int64)
+            lost = made.told[..., -1].sum(axis=3)
+            unplaced[:, :, :groups, state] = lost if self.group_at_arrival else 0
+            unplaced[:, :, groups, state] = 0 if self.group_at_arrival else lost.sum(axis=2)
+        return self._evidence(seen, unplaced)
+
+    def _evidence(self, seen: IntArray, unplaced: IntArray | None = None) -> CellEvidence:
         counts = np.zeros((self.n, len(self.problem.regimes), *seen.shape[1:]), dtype=np.int64)
         counts[:, 0] = seen
-        return CellEvidence(self.problem, counts)
+        return CellEvidence(self.problem, counts, unplaced)
 
 
 def _covered(dealt: IntArray) -> FloatArray:

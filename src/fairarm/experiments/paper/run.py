@@ -214,8 +214,8 @@ def _write(folder: Path, seed: int, evidence: FinishedPoint) -> None:
 def _read(folder: Path, seed: int, point: PaperPoint) -> FinishedPoint | None:
     """A kept point; a damaged file, or another point's, counts as missing and is computed again."""
     try:
-        numbers, carried = opened(_path(folder, point, seed).read_bytes(), "kept point")
-        if not carried or numbers.pop("key") != _key(point, seed):
+        numbers = opened(_path(folder, point, seed).read_bytes(), "kept point")
+        if numbers.pop("key") != _key(point, seed):
             return None
         return FinishedPoint(point=point, **{**numbers, "errors_by_instance": tuple(numbers["errors_by_instance"])})
     except (OSError, DataError, TypeError, KeyError):

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from fairarm.errors import ProblemError
 from fairarm.problem.graph import Graph
 from fairarm.problem.problem import Problem
 from fairarm.reports.page.parts import Figure
@@ -109,15 +108,6 @@ def graph_figure(name: str, look: Look) -> Figure | None:
         for drawn_as, width in ((name, WIDE), (f"{name}-narrow", NARROW))
     )
     return Figure(name, wide, narrow, [f"{look.title}.", _key(look, look.graph)])
-
-
-def graph_file(look: Look, name: str = "graph", width: float = WIDE) -> str:
-    """The same picture as an SVG file of its own, for documents; an error where there are too many nodes."""
-    if look.graph is None:
-        raise ProblemError(
-            f"The graph of problem '{look.problem.name}' has too many nodes on the way to be drawn: at most {MOST_NODES}."
-        )
-    return _drawn(name, look, look.graph, layers_of(look.graph), width).document(look.title, look.described)
 
 
 def _key(look: Look, graph: Graph) -> str:

@@ -17,9 +17,19 @@ from fairarm.reports.page.parts import Block, Box, Card, Facts, Items, Page, Pag
 from fairarm.reports.page.rows import MOST_ROWS, Row, Words
 from fairarm.reports.page.study_charts import Course, PeopleOfCohort, course_figure, people_figure
 from fairarm.reports.page.study_rows import RowState, row_states
-from fairarm.reports.words import count, interval_digits, law_text, limits, question, unit_of, unmarked, value, whole
+from fairarm.reports.words import (
+    count,
+    interval_digits,
+    law_text,
+    limits,
+    question,
+    sentence,
+    unit_of,
+    unmarked,
+    value,
+    whole,
+)
 from fairarm.reports.words.studies import (
-    ASSUMED,
     COHORT_STATES,
     WATCHES,
     chance_cell,
@@ -136,9 +146,9 @@ def study_page(seen: SeenStudy) -> Page:
 def _now(seen: SeenStudy) -> Box:
     found = seen.verdict
     headline = f"{known_now(found)} {next_step(found, seen.cohorts, seen.now, seen.held)}"
-    proof = "" if found.void or found.answer is None else law_text(found.verdict)
+    proof = "" if found.void or found.reason == "not-proved-yet" else law_text(found.verdict)
     lines = [counted_text(found), *left_out(found), *([proof] if proof else [])]
-    tone: Tone = "warn" if found.void or seen.held else "good" if found.answer in ("FOUND", "NO_FAIR_ARM") else "plain"
+    tone: Tone = "warn" if found.void or seen.held else "good" if found.status != "UNDECIDED" else "plain"
     return Box("Now", headline, lines, tone)
 
 
@@ -174,14 +184,14 @@ def _people(seen: SeenStudy) -> Section:
     rows = [
         (
             str(one.number), _state(one), whole(one.cards), whole(one.dealt), whole(one.told),
-            "?" if one.lost is None else whole(one.lost), whole(_told_lost_waiting(one)[2]), whole(one.late), moment(one.closes),
+            *("?" if each is None else whole(each) for each in (one.filled, one.lost)), whole(_told_lost_waiting(one)[2]), whole(one.late), moment(one.closes),
         )
         for one in reversed(seen.cohorts[-MOST_LINES:])
     ]  # fmt: skip
     cut = f" The latest {MOST_LINES} of {len(seen.cohorts)}." if len(seen.cohorts) > MOST_LINES else ""
     table = PageTable(
-        f"Cohorts, the latest first. Cards: people that it can take; lost: dealt a card, and no outcome in time.{cut}",
-        ("cohort", "state", "cards", "dealt", "told", "lost", "waited for", "too late", "closes"),
+        f"Cohorts, the latest first. Cards: people that it can take; filled: not reported, which means an outcome here; lost: no outcome that counts.{cut}",
+        ("cohort", "state", "cards", "dealt", "told", "filled", "lost", "waited for", "too late", "closes"),
         rows,
         ("state", "closes"),
         folded=True,
@@ -376,5 +386,5 @@ def _events(seen: SeenStudy) -> Section:
 
 def _made(seen: SeenStudy) -> Section:
     facts = [(name.replace("_", " "), str(given)) for name, given in seen.options.items() if given is not None]
-    rests = [ASSUMED.get(code, code) for code in seen.verdict.assumed]
-    return Section("How it is set up", [Facts(facts), Text("What a certificate rests on:"), Items(rests)])
+    assumed = [sentence(said) for said in seen.verdict.assumed]
+    return Section("How it is set up", [Facts(facts), Text("A certificate assumes:"), Items(assumed)])

@@ -73,8 +73,8 @@ def people_figure(cohorts: Sequence[PeopleOfCohort], title: str, description: st
 
 def _kinds(drawing: Drawing) -> tuple[Kind, Kind, Kind]:
     return (
-        Kind("told", "mark"),
-        Kind("not told in time: lost", drawing.hatch(crossed=True), "bad"),
+        Kind("counted", "mark"),
+        Kind("no outcome: lost", drawing.hatch(crossed=True), "bad"),
         Kind("waited for", drawing.hatch(), "muted"),
     )
 

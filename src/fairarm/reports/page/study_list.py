@@ -16,7 +16,7 @@ def list_page(studies: Sequence[Summary], addresses: Mapping[str, str]) -> Page:
     """All studies that the reader may see."""
     lines = [
         (
-            one.name, f"{one.status}{' (clock not confirmed)' if one.held else ''}", answer_text(one), whole(one.people),
+            one.name, f"{one.state}{' (clock not confirmed)' if one.held else ''}", answer_text(one), whole(one.people),
             f"{one.settled} of {one.cohorts}", moment(one.created),
         )
         for one in studies

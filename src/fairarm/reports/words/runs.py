@@ -60,11 +60,6 @@ def run_note(note: Note) -> str:
 
 
 NOTES = {
-    RunNote.NEW_BELIEFS: "The run was saved by an earlier version and went on with the beliefs of this one.",
-    RunNote.NEW_ACCOUNTS: (
-        "It was saved by an earlier version, which proved answers in another way: the proof of the answer started anew, what was "
-        "proved of single arms stays."
-    ),
     RunNote.LOG_WORST: "{rows} of the log lack their outcome; what is certified counts each as it would hurt most. Probabilities take it that they are missing at random given the cell.",
     RunNote.LOST_WORST: "{rows} never came; each counts as it would hurt the answer most, so that it holds however they got lost.",
     RunNote.LOST_AT_RANDOM: "{rows} never came. What is certified holds if they were lost at random, whatever their outcome.",

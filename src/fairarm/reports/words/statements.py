@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from fairarm.beliefs.assumptions import Assumption, Obstacle, Statement
 from fairarm.beliefs.certified import Bound
-from fairarm.experiments.assumptions import Assumption, Obstacle, Statement
 from fairarm.experiments.plan import PlanNote
 from fairarm.logs.reading import listed
 
-SENTENCES = {
+SENTENCES: dict[str, str] = {
     Assumption.GRAPH: "The causal graph is as declared. Nothing causes '{sensitive}', and '{sensitive}' acts on '{outcome}' only along the declared arrows.",
     Assumption.CAUSES: "The causal graph is as declared. {shared}, and '{outcome}' is reached from there only along the declared arrows.",
     Assumption.ROWS: "Rows are different people, independent of each other, and no row was dropped because of its outcome.",
@@ -29,6 +29,8 @@ SENTENCES = {
     Assumption.LEFT_OUT_BY: "Rows were left out by '{column}'; this holds if '{column}' was known before the decision and did not follow from it.",
     Assumption.LATER: "People who come later are like those in the log.",
     Assumption.AT_RANDOM: "Outcomes are missing at random given the cell: among rows alike in what the outcome depends on, those that are missing are like those that came.",
+    Assumption.UNSERVED: "Who was never served does not depend on the outcome.",
+    Assumption.DROPPED: "Cohorts {cohorts} were left out for reasons that have nothing to do with their outcomes.",
     Obstacle.FINDING: "the log has the finding '{finding}'",
     Obstacle.FITTED_LOGGING_ARM: "the mechanism of '{arm}', which made rows, was fitted from them",
     Obstacle.ADAPTIVE: "outcomes of earlier rows decided who made later ones (log.adaptive), and the law of what arms see is not declared",
@@ -56,9 +58,9 @@ BOUNDS = {
 def sentence(said: Statement) -> str:
     """One of the things that a result rests on, or one that stands against a certified answer."""
     facts = dict(said.facts)
-    for key in ("inputs", "nodes", "attributes", "causes"):
+    for key in ("inputs", "nodes", "attributes", "causes", "cohorts"):
         if key in facts:
-            facts[key] = ", ".join(facts[key]) or "nothing"
+            facts[key] = ", ".join(map(str, facts[key])) or "nothing"
     if said.code in (Assumption.ATTRIBUTES_DECLARED, Assumption.ATTRIBUTES_ESTIMATED):
         facts["whole"] = " | ".join(
             ", ".join(part) for part in (said.facts["attributes"], said.facts["causes"]) if part

@@ -6,17 +6,16 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from fairarm.problem.mechanism import NO_FAIR_ARM
 from fairarm.problem.outcome import Outcome
 from fairarm.reports.words.numbers import count, digits_of, names, unit_of, value, whole
-from fairarm.studies import CohortReport, Event, ExposureReport, Monitor, StudyStatus, StudyVerdict, Summary
+from fairarm.studies import CohortReport, Event, ExposureReport, Monitor, StudyState, StudyVerdict, Summary
 
 STATES = {
-    StudyStatus.RUNNING: "running: a new cohort opens when the open one closes",
-    StudyStatus.PAUSED: "paused: no cohort opens until somebody resumes it",
-    StudyStatus.DRAINING: "draining: no cohort opens any more, those that are out still settle",
-    StudyStatus.FINISHED: "finished: everything is settled",
-    StudyStatus.CLOSED: "closed by hand: everything is settled",
+    StudyState.RUNNING: "running: a new cohort opens when the open one closes",
+    StudyState.PAUSED: "paused: no cohort opens until somebody resumes it",
+    StudyState.DRAINING: "draining: no cohort opens any more, those that are out still settle",
+    StudyState.FINISHED: "finished: everything is settled",
+    StudyState.CLOSED: "closed by hand: everything is settled",
 }
 
 COHORT_STATES = {
@@ -25,16 +24,6 @@ COHORT_STATES = {
     "settled": "settled",
     "dropped": "left out",
 }
-
-ASSUMED = {
-    "people-independent": "People do not influence each other.",
-    "unit-is-a-person": "A unit is one person.",
-    "declared-law": "What arms see, and what they decide, follows the declared law.",
-    "sensitive-is-a-root": "Nothing causes the sensitive attribute, not even the hour of the day.",
-    "lost-at-random": "Outcomes that never came were lost at random, whatever they would have been.",
-    "dropped-cohorts": "Cohorts that were left out were so for reasons that have nothing to do with their outcomes.",
-}
-"""What a certificate of a study rests on."""
 
 WATCHES = {
     "law": "rows that the declared law cannot have made",
@@ -82,23 +71,22 @@ def known_now(found: StudyVerdict) -> str:
         return f"Nothing is certified: something that was declared is wrong ({names(found.void_by)})."
     if found.arm is not None:
         return f"{found.arm} is the best fair arm: certified, {error}."
-    if found.answer == "NO_FAIR_ARM":
+    if found.status == "NO_FAIR_ARM":
         return f"No arm is fair: certified, {error}."
-    so_far = _likeliest(found)
-    if found.answer is not None or found.status.over:
+    so_far = _recommended(found)
+    if found.reason == "not-proved":
         return f"Undecided: the study ended before it was sure. {so_far}"
     if not found.settled:
         return "Nothing is known yet: no cohort is settled."
     return f"Not certified yet. {so_far}"
 
 
-def _likeliest(found: StudyVerdict) -> str:
+def _recommended(found: StudyVerdict) -> str:
     """By the posterior."""
-    leader, probability = found.leader, found.probability
-    if leader is None or probability is None:
+    if found.recommended_probability is None:
         return "No arm is known well enough to say more."
-    what = "no arm is fair" if leader == NO_FAIR_ARM else f"{leader} is the best fair arm"
-    return f"Most likely {what}, with probability {_chance(probability)}."
+    what = "no arm is fair" if found.recommended is None else f"{found.recommended} is the best fair arm"
+    return f"Most likely {what}, with probability {_chance(found.recommended_probability)}."
 
 
 def _chance(probability: float) -> str:
@@ -115,21 +103,21 @@ def chance_cell(probability: float | None) -> str:
 
 def next_step(found: StudyVerdict, cohorts: Sequence[CohortReport], now: datetime, held: bool = False) -> str:
     """What happens next, and when."""
-    if found.status.over:
+    if found.state.over:
         return "Nothing will change any more."
     if held:
-        return "Clocks did not agree: nothing opens or settles until an admin confirms the clock."
+        return "The clock may be wrong: nobody enters, and nothing opens or settles, until somebody confirms the clock (fairarm study confirm-clock)."
     takes = next((one for one in cohorts if one.state == "open"), None)
     waits = next((one for one in cohorts if one.state in ("open", "out")), None)
     said = []
     if waits is not None:
         at = found.next_at or waits.settles
         said.append(f"Cohort {waits.number} is settled {when(at, now)}.")
-    if found.status == StudyStatus.RUNNING and takes is not None:
+    if found.state == StudyState.RUNNING and takes is not None:
         said.append(f"Cohort {takes.number} takes people for another {length(takes.closes - now)}.")
-    elif found.status == StudyStatus.PAUSED:
+    elif found.state == StudyState.PAUSED:
         said.append("It is paused: no cohort opens until somebody resumes it.")
-    elif found.status == StudyStatus.DRAINING:
+    elif found.state == StudyState.DRAINING:
         said.append("No cohort opens any more.")
     return " ".join(said) or "The next cohort is about to open."
 
@@ -138,7 +126,9 @@ def answer_text(found: Summary) -> str:
     """The answer of one study in a list."""
     if found.arm is not None:
         return f"{found.arm} is the best fair arm"
-    return {"NO_FAIR_ARM": "no arm is fair", "UNDECIDED": "undecided", None: "none yet"}.get(found.answer, "none yet")
+    if found.status == "NO_FAIR_ARM":
+        return "no arm is fair"
+    return "undecided" if found.state.over else "none yet"
 
 
 def left_out(found: StudyVerdict) -> list[str]:
@@ -154,12 +144,17 @@ def left_out(found: StudyVerdict) -> list[str]:
 
 
 def counted_text(found: StudyVerdict) -> str:
-    """The people that the answer rests on."""
-    means = {"worst": "each counts as it hurts the answer most", "at random": "taken as lost at random"}
-    lost = f"{count(found.lost, 'outcome')} never came in time" + (
-        f" ({means.get(found.lost_means, f'which means {found.lost_means}')})" if found.lost else ""
-    )
-    return f"{whole(found.people)} people so far; {whole(found.counted)} outcomes count, {lost}."
+    """How many people count, and how those without an outcome do."""
+    means = {"worst": "counted as the worst case", "at random": "left out, as missing at random"}
+    lost = found.lost - found.unserved - found.erased
+    parts = {
+        f"{whole(found.filled)} of them not reported, which means {found.lost_means}": found.filled,
+        f"{whole(lost)} people not reported ({means.get(found.lost_means, f'{found.lost_means}, inputs not known')})": lost,
+        f"{whole(found.unserved)} never served ({means[found.unserved_means]})": found.unserved,
+        f"{whole(found.erased)} erased (counted as the worst case)": found.erased,
+    }
+    said = "; ".join(text for text, people in parts.items() if people)
+    return f"{whole(found.people)} people so far; {whole(found.counted)} rows count{f'; {said}' if said else ''}."
 
 
 # ---- exposure ----

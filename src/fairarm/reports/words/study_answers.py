@@ -47,16 +47,18 @@ def assignment_text(found: Assignment) -> str:
     if found.outside:
         arm = "Serve as before" if found.arm is None else f"Serve with the deployed arm, {found.arm}{decision}"
         return f"{arm}: not in the study{again}; nothing is to be told."
-    return f"Arm {found.arm}{decision}, cohort {found.cohort}{again}. Tell the outcome with {found.id}."
+    other = " The group or an input differs from those of the first call, which hold." if found.conflict else ""
+    return f"Arm {found.arm}{decision}, cohort {found.cohort}{again}. Tell the outcome with {found.id}.{other}"
 
 
 PERSON = {
     "open": "The outcome has not been told yet; it counts until {until}.",
     "told": "The outcome was told {told}, in time. It counts once cohort {cohort} is settled.",
     "late": "The outcome was told {told}, after the window: it is kept and does not count.",
-    "unserved": "The person never got what was assigned: counts as lost.",
+    "unserved": "The person was never served, and stays outside the study. The certificate counts the worst case, unless the study states that this is at random.",
     "counted": "The outcome was told {told} and counts.",
-    "lost": "No outcome was told in time: lost, and charged as the study says.",
+    "not reported": "The person was served, and no outcome was told in time: it counts as the study says (lost).",
+    "erased": "The person was erased before the cohort was settled: the certificate counts the worst case.",
 }
 
 
@@ -65,7 +67,10 @@ def why_person(found: WhyPerson) -> Iterator[str]:
     if not found.unit_known or found.assignment is None:
         yield f"This person is not in the study. Their number is {found.entry:.4f}: they enter a cohort whose share is above that."
         if found.cohort is not None:
-            yield f"The share of cohort {found.cohort.number} is {found.cohort.share:.4f}."
+            yield (
+                f"They first came{_at(found.issued)}, when cohort {found.cohort.number} was the newest, whose share is "
+                f'{found.cohort.share:.4f}. They were answered "outside", and stay outside for the whole study.'
+            )
         return
     cohort, given = found.cohort, found.assignment
     share = "" if cohort is None else f", below the cohort's share of {cohort.share:.4f}"
@@ -145,7 +150,7 @@ def verification_text(found: Verification) -> Iterator[str]:
         yield from found.problems
     if found.erased:
         yield f"{count(found.erased, 'assignment')} erased on purpose: what is gone cannot be checked."
-    if found.behind:
-        yield f"{count(found.behind, 'outcome')} committed behind the snapshot of their settling: charged as lost."
+    if found.after_settlement:
+        yield f"{count(found.after_settlement, 'outcome')} came within their window after their cohort was settled: kept, not counted."
     if found.not_recomputed:
         yield f"Not worked out again, since their rows are erased: {_cohorts(found.not_recomputed)}."

@@ -1,15 +1,13 @@
-"""What an answer from a log rests on, and why nothing is certified: as codes and facts. `fairarm.reports.words` has the
-sentences."""
+"""What an answer from a log or a live study assumes, and why nothing is certified: as codes and facts. `fairarm.reports.words` has
+the sentences."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from fairarm.core.types import IntArray
-from fairarm.logs.reading import LogReader
 from fairarm.problem.fitting import FittedNote
 from fairarm.problem.problem import Problem
 from fairarm.problem.shared_cells import missing_children
@@ -47,6 +45,10 @@ class Assumption(StrEnum):
     """[column]."""
     LATER = "later-people-are-alike"
     AT_RANDOM = "missing-at-random-given-the-cell"
+    UNSERVED = "unserved-at-random"
+    """Of a live study, as is the next."""
+    DROPPED = "dropped-cohorts"
+    """[cohorts]."""
 
 
 class Obstacle(StrEnum):
@@ -67,20 +69,28 @@ class Obstacle(StrEnum):
 class Statement:
     """Something to be said of a result: a code, and the names and numbers of this case."""
 
-    code: StrEnum
+    code: str
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 def assumptions(
-    problem: Problem, reader: LogReader, made: IntArray, fitted: tuple[FittedNote, ...], estimated: bool
+    problem: Problem,
+    *,
+    propensities: bool = False,
+    several_arms: bool = False,
+    fitted: tuple[FittedNote, ...] = (),
+    estimated: bool = False,
+    left_out: Iterable[Statement] = (),
 ) -> tuple[Statement, ...]:
-    """All of them, of a log that has been read; ``made`` its rows by arm and group."""
+    """All of them. Of a log: whether it has propensities, and whether several arms that nobody drew by lot made its rows."""
     return (
         _graph(problem),
         Statement(Assumption.ROWS),
-        *_decisions(problem, reader, made),
+        _decisions(problem, propensities),
+        *([Statement(Assumption.SERVED)] if several_arms else []),
         *_mechanisms(problem, fitted, estimated),
-        *_rows(problem, reader, estimated),
+        *_people(problem, estimated),
+        *left_out,
         Statement(Assumption.LATER),
     )
 
@@ -100,16 +110,13 @@ def _graph(problem: Problem) -> Statement:
     return Statement(Assumption.CAUSES, facts)
 
 
-def _decisions(problem: Problem, reader: LogReader, made: IntArray) -> Iterator[Statement]:
+def _decisions(problem: Problem, propensities: bool) -> Statement:
     """How decisions came about."""
-    if reader.map.has_propensities:
-        yield Statement(Assumption.PROPENSITIES, {"decision": problem.decision})
-    else:
-        inputs = sorted({parent for arm in problem.arms for parent in arm.parents})
-        facts = {"decision": problem.decision, "inputs": tuple(inputs), "outcome": problem.outcome.node}
-        yield Statement(Assumption.INPUTS, facts)
-    if (made.sum(axis=1) > 0).sum() > 1:
-        yield Statement(Assumption.SERVED)
+    if propensities:
+        return Statement(Assumption.PROPENSITIES, {"decision": problem.decision})
+    inputs = sorted({parent for arm in problem.arms for parent in arm.parents})
+    facts = {"decision": problem.decision, "inputs": tuple(inputs), "outcome": problem.outcome.node}
+    return Statement(Assumption.INPUTS, facts)
 
 
 def _mechanisms(problem: Problem, fitted: tuple[FittedNote, ...], estimated: bool) -> Iterator[Statement]:
@@ -125,27 +132,13 @@ def _mechanisms(problem: Problem, fitted: tuple[FittedNote, ...], estimated: boo
         yield Statement(Assumption.UNDECLARED, {"node": x})
 
 
-def _rows(problem: Problem, reader: LogReader, estimated: bool) -> Iterator[Statement]:
-    """Whom the rows are about."""
+def _people(problem: Problem, estimated: bool) -> Iterator[Statement]:
+    """Where the shares of the groups, or the law of each block of attributes, come from."""
     if problem.plain:
         known = not estimated and problem.shares is not None
         yield Statement(Assumption.SHARES_DECLARED if known else Assumption.SHARES_ESTIMATED)
-    else:
-        yield from _attributes(problem, estimated)
-    yield from left_out(reader)
-
-
-def _attributes(problem: Problem, estimated: bool) -> Iterator[Statement]:
-    """Where the law of each block of attributes comes from."""
+        return
     for block in problem.roles.blocks:
         known = not estimated and problem.own_factor(block) is not None
         code = Assumption.ATTRIBUTES_DECLARED if known else Assumption.ATTRIBUTES_ESTIMATED
         yield Statement(code, {"attributes": block.members, "causes": block.causes})
-
-
-def left_out(reader: LogReader) -> Iterator[Statement]:
-    """Which rows were left out on purpose, and what that rests on."""
-    if reader.met:
-        yield Statement(Assumption.LEFT_OUT, {"dropped": reader.met})
-    for column in reader.unplaced:
-        yield Statement(Assumption.LEFT_OUT_BY, {"column": column})
