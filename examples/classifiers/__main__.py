@@ -24,12 +24,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from fairarm import Arm, Evaluation, LogMap, Outcome, Problem, Variable, evaluate
+from fairarm import Arm, Evaluation, LogMap, Outcome, Problem, Variable, evaluate, open_log
 
 ADULT = ("age", "workclass", "fnlwgt", "education", "schooling", "marital", "occupation", "relationship", "race",
          "sex", "gain", "loss", "hours", "country", "income")  # fmt: skip
 INPUTS = ("sex", "age", "schooling", "hours")
 KEPT = 0.4
+PROFIT = {"refused": KEPT, "unpaid": 0.0, "paid": 1.0}
 ROWS = 8000
 
 VARIABLES = (
@@ -38,6 +39,7 @@ VARIABLES = (
     Variable("schooling", low=0, high=20),
     Variable("hours", low=0, high=100),
     Variable("offer", ("no", "yes")),
+    Variable("profit", tuple(PROFIT)),
 )
 
 
@@ -71,8 +73,9 @@ def candidates(train: pd.DataFrame) -> list[Arm]:
     def arm(name: str, model, inputs: list[str], **more) -> Arm:  # type: ignore[no-untyped-def]
         model.fit(coded[inputs].to_numpy(dtype=float), coded["pays"])
         return Arm.from_classifier(
-            name, model, decision="offer", inputs=inputs, variables=VARIABLES, classes={0: "no", 1: "yes"}, **more
-        )
+            name, model, decision="offer", inputs=inputs, variables=VARIABLES, classes={0: "no", 1: "yes"},
+            learned_from=open_log(train), **more
+        )  # fmt: skip
 
     def logistic():  # type: ignore[no-untyped-def]
         return make_pipeline(StandardScaler(), LogisticRegression())
@@ -105,7 +108,7 @@ def problem(arms: list[Arm]) -> Problem:
         ],
         sensitive="sex",
         decision="offer",
-        outcome=Outcome("profit", low=0, high=1),
+        outcome=Outcome("profit", values=tuple(PROFIT.values())),
         tolerance=0.05,
         arms=arms,
     )
@@ -121,7 +124,7 @@ def log_of(test: pd.DataFrame, rows: int, seed: int) -> pd.DataFrame:
     return frame[list(INPUTS)].assign(
         offer=np.where(offer, "yes", "no"),
         chance=np.where(offer, chance, 1 - chance),
-        profit=np.where(offer, frame["pays"].astype(float), KEPT),
+        profit=np.where(offer, np.where(frame["pays"] == 1, "paid", "unpaid"), "refused"),
     )
 
 
@@ -148,7 +151,9 @@ def main(rows: int = ROWS, seed: int = 1) -> tuple[Evaluation, list[Rule]]:
             f"{arm.name:15} profit {arm.outcome.value:.3f} ({arm.outcome.low:.3f} to {arm.outcome.high:.3f}), truth {rule.outcome:.3f}; "
             f"gap {arm.gap.value:+.3f} ({arm.gap.low:+.3f} to {arm.gap.high:+.3f}), truth {rule.gap:+.3f}; P(fair) {arm.fair_probability:.2f}"
         )
-    print(f"best fair rule: {found.arm or 'none'} (probability {found.probability:.3f})")
+    print(
+        f"best fair rule: {found.recommended or 'none'} (probability {found.recommended_probability or 0:.3f}), {found.status}"
+    )
     return found, rules
 
 

@@ -56,7 +56,7 @@ def main(rows: int = ROWS) -> tuple[Evaluation, Truth]:
             f"gap {arm.gap.value:+.4f} ({arm.gap.low:+.4f} to {arm.gap.high:+.4f}), truth {zeta:+.4f}; log speaks: {arm.support}"
         )
     print(
-        f"best fair arm: {found.arm} (probability {found.probability:.3f}); certified: {found.certified_arm or 'not yet'}"
+        f"best fair arm: {found.recommended} (probability {found.recommended_probability or 0:.3f}), {found.status}; certified: {found.certified_arm or 'not yet'}"
     )
     return found, truth
 

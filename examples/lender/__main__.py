@@ -53,6 +53,7 @@ def models(problem: Problem, world: NetworkWorld) -> list[Arm]:
                     inputs=inputs,
                     variables=problem.variables,
                     tiers=TIERS,
+                    learned_from=None,  # from rows of their own, drawn before the run
                     explore=0.1,
                 )
             )

@@ -181,13 +181,13 @@ export interface ExposureReport {
   against: string | null;
 }
 
-/** One thing noticed. ``voids``: with it nothing is certified, whatever the numbers say. */
+/** One thing noticed. */
 export interface Finding {
   name: string;
   message: string;
   rows?: number;
   examples?: string[];
-  voids?: boolean;
+  level?: Level;
 }
 
 /** A person to be erased: no reason is asked for, since nothing said about the person is to stay. */
@@ -218,6 +218,9 @@ export interface HistoryPoint {
   arm: string | null;
   people: number;
 }
+
+/** What a finding does to the answer. Each level blocks what the one before it blocks. */
+export type Level = "info" | "warning" | "blocks certification" | "blocks the answer";
 
 /** One test of what the certificate rests on. */
 export interface Monitor {
@@ -291,6 +294,7 @@ export interface StudyAnswer {
   status: string;
   arm: string | null;
   reason: string | null;
+  reason_text: string | null;
   recommended: string | null;
   recommended_status: string;
   recommended_probability: number | null;

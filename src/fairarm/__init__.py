@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from fairarm.experiments.plan import ExperimentPlan, plan
     from fairarm.experiments.simulate import simulate
     from fairarm.experiments.start_from_log import LoggedPulls, algorithm, read_log
+    from fairarm.logs.digests import log_digest, split_log
     from fairarm.logs.draft import draft_problem
     from fairarm.logs.sources import open_log
     from fairarm.problem.constraint import Constraint
@@ -83,6 +84,7 @@ _HOME = {
     "fairarm.experiments.plan": ("ExperimentPlan", "plan"),
     "fairarm.experiments.simulate": ("simulate",),
     "fairarm.experiments.start_from_log": ("LoggedPulls", "algorithm", "read_log"),
+    "fairarm.logs.digests": ("log_digest", "split_log"),
     "fairarm.logs.draft": ("draft_problem",),
     "fairarm.logs.sources": ("open_log",),
     "fairarm.problem.constraint": ("Constraint",),
@@ -112,7 +114,7 @@ __all__ = [
     "FairarmError", "FittedNote", "FunctionWorld", "Guarantee", "JointShares", "LivePlan", "LiveSimulation", "LiveWorld", "LogMap", "LoggedPulls", "Mechanism", "Network", "NetworkWorld", "Outcome",
     "PoolOptions", "Problem", "Readings", "Registration", "Request", "Scenario", "Status", "Table", "Truth", "Unknown", "Variable", "Verdict", "algorithm",
     "batch", "bundled_problems", "context_law", "draft_problem", "evaluate", "find_limit", "fit_mechanisms", "from_pgmpy", "identify", "inspect",
-    "known_algorithms", "load_problem", "open_log", "plan", "plan_live", "read_log", "read_network", "read_problem", "register", "report", "resume", "simulate", "simulate_live", "table", "write_problem",
+    "known_algorithms", "load_problem", "log_digest", "open_log", "plan", "plan_live", "read_log", "read_network", "read_problem", "register", "report", "resume", "simulate", "simulate_live", "split_log", "table", "write_problem",
 ]  # fmt: skip
 
 

@@ -27,12 +27,13 @@ def check_path(path: Path, what: str, suffixes: Sequence[str] | None = None) -> 
         raise _cannot(path, what, error) from None
 
 
-def write_whole(path: Path, content: str | bytes, what: str) -> None:
+def write_whole(path: str | Path, content: str | bytes, what: str) -> None:
     """Through a file beside it, renamed at the end: whoever reads ``path`` sees the old file or the new one, never a part.
 
     An existing file keeps its mode, and a link keeps pointing to its target, which is what is replaced.
     """
     beside: Path | None = None
+    path = Path(path)
     try:
         data = content.encode("utf-8") if isinstance(content, str) else content
         target = path.resolve()

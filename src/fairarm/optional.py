@@ -13,5 +13,5 @@ def require(module: str, extra: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        text = f"{module} is needed and cannot be imported ({error}). Install it: pip install 'fairarm[{extra}]'"
+        text = f"{module} is needed and cannot be imported ({error}). Install it: pip install 'fairarm[{extra}]', or in a copy of the repository pip install '.[{extra}]'"
         raise OptionError(one_line(text)) from None

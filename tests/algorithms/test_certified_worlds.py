@@ -199,4 +199,4 @@ def test_intervals_of_a_log_hold(kind):
 @pytest.mark.parametrize(("problem", "estimated"), [(joint_groups().problem, False), (kept_node().problem, False), (w2(mechanisms=[]), False), (w2(), True)])  # fmt: skip
 def test_nothing_is_certified_from_a_log_whose_laws_are_not_known(problem, estimated):
     found = certify_counts(CellEvidence.empty(problem), 0.05, estimated)
-    assert found.lack is not None and found.by == () and found.intervals is None
+    assert found.lacks and found.by == () and found.intervals is None

@@ -71,7 +71,7 @@ def test_surplus_rows_leave_the_next_plan_as_it_is(name: str, problem: str) -> N
 
 READINGS = {"phases": "product", "clip_base": "e", "programme": "reciprocal", "outcome_pulls": "all", "final_arm": "random"}  # fmt: skip
 OPTIONS: dict[str, dict[str, Any]] = {
-    "pool": {"min_fair_probability": 0.6, "confidence": 0.75, "stop": "bayes-stop", "law": "estimated"},
+    "pool": {"confidence": 0.75, "stop": "bayes-stop", "law": "estimated"},
     **dict.fromkeys(IN_PHASES, READINGS),
 }
 

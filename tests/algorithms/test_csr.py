@@ -896,7 +896,7 @@ COIN = [[1.0, 0.0], [0.0, 1.0]]
 def test_one_arm_is_answered_by_its_fairness(name: str, unfair: float, status: Status) -> None:
     world = chain([[[0.8, 0.2], [0.8 - unfair, 0.2 + unfair]]], COIN, tolerance=0.2)
     steps = list(drive(make_procedure(name, world.problem, 20_000), world_draw(world, 0)))
-    assert judged(name, world, steps[-1].after).status is status
+    assert judged(name, world, steps[-1].after).recommended_status is status
     if name.startswith("csr"):
         assert steps[-1].after.closed[0] == 11  # ⌈log2(10 √20000)⌉: a lone arm is not returned unseen
 
@@ -905,7 +905,7 @@ def test_one_arm_is_answered_by_its_fairness(name: str, unfair: float, status: S
 def test_one_arm_without_a_constraint(name: str) -> None:
     world = chain([[[0.8, 0.2], [0.2, 0.8]]], COIN)
     (step,) = drive(make_procedure(name, world.problem, 1000), world_draw(world, 0))
-    assert judged(name, world, step.after).arm == "arm0"
+    assert judged(name, world, step.after).recommended == "arm0"
 
 
 @pytest.mark.parametrize("name", PAPER)
@@ -913,7 +913,7 @@ def test_identical_arms(name: str) -> None:
     world = chain([[[0.5, 0.5], [0.45, 0.55]]] * 3, [[0.7, 0.3], [0.4, 0.6]], tolerance=0.3)
     np.testing.assert_allclose(world.problem.compiled.tables.M, 1.0, rtol=1e-12)
     end = last(drive(make_procedure(name, world.problem, 5000), world_draw(world, 0)))
-    assert judged(name, world, end).status is Status.FOUND
+    assert judged(name, world, end).recommended_status is Status.FOUND
     assert end.alive.all()
     if name != "uniform":  # every row serves every arm alike
         assert np.ptp(end.outcomes) < 1e-12
@@ -928,7 +928,7 @@ def test_constant_outcome(name: str, states_of_y: int) -> None:
     arms = [[[0.5, 0.5], [0.4, 0.6]], [[0.6, 0.4], [0.5, 0.5]]]
     world = chain(arms, theta, tolerance=0.3, outcome=Outcome("Y", values=values, low=0, high=1))
     end = last(drive(make_procedure(name, world.problem, 20_000), world_draw(world, 0)))
-    assert judged(name, world, end).status is Status.FOUND
+    assert judged(name, world, end).recommended_status is Status.FOUND
     # r and g have mean 1 and 0; 10^3 rows or more a mean and |weights| ≤ 1.25 put 6 standard errors below 0.25
     np.testing.assert_allclose(end.outcomes, 1.0, atol=0.25)
     assert np.all(np.isnan(end.gaps) | (np.abs(end.gaps) < 0.25))
@@ -941,7 +941,7 @@ def test_a_constant_sensitive_attribute(name: str) -> None:
     world = chain(arms, [[0.9, 0.1], [0.2, 0.8]], share=1.0, tolerance=0.3)
     steps = list(drive(make_procedure(name, world.problem, 3000), world_draw(world, 0)))
     assert not any(step.counts[0, 0, :, 1].any() for step in steps)
-    status = judged(name, world, steps[-1].after).status
+    status = judged(name, world, steps[-1].after).recommended_status
     assert status is (Status.UNDECIDED if name == "uniform" else Status.FOUND)
     if name != "uniform":
         check_lockstep(name, world, 3000, 0, reference_of(name, world.problem, 3000))
@@ -973,7 +973,7 @@ def test_arms_that_overlap_only_with_themselves(name: str) -> None:
     asked = {"csr": [0, 1, 2], "sris": [0], "two-stage": [1, 2]}[name.rsplit("-", 1)[0]]
     assert np.all(first.before.plan[0, asked] > 0)
     end = check_lockstep(name, world, 3000, 0, reference_of(name, world.problem, 3000))
-    assert judged(name, world, end).arm == "arm1"
+    assert judged(name, world, end).recommended == "arm1"
 
 
 @pytest.mark.parametrize("T", [1, 2, 3, 5])

@@ -396,5 +396,5 @@ def test_a_run_is_resumed_bit_for_bit() -> None:
         assert again.to_json() == run.to_json()
     assert run.info.gaps.shape == (1, 6, 4) and run.info.rows.shape == (1, 4, 3)
     report = run.verdict().arms[2]
-    assert run.verdict().arm == "fair" and list(report.gaps) == ["a|b", "b|a", "a|c", "c|a", "b|c", "c|b"]
+    assert run.verdict().recommended == "fair" and list(report.gaps) == ["a|b", "b|a", "a|c", "c|a", "b|c", "c|b"]
     assert [row.value for row in report.fairness] == [report.gaps[key] for key in ("a|b", "a|c", "b|c")]

@@ -143,7 +143,7 @@ def test_an_arm_that_the_guard_paused_is_not_proved_unfair_and_the_study_says_wh
     now = rule.start(1)
     alarmed = replace(now, watched=replace(now.watched, alarmed=np.array([[False, True, False, False]])))
     found = {each.name: each for each in rule.findings(alarmed, EVEN)}
-    assert found["needs-paused-arm"].examples == ("good",) and not found["needs-paused-arm"].voids
+    assert found["needs-paused-arm"].examples == ("good",) and not found["needs-paused-arm"].blocks_certification
     memory = replace(now.state.memory, refuted=np.array([[False, False, True, False, False]]))
     refuted = replace(alarmed, state=alarmed.state.but(memory=memory))
     assert "needs-paused-arm" not in {each.name for each in rule.findings(refuted, EVEN)}
@@ -168,7 +168,11 @@ def test_a_certificate_that_contradicts_the_posterior_blocks_the_answer() -> Non
     ended = live(replace(honest, pool=pool), wide, 5, 3, (0.0, 0.0))
     assert ended.void.all() and (ended.state.answer == Code.UNDECIDED).all() and ended.contradicted[:, :2].all()
     finding = next(each for each in replace(honest, pool=pool).findings(ended, EVEN) if "contradicts" in each.name)
-    assert finding.name == "certificate-contradicts-posterior" and finding.voids and "the answer" in finding.examples
+    assert (
+        finding.name == "certificate-contradicts-posterior"
+        and finding.blocks_certification
+        and "the answer" in finding.examples
+    )
     unwatched = live(replace(honest, pool=pool, watched=False), wide, 5, 3, (0.0, 0.0))
     assert (unwatched.state.answer == 0).any()  # that is what it blocks
 
@@ -188,9 +192,9 @@ def test_uneven_entry_is_said_and_voids_below_a_half() -> None:
     assert entry_findings(Coverage(time)) == ()
     time[5] = 0.7
     (said,) = entry_findings(Coverage(time))
-    assert not said.voids and said.examples == ("part 6 of 24: 0.70",)
+    assert not said.blocks_certification and said.examples == ("part 6 of 24: 0.70",)
     time[5] = 0.4
-    assert entry_findings(Coverage(time))[0].voids
+    assert entry_findings(Coverage(time))[0].blocks_certification
 
 
 def test_fewer_are_to_enter_where_few_cards_are_left() -> None:

@@ -145,4 +145,4 @@ def test_mis_finds_no_fair_arm_and_the_only_arm() -> None:
         world = random_world(4, K=1, tolerance=tolerance)
         procedure = make_procedure("mis", world.problem, 300)
         state, info, _, _ = replicate(procedure, world, 1, np.random.default_rng(0), 0)
-        assert verdict(procedure, state, info).status is status
+        assert verdict(procedure, state, info).recommended_status is status

@@ -38,7 +38,7 @@ def test_a_run_whose_outcomes_move_is_void_and_says_so() -> None:
     verdict = run.verdict()
     assert verdict.status == "UNDECIDED" and run.state.memory.alarm.tolist() == [Alarm.DRIFT]
     found = next(each for each in verdict.findings if each.name == "outcomes-drift")
-    assert found.voids and "longer cohorts" in found.message and "\n" not in found.message
+    assert found.blocks_certification and "longer cohorts" in found.message and "\n" not in found.message
     assert guarantee_of(verdict) == "Nothing is certified: what was declared has been seen to be wrong."
     assert resume(run.problem, run.to_json()).to_json() == run.to_json()
 
@@ -56,7 +56,7 @@ def test_uneven_loss_voids_where_it_was_stated_to_be_at_random(lost: str, voids:
         if not run.finished and run.ask().counts.sum() and len(kept) < rows.size:
             run.close_phase(lost=lost)
     found = [each for each in run.verdict().findings if each.name == "loss-differs"]
-    assert [each.voids for each in found] == ([] if voids is None else [voids])
+    assert [each.blocks_certification for each in found] == ([] if voids is None else [voids])
     assert bool(run.state.memory.alarm[0] == Alarm.LOSS) == bool(voids)
 
 

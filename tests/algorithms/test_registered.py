@@ -29,7 +29,7 @@ COIN = load_problem("coin")
 class SlowOptions:
     """Numbers and texts, as every algorithm's."""
 
-    margin: float = 0.5
+    width: float = 0.5
     limit_of_gap: float | None = None
     kind: Literal["plain", "shy"] = "plain"
 
@@ -41,7 +41,7 @@ class Slow(Uniform):
     chosen: SlowOptions = field(default_factory=SlowOptions)
 
     def options(self) -> dict[str, Any]:
-        return {"margin": self.chosen.margin, "limit_of_gap": self.chosen.limit_of_gap, "kind": self.chosen.kind}
+        return {"width": self.chosen.width, "limit_of_gap": self.chosen.limit_of_gap, "kind": self.chosen.kind}
 
 
 @pytest.fixture(autouse=True)
@@ -58,19 +58,19 @@ def test_it_runs_by_name_everywhere() -> None:
     assert (made.name, made.description) == ("slow", "slowly")
     assert known_algorithms()["slow"] == "slowly" and next(iter(known_algorithms())) == "pool"
     assert options_of("slow") == {
-        "margin": (float,), "limit_of_gap": (float, None), "kind": ("plain", "shy"),
+        "width": (float,), "limit_of_gap": (float, None), "kind": ("plain", "shy"),
     }  # fmt: skip
-    found = identify(COIN.problem, COIN.world, algorithm="slow", pulls=300, seed=1, kind="shy", margin="0.25")
+    found = identify(COIN.problem, COIN.world, algorithm="slow", pulls=300, seed=1, kind="shy", width="0.25")
     usual = identify(COIN.problem, COIN.world, algorithm="uniform", pulls=300, seed=1)
     assert found.algorithm == "slow" and found.verdict == usual.verdict
-    study = simulate(COIN.problem, COIN.world, algorithms=["slow", "pool"], pulls=[40], runs=4, margin=0.1)
+    study = simulate(COIN.problem, COIN.world, algorithms=["slow", "pool"], pulls=[40], runs=4, width=0.1)
     assert [point.algorithm for point in study.results] == ["slow", "pool"]
-    assert algorithm("slow", COIN.problem, pulls=100, margin=0.1).procedure.options()["margin"] == 0.1
+    assert algorithm("slow", COIN.problem, pulls=100, width=0.1).procedure.options()["width"] == 0.1
 
 
 def test_a_saved_run_finds_it_and_its_options() -> None:
     register("slow", Slow, description="slowly", options=SlowOptions)
-    run = algorithm("slow", COIN.problem, pulls=100, seed=2, margin=0.125, kind="shy")
+    run = algorithm("slow", COIN.problem, pulls=100, seed=2, width=0.125, kind="shy")
     assert COIN.world is not None
     run.tell(COIN.world.pull(run.ask(), np.random.default_rng(0)), id="all")
     again = resume(COIN.problem, run.to_json())
@@ -88,9 +88,9 @@ class Forgetful(Slow):
 def test_options_that_a_saved_run_would_lose_are_refused() -> None:
     register("forgetful", Forgetful, description="forgets", options=SlowOptions)
     with pytest.raises(
-        OptionError, match=r"asked for margin=0.1, and its options\(\) gives \{\}: a saved run would lose it"
+        OptionError, match=r"asked for width=0.1, and its options\(\) gives \{\}: a saved run would lose it"
     ):
-        algorithm("forgetful", COIN.problem, pulls=100, margin=0.1)
+        algorithm("forgetful", COIN.problem, pulls=100, width=0.1)
     run = algorithm("forgetful", COIN.problem, pulls=100)  # nothing was asked for: nothing is lost
     assert resume(COIN.problem, run.to_json()).to_json() == run.to_json()
 
@@ -129,17 +129,17 @@ def test_our_names_are_taken(name: str) -> None:
 
 @dataclass
 class NoDefault:
-    margin: float
+    width: float
 
 
 @dataclass
 class OtherKind:
-    margin: list[float] = field(default_factory=list)
+    width: list[float] = field(default_factory=list)
 
 
 @dataclass
 class Unreadable:
-    margin: Nowhere = 1.0  # type: ignore[name-defined]  # noqa: F821
+    width: Nowhere = 1.0  # type: ignore[name-defined]  # noqa: F821
 
 
 @dataclass
@@ -155,7 +155,7 @@ class TakenName:
         ({"description": "two\nlines"}, "one line of at most 120"),
         ({"description": "x" * 121}, "one line of at most 120"),
         ({"description": None}, "one line of at most 120"),
-        ({"options": {"margin": 1.0}}, "are a dataclass"),
+        ({"options": {"width": 1.0}}, "are a dataclass"),
         ({"options": int}, "are a dataclass"),
         ({"options": SlowOptions()}, "are a dataclass"),
         ({"options": NoDefault}, "has no default"),
@@ -206,9 +206,9 @@ def test_a_make_that_fails_is_one_line(make: Any, kind: type[Exception], says: s
 def test_options_are_checked_as_ours_are() -> None:
     register("slow", Slow, description="slowly", options=SlowOptions)
     for given, says in (
-        ({"nothing": 1}, "no option 'nothing'. Options: margin"),
+        ({"nothing": 1}, "no option 'nothing'. Options: width"),
         ({"kind": "loud"}, "can be: plain, shy"),
-        ({"margin": "much"}, "must be a number"),
+        ({"width": "much"}, "must be a number"),
     ):
         with pytest.raises(OptionError, match=says):
             make_procedure("slow", COIN.problem, 100, **given)

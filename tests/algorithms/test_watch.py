@@ -51,10 +51,14 @@ def test_the_guard_finds_arms_that_serve_a_gap_and_voids_where_one_was_certified
     state = followed(watch, made)
     assert state.alarmed[0].tolist() == [False, False, True, True] and not state.void[0]
     finding = watch.findings(state, 0)[0]
-    assert finding.name == "unfair-as-served" and finding.examples == ("favours a", "favours b") and not finding.voids
+    assert (
+        finding.name == "unfair-as-served"
+        and finding.examples == ("favours a", "favours b")
+        and not finding.blocks_certification
+    )
     fair = np.array([[False, False, True, False]])
     wrong = followed(watch, made, fair)
-    assert wrong.void[0] and watch.findings(wrong, 0)[0].voids
+    assert wrong.void[0] and watch.findings(wrong, 0)[0].blocks_certification
 
 
 def test_a_cohort_that_was_cut_is_not_looked_at():

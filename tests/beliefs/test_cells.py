@@ -448,7 +448,7 @@ def test_rows_and_cells_are_summed_alike() -> None:
             assert np.array_equal(getattr(cells, name), getattr(kept, name)), (seed, name)
             assert getattr(kept, name).dtype == np.int64
         np.testing.assert_allclose(cells.sums, kept.sums, atol=1e-12)
-        np.testing.assert_allclose(cells.squares, kept.squares, atol=1e-12)
+        np.testing.assert_allclose(cells.within, kept.within, atol=1e-12)
         assert kept.states is None
 
 

@@ -103,7 +103,7 @@ def test_what_is_found_is_named():
 
     def said(law: DeclaredLaw, about: About):
         found = law.finding(law.tests.about.index(about), rows)
-        assert found.name == NOT_THE_LAW and found.voids
+        assert found.name == NOT_THE_LAW and found.blocks_certification
         return found.message, found.rows
 
     text, counted = said(known, About(Margin.DECISION, 1, 0))

@@ -14,7 +14,7 @@ import worked_examples
 import worlds_models
 import worlds_truth
 from fairarm import Constraint
-from fairarm.beliefs.known_worlds import KnownWorlds, lacking, lacking_contexts
+from fairarm.beliefs.known_worlds import KnownWorlds, lacking
 from fairarm.core.proof.claims import Rule
 from fairarm.errors import ProblemError
 from fairarm.problem.context import ContextLaw
@@ -149,7 +149,7 @@ def declared(model: Model, seed: int, with_contexts: bool, kind: str) -> Problem
             context = context_law(network, problem)
             problem, _ = as_fairarm(model, tolerance=None, constraints=[asked], regime_kind=kind, context=context if context.variables else None)  # fmt: skip
         _ = problem.compiled.world_cells
-        return problem if lacking(problem, False) is None else None
+        return None if lacking(problem, False) else problem
     except ProblemError:
         return None
 
@@ -232,21 +232,19 @@ def joint(**options: Any) -> Problem:
     ],
 )
 def test_what_is_lacking_is_named(problem, estimated, what, way):
-    found = lacking(problem, estimated)
-    assert found is not None and (found.what, found.way) == (what, way)
+    assert [(lack.what, lack.way) for lack in lacking(problem, estimated)] == [(what, way)]
 
 
 def test_contexts_may_be_unknown_where_no_attribute_has_a_column_for_a_cause():
     kept, _ = as_fairarm(worked_examples.w3(), tolerance=None, constraints=[Constraint(tolerance=0.2, keep=("R",))])
-    assert lacking(joint(), False) is None and lacking(kept, False) is None and lacking(w2(), False) is None
-    assert lacking_contexts(w2(), False) is None
+    assert not lacking(joint(), False) and not lacking(kept, False) and not lacking(w2(), False)
+    assert not lacking(w2(), False, contexts=True)
 
 
 def test_a_child_without_a_mechanism_is_named():
     asked = [Constraint(tolerance=0.2, keep=("V",))]
     problem, _ = as_fairarm(worked_examples.w3(), tolerance=None, constraints=asked, mechanisms=[])
-    found = lacking(problem, False)
-    assert found is not None and found.what == "P(R | its parents)"
+    assert [lack.what for lack in lacking(problem, False)] == ["P(R | its parents)"]
 
 
 def test_a_block_with_causes_cannot_be_declared():
@@ -256,8 +254,8 @@ def test_a_block_with_causes_cannot_be_declared():
             problem, _ = as_fairarm(model, tolerance=None, constraints=[Constraint(compare="floor", attribute=model.attributes[0], at_least=min(model.values))])  # fmt: skip
         except ProblemError:
             continue
-        found = lacking(problem, False)
-        if found is not None and found.why == "cannot be declared":
-            assert found.way == "" and " | " in found.what
-            return
+        for found in lacking(problem, False):
+            if found.why == "cannot be declared":
+                assert found.way == "" and " | " in found.what
+                return
     raise AssertionError("no such network was drawn")

@@ -195,7 +195,7 @@ def test_better_than_importance_sampling_alone() -> None:
 
 
 def test_the_value_shown_is_the_estimate_and_the_self_check_is_that_of_weighted_rows() -> None:
-    """Weights against the mixture of all pulls, by densities; means far below 0 are shown as 0."""
+    """Weights against the mixture of all pulls, by densities; means of a real outcome are shown as they are."""
     problem = chain()
     rows = evidence_of(problem, simulate_chain, 240, 3)
     made = RobustBeliefs.of(rows)
@@ -207,12 +207,15 @@ def test_the_value_shown_is_the_estimate_and_the_self_check_is_that_of_weighted_
     found, shares = made.self_check(), np.array([1 - SHARE_B, SHARE_B])
     for what, a in enumerate((shares, np.array([1.0, -1.0]))):
         terms = np.einsum("kti,t->ki", w * (y - made.means[0][:, :, None]), a)
-        expected = np.maximum(np.abs(terms.mean(axis=1)) - made.fits[0].lost @ np.abs(a), 0.0)
+        expected = np.maximum(
+            np.abs(terms.mean(axis=1)) - np.sqrt(12) * y.std(ddof=1) * made.fits[0].lost @ np.abs(a), 0.0
+        )
         np.testing.assert_allclose(np.abs(found.difference[what, 0]), expected, atol=1e-12)
         assert np.all(found.error[what, 0] >= np.sqrt((terms**2).sum(axis=1)) / 240 * (1 - 1e-9))
     assert not found.arms.any()
     low = RobustBeliefs(problem, False, (replace(made.fits[0], means=made.means[0] - 2.0),))
-    assert low.self_check().arms.all() and np.all(low.values(outcomes, gaps)[0] == 0)
+    assert low.self_check().arms.all()
+    np.testing.assert_allclose(low.values(outcomes, gaps)[0], made.outcomes - 2.0)
 
 
 # ---- other shapes of the graph ----
@@ -608,8 +611,8 @@ def test_a_few_rows_of_one_group(n: int, group: int) -> None:
         rows = RowEvidence.empty(problem).add(batch_of(problem, 0, 1 + group, one))
         made = RobustBeliefs.of(rows)
         outcomes, gaps = made.draw(np.random.default_rng(0), 500)
-        assert np.all(np.isfinite(outcomes)) and outcomes.min() >= 0 and outcomes.max() <= 1 and np.abs(gaps).max() <= 1
-        assert outcomes.std(axis=1).min() > 0.05
+        assert np.all(np.isfinite(outcomes)) and np.all(np.isfinite(gaps))
+        assert n == 2 or outcomes.std(axis=1).min() > 0.01  # two rows may be nearly equal
         assert all(np.all(np.isfinite(x)) for x in standard_errors(made))
         design = made.design()
         assert np.all(design.counts > 0) and np.all(np.isfinite(design.laws.units))

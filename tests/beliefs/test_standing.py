@@ -19,30 +19,30 @@ def standing(best: list[list[float]], fair: list[list[float]]) -> Standing:
 
 
 CASES = [
-    # best, fair, heard: code, probability, gated
-    ([0.6, 0.3], [0.9, 0.9], [1, 1], 0, 0.6, False),
-    ([0.3, 0.6], [0.9, 0.9], [1, 1], 1, 0.6, False),
-    ([0.3, 0.6], [0.9, 0.7], [1, 1], 0, 0.3, True),  # the second does not pass the gate
-    ([0.1, 0.2], [0.9, 0.9], [1, 1], Code.NONE, 0.7, False),
-    ([0.1, 0.5], [0.9, 0.7], [1, 1], Code.NONE, 0.4, True),
-    ([0.0, 0.0], [0.9, 0.9], [1, 1], Code.NONE, 1.0, False),
-    ([0.6, 0.3], [0.9, 0.9], [1, 0], 0, 0.6, False),
-    ([0.3, 0.6], [0.9, 0.9], [1, 0], Code.UNDECIDED, 0.1, False),  # one that may not be named is in the way
-    ([0.3, 0.6], [0.9, 0.7], [1, 0], Code.UNDECIDED, 0.1, False),
-    ([0.4, 0.5], [0.7, 0.7], [1, 0], Code.UNDECIDED, 0.1, True),
+    # best, fair, heard: code, probability
+    ([0.6, 0.3], [0.9, 0.9], [1, 1], 0, 0.6),
+    ([0.3, 0.6], [0.9, 0.9], [1, 1], 1, 0.6),
+    ([0.3, 0.6], [0.9, 0.7], [1, 1], 0, 0.3),  # the second does not pass the gate
+    ([0.1, 0.2], [0.9, 0.9], [1, 1], Code.NONE, 0.7),
+    ([0.1, 0.5], [0.9, 0.7], [1, 1], Code.NONE, 0.4),
+    ([0.0, 0.0], [0.9, 0.9], [1, 1], Code.NONE, 1.0),
+    ([0.6, 0.3], [0.9, 0.9], [1, 0], 0, 0.6),
+    ([0.3, 0.6], [0.9, 0.9], [1, 0], Code.UNDECIDED, 0.1),  # one that may not be named is in the way
+    ([0.3, 0.6], [0.9, 0.7], [1, 0], Code.UNDECIDED, 0.1),
+    ([0.4, 0.5], [0.7, 0.7], [1, 0], Code.UNDECIDED, 0.1),
 ]
 
 
-@pytest.mark.parametrize(("best", "fair", "heard", "code", "probability", "gated"), CASES)
+@pytest.mark.parametrize(("best", "fair", "heard", "code", "probability"), CASES)
 def test_the_choice_is_the_likeliest_of_none_and_the_arms_that_pass_the_gate(
-    best: list[float], fair: list[float], heard: list[int], code: int, probability: float, gated: bool
+    best: list[float], fair: list[float], heard: list[int], code: int, probability: float
 ) -> None:
     found = standing([best], [fair]).choice(0.8, np.array(heard, dtype=bool))
-    assert (found.code[0], found.gated[0]) == (code, gated)
+    assert found.code[0] == code
     assert found.probability[0] == pytest.approx(probability)
     if all(heard):
         again = standing([best], [fair]).choice(0.8)
-        assert (again.code[0], again.gated[0]) == (code, gated)
+        assert again.code[0] == code
 
 
 def test_none_is_an_answer_only_from_its_least_probability_on() -> None:
@@ -50,7 +50,6 @@ def test_none_is_an_answer_only_from_its_least_probability_on() -> None:
     found = of.choice(0.8, least_none=0.5)
     assert found.code.tolist() == [Code.UNDECIDED, Code.NONE, 0, Code.NONE]
     np.testing.assert_allclose(found.probability, [0.4, 0.5, 0.5, 0.85])
-    assert found.gated.tolist() == [True, False, False, False]
     assert of.choice(0.8).code.tolist() == [Code.NONE, Code.NONE, 0, Code.NONE]  # runs keep to the likeliest
 
 
@@ -59,7 +58,6 @@ def test_replicates_are_chosen_for_one_by_one() -> None:
     heard = np.array([case[2] for case in CASES], dtype=bool)
     found = together.choice(0.8, heard)
     assert found.code.tolist() == [case[3] for case in CASES]
-    assert found.gated.tolist() == [case[5] for case in CASES]
     for i, case in enumerate(CASES):
         assert together.of(i).choice(0.8, heard[i : i + 1]).code.tolist() == [case[3]]
 
@@ -78,3 +76,10 @@ def test_the_runner_up_is_the_next_whatever_the_gate() -> None:
     assert of.runner_up(leader).tolist() == [1, 0, 1, Code.NONE]
     np.testing.assert_allclose(of.probability(leader), [0.3, 0.6, 0.7, 0.9])
     np.testing.assert_allclose(of.probability(of.runner_up(leader)), [0.6, 0.3, 0.2, 0.1])
+
+
+def test_a_model_that_disagrees_with_the_rows_is_not_sure_that_no_arm_is_fair() -> None:
+    agrees = replace(standing([[0.0, 0.0]], [[0.0, 0.0]]), loss=np.full((1, 2), np.inf), unfair=np.ones(1))
+    for apart, expected in ((1.0, Code.NONE), (9.0, Code.UNDECIDED)):
+        found = replace(agrees, apart=np.full((1, 2, 2), apart))
+        assert found.sure(np.array([Code.NONE]), 0.95) == [expected]

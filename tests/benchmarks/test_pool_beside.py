@@ -85,7 +85,7 @@ def test_wrong_means_not_the_best_fair_arm() -> None:
         rng, asked = np.random.default_rng(seed), algorithm("pool", scenario.problem, pulls=50, seed=seed)
         while not asked.finished:
             asked.tell(world.pull(asked.ask(), rng), id=str(asked.pulls_made().sum()))
-        apart.append(asked.verdict().arm != best)
+        apart.append(asked.verdict().recommended != best)
     together = run(Task("synthetic-loose:seed=1000", 50, 100))
     share = (sum(apart) + together.sum()) / (n + 100)
     assert abs(np.mean(apart) - together.mean()) < 4.5 * math.sqrt(share * (1 - share) * (1 / n + 1 / 100)) + 1e-12

@@ -117,6 +117,7 @@ def test_simulate_contract(capsys: Any) -> None:
         "error_low",
         "error_high",
         "none_rate",
+        "wrong_rate",
         "undecided_rate",
         "mean_cost",
         "mean_pulls",
@@ -213,7 +214,7 @@ def test_a_name_that_is_no_option_of_the_algorithm_is_one_line(command: str, key
     """Also where it is the name of something else that the command has."""
     code, out, err = run(command, "coin", "-o", f"{key}=3", capsys=capsys)
     assert code == 2 and not out and err.count("\n") == 1
-    assert f"option '{key.replace('-', '_')}'" in err and "min_fair_probability" in err
+    assert f"option '{key.replace('-', '_')}'" in err and "confidence" in err
 
 
 def test_without_arguments_the_help_is_shown(capsys: Any) -> None:

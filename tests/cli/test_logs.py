@@ -109,11 +109,7 @@ def test_evaluate_shows_every_arm_and_what_it_rests_on(
     monkeypatch.setattr(console, "_width", width)
     code, out, err = run("evaluate", "ad-marketplace", log, capsys=capsys)
     assert (code, err) == (0, "")
-    assert (
-        "4,000 of 4,000 rows" in out
-        and "Best fair arm so far: by-query" in " ".join(out.split())
-        and "It rests on:" in out
-    )
+    assert "4,000 of 4,000 rows" in out and "Recommended: by-query (" in " ".join(out.split()) and "It rests on:" in out
     assert len(re.findall(r"^arm  ", out, re.MULTILINE)) == tables + 1
     assert max(map(len, out.splitlines())) <= width
     for arm in done("evaluate", "ad-marketplace", log, capsys=capsys)["arms"]:
@@ -148,7 +144,7 @@ def test_the_document_of_evaluate(log: Path, capsys: Any) -> None:
 def test_a_finding_and_a_fitted_arm_are_in_the_document(tmp_path: Path, holes: Path, capsys: Any) -> None:
     found = done("evaluate", "ad-marketplace", holes, capsys=capsys)
     assert set(keys(found)) <= documented("evaluate")
-    assert [(f["name"], f["rows"], f["voids"]) for f in found["findings"]][:1] == [("missing-outcomes", 1, False)]
+    assert [(f["name"], f["rows"], f["level"]) for f in found["findings"]][:1] == [("missing-outcomes", 1, "warning")]
     assert found["missing"]["rows"] == 1 and found["missing"]["how"] == "worst"
     assert all("missing-outcomes" not in why for why in found["not_certified"])
     stated = done("evaluate", "ad-marketplace", holes, "--missing", "at-random", capsys=capsys)
@@ -194,7 +190,9 @@ def test_row_ids_are_looked_at_unless_told_not_to(log: Path, tmp_path: Path, cap
         rows = [[*row, str(i // 2)] for i, row in enumerate(list(csv.reader(file))[1:])]
     twice = written(tmp_path / "twice.csv", rows, (*HEADER, "id"))
     found = done("evaluate", problem, twice, capsys=capsys)
-    assert [(f["name"], f["rows"]) for f in found["findings"]] == [("duplicate-rows", ROWS // 2)]
+    same = sum(a == b for a, b in zip(rows[::2], rows[1::2], strict=True))
+    expected = [("repeated-rows", same), ("duplicate-rows", ROWS // 2 - same)]
+    assert [(f["name"], f["rows"]) for f in found["findings"]] == expected
     assert done("evaluate", problem, twice, "--no-row-ids", capsys=capsys)["findings"] == []
 
 
@@ -219,7 +217,7 @@ def test_reports(log: Path, tmp_path: Path, capsys: Any) -> None:
     code, out, err = run("evaluate", "ad-marketplace", log, "--report", tmp_path / "log.html", "--json", capsys=capsys)
     assert code == 0 and strict(out)["arm"] == "by-query" and err == f"saved {tmp_path / 'log.html'}\n"
     page = (tmp_path / "log.html").read_text(encoding="utf-8")
-    assert "by-query is the best fair arm by this log" in page and "default-src 'none'" in page
+    assert "by-query is the best fair arm: with probability 0.95 or more" in page and "default-src 'none'" in page
     more = ("identify", "coin", "--pulls", "100", "--report", tmp_path / "run.html")
     assert run(*more, capsys=capsys)[0] == 0 and (tmp_path / "run.html").stat().st_size > 1000
     said = refused("evaluate", "ad-marketplace", log, "--report", tmp_path / "log.pdf", capsys=capsys)
@@ -307,7 +305,7 @@ def test_what_was_noticed_in_a_log_is_in_the_document_of_every_run_from_it(holes
         found = json.loads(run(command, "ad-marketplace", "--log", holes, *more, "--json", capsys=capsys)[1])
         assert {"findings", "fitted", "dropped"} <= documented(command) & set(found)
         first = found["findings"][0]
-        assert (first["name"], first["voids"]) == ("missing-outcomes", False)
+        assert (first["name"], first["level"]) == ("missing-outcomes", "warning")
 
 
 def test_doubts_are_in_the_document_and_on_the_terminal(log: Path, holes: Path, capsys: Any) -> None:
@@ -448,7 +446,7 @@ def test_missing_outcomes_are_charged_in_one_run_and_refused_in_many_at_once(
     arguments = ("ad-marketplace", "--log", written(tmp_path / "gone.csv", gone, header), "--pulls", "60")
     code, out, err = run("identify", *arguments, "--confidence", "0.9", "--json", capsys=capsys)
     (finding,) = strict(out)["findings"]
-    assert code == 0 and not finding["voids"] and "would hurt the answer most" in finding["message"] in err
+    assert code == 0 and finding["level"] == "warning" and "would hurt the answer most" in finding["message"] in err
     many = ("simulate", *arguments, "--runs", "2", "--algorithms", "pool", "--confidence", "0.9")
     assert "many runs at once do not" in refused(*many, capsys=capsys)
 
@@ -486,11 +484,16 @@ def test_an_engine_needs_a_log(command: str, capsys: Any) -> None:
     [
         (("--law", "guessed"), "--law"),
         (("--confidence", "1"), "confidence"),
-        (("--min-fair-probability", "2"), "min_fair"),
+        (("--margin", "-1"), "margin"),
     ],
 )
 def test_options_that_are_wrong(given: tuple[str, ...], part: str, log: Path, capsys: Any) -> None:
     assert part in refused("evaluate", "ad-marketplace", log, *given, capsys=capsys)
+
+
+@pytest.mark.parametrize("margin", ["-1", "nan", "inf"])
+def test_a_run_refuses_a_margin_that_is_no_distance(margin: str, capsys: Any) -> None:
+    assert "margin" in refused("identify", "coin", "--pulls", "100", "--margin", margin, capsys=capsys)
 
 
 def test_init_of_nothing(tmp_path: Path, capsys: Any) -> None:
@@ -498,3 +501,27 @@ def test_init_of_nothing(tmp_path: Path, capsys: Any) -> None:
     assert "no such file" in refused("init", tmp_path / "nowhere.csv", "--out", out, capsys=capsys)
     assert "no rows" in refused("init", written(tmp_path / "empty.csv", []), "--out", out, capsys=capsys)
     assert not out.exists()
+
+
+def test_an_answer_can_be_required(log: Path, capsys: Any) -> None:
+    """Exit code 3 after the output where the status is UNDECIDED, 0 where it is not; without the option always 0."""
+    assert run("evaluate", "ad-marketplace", log, "--require-answer", capsys=capsys)[0] == 0
+    code, out, _ = run(
+        "evaluate", "ad-marketplace", log, "--tolerance", "0.07", "--require-answer", "--json", capsys=capsys
+    )
+    found = strict(out)
+    assert (code, found["status"], found["arm"], found["reason"]) == (3, "UNDECIDED", None, "fairness-open")
+    assert run("evaluate", "ad-marketplace", log, "--tolerance", "0.07", capsys=capsys)[0] == 0
+    for algorithm, reason in (("uniform", "no-probability"), ("pool", "arms-too-close")):
+        given = ("identify", "ad-marketplace", "--pulls", "100", "--algorithm", algorithm, "--require-answer", "--json")
+        code, out, _ = run(*given, capsys=capsys)
+        assert (code, strict(out)["reason"], strict(out)["arm"]) == (3, reason, None)
+        assert strict(out)["recommended"] is not None
+
+
+def test_the_margin_is_a_part_of_the_standard_deviation_unless_given(log: Path, capsys: Any) -> None:
+    with log.open(newline="") as file:
+        worth = [{"none": 0.0, "click": 4.0, "sale": 10.0}[row["revenue"]] for row in csv.DictReader(file)]
+    usual, exact = (done("evaluate", "ad-marketplace", log, *more, capsys=capsys) for more in ((), ("--margin", "0")))
+    assert usual["margin"] == pytest.approx(0.05 * np.std(worth)) and exact["margin"] == 0
+    assert usual["loss_at_most"] == exact["loss_at_most"] >= 0

@@ -269,6 +269,25 @@ def test_every_command_answers_or_refuses_in_a_line(tmp_path: Path, capsys: Any)
         assert (path.name, "identify", "--pulls", "200") in answered and (path.name, "inspect", "--limit") in answered
 
 
+@pytest.mark.parametrize("caused", [False, True], ids=["plain", "with a cause of S"])
+def test_the_direct_effect_without_a_mediator_is_the_total(caused: bool, tmp_path: Path, capsys: Any) -> None:
+    """The rows are the same, and every command answers."""
+    nodes = {name: worked_examples.w3().functions[name] for name in ("S", "Y")}
+    arm = worked_examples.chance(("S",), lambda s: 0.2 + 0.5 * s)
+    model = worked_examples.w2() if caused else worked_examples.model("coin", "S V Y", nodes, [arm], "S")
+    asked = {"tolerance": 0.2, "name": "the gap"}
+    total = written(tmp_path / "total.toml", model, asked, deployed="arm 0")
+    direct = written(tmp_path / "direct.toml", model, asked | {"effect": "direct"}, deployed="arm 0")
+    assert load_problem(direct).problem.rows == load_problem(total).problem.rows
+    log = logged(tmp_path / "log.csv", direct, 300)
+    for command, *options in (
+        ["inspect"], ["evaluate", log], ["identify", "--pulls", "50"],
+        ["simulate", "--pulls", "50", "--runs", "1", "--algorithms", "pool"],
+        ["plan", "--log", log, "--truths", "2", "--most-pulls", "32"],
+    ):  # fmt: skip
+        assert document(command, direct, *options, capsys=capsys)
+
+
 def logged(path: Path, problem: Path, rows: int) -> Path:
     """Natural rows of the first arm, as a log."""
     given = load_problem(problem)

@@ -8,6 +8,7 @@ import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -254,8 +255,19 @@ def test_init_at_every_width(at: Callable[..., str], tmp_path: Path, monkeypatch
 
 
 def test_the_tally_of_the_paper(capsys: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    out = printed(capsys, 60, monkeypatch, lambda: _tell([], tmp_path / "a-rather-long-name-of-a-folder" / "paper"))
+    out = printed(
+        capsys, 60, monkeypatch, lambda: _tell([], tmp_path / "a-rather-long-name-of-a-folder" / "paper", False)
+    )
     assert max(map(len, out)) <= 60 and "results.csv" in "".join(line.strip() for line in out)
+
+
+def test_the_tally_of_a_quick_look_says_on_each_line_that_it_is_no_verdict(
+    capsys: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("fairarm.reports.paper.page.tally", lambda sections: {"holds": 17, "does not hold": 17})
+    for quick in (True, False):
+        *counts, _ = printed(capsys, 90, monkeypatch, partial(_tell, [], Path("out"), quick))
+        assert [line.endswith("(quick runs are too few to judge)") for line in counts] == [quick, quick]
 
 
 def test_what_is_not_printed_is_escaped() -> None:

@@ -144,7 +144,7 @@ def _options() -> Iterator[Case]:
     """``-o``: names that are the command's own, and values that are not what they should be."""
     for option in (
         "pulls=3", "seed=3", "log=3", "problem=3", "world=3", "algorithm=x", "on_phase=x", "name=x", "self=1", "rng=1", "state=1", "colour=red",
-        "x", "=", "=1", "", "a=b=c", "law=", "law=x", "confidence=2", "min_fair_probability=nan", "__class__=1", "x" * 5000 + "=1", "law=\x1b[31m",
+        "x", "=", "=1", "", "a=b=c", "law=", "law=x", "confidence=2", "confidence=nan", "__class__=1", "x" * 5000 + "=1", "law=\x1b[31m",
     ):  # fmt: skip
         yield typed("identify", "coin", "--pulls", "100", "-o", option, "--json", refused=ANY)
     for option in ("jobs=3", "runs=3", "limit=1", "on_done=x", "pulls=3"):

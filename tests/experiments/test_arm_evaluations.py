@@ -93,7 +93,7 @@ def test_the_answer_meets_every_row(found: Evaluation) -> None:
     """The best of the three breaks one row of eighteen, a - d; the old rule three, of which the ratio by least."""
     fair = [all(lender.fair(row, truth[row]) for row in ROWS) for truth in TRUTHS]
     assert fair == [False, False, True] and TRUTHS[1]["outcome"] > TRUTHS[2]["outcome"]
-    assert found.arm == "by race" and found.probability > 0.85
+    assert found.recommended == "by race" and found.recommended_probability > 0.85
     old, generous, by_race = found.arms
     assert (old.closest, generous.closest, by_race.closest) == ("a - d", "a - d", "a - d")
     assert old.fair_probability < 0.01 and generous.fair_probability < 0.1 and by_race.fair_probability > 0.85

@@ -83,7 +83,9 @@ def misses(found: Any) -> np.ndarray:
 def test_missing_outcomes_bound_and_void_nothing() -> None:
     found = evaluate(problem(), lost(rows_of(3000, 1), 0.03, 1))
     (finding,) = found.findings
-    assert finding.name == "missing-outcomes" and not finding.voids and "wider by that" in finding.message
+    assert (
+        finding.name == "missing-outcomes" and not finding.blocks_certification and "wider by that" in finding.message
+    )
     assert found.certified_by == (Bound.BETS,) and found.used + finding.rows == 3000
     assert found.missing is not None and found.missing.how == "worst" and found.missing.rows == finding.rows
     assert found.missing.share == pytest.approx(finding.rows / 3000)
@@ -97,28 +99,35 @@ def test_nothing_missing_leaves_everything_as_it_was() -> None:
 def test_stated_to_be_missing_at_random_they_are_an_assumption() -> None:
     rows = lost(rows_of(3000, 1), 0.03, 1)
     found, worst = evaluate(problem(), rows, missing="at random"), evaluate(problem(), rows)
-    assert found.missing is not None and (found.missing.how, found.missing.stands) == ("at random", None)
+    assert found.missing is not None and found.missing.how == "at random"
     assert str(found.assumptions[0].code) == "missing-at-random-given-the-cell"
     assert found.certified_by == (Bound.REGION,)
     for arm, wide in zip(found.arms, worst.arms, strict=True):
         assert wide.outcome.low < arm.outcome.low and arm.outcome.high < wide.outcome.high
-        assert arm.fair_probability == wide.fair_probability
+        assert arm.fair_probability == wide.fair_probability_at_random >= wide.fair_probability
+        assert arm.best_probability == wide.best_probability_at_random >= wide.best_probability
     with pytest.raises(OptionError, match="'worst' or 'at random'"):
         evaluate(problem(), rows, missing="ignore")  # type: ignore[arg-type]
 
 
 def test_whether_the_answer_needs_it_depends_on_how_many_are_missing() -> None:
     few, many = (evaluate(problem(), lost(rows_of(6000, 3), share, 3)) for share in (0.01, 0.25))
-    assert few.arm == many.arm == "new"
-    assert few.missing is not None and few.missing.stands and few.missing.probability == pytest.approx(1.0, abs=0.01)
-    assert many.missing is not None and many.missing.stands is False and many.missing.probability < 0.5
+    assert few.arm == few.recommended == many.recommended == "new"
+    assert few.recommended_probability == pytest.approx(1.0, abs=0.01)
+    assert (many.status, many.arm, many.reasons) == ("UNDECIDED", None, ("missing-outcomes",))
+    assert many.recommended_probability < 0.5 and many.decision.recommended_probability_at_random > 0.95
+    assert evaluate(problem(), lost(rows_of(6000, 3), 0.25, 3), missing="at random").arm == "new"
 
 
 def test_rows_whose_outcome_is_not_all_that_they_lack_void_as_before() -> None:
     rows = lost(rows_of(1000, 4), 0.05, 4)
     rows["arm"] = np.where(np.isnan(rows["Y"]) & (np.arange(1000) % 2 == 0), "nobody", "old")
     found = evaluate(problem(), rows, columns=LogMap(arm="arm"))
-    assert found.findings[0].name == "missing-outcomes" and found.findings[0].voids and found.certified_by is None
+    assert (
+        found.findings[0].name == "missing-outcomes"
+        and found.findings[0].blocks_certification
+        and found.certified_by is None
+    )
 
 
 @pytest.mark.parametrize("ids", [True, False])
@@ -153,7 +162,7 @@ def test_a_log_of_sparse_cells_is_bounded_by_both_completions() -> None:
     full = evaluate(sparse, {**rows, "Y": y})
     found = evaluate(sparse, {**rows, "Y": np.where(np.arange(150) % 10 == 0, np.nan, y)})
     assert found.method == full.method == "doubly robust"
-    assert found.missing is not None and found.missing.stands is None
+    assert found.missing is not None and found.arms[0].best_probability < found.arms[0].best_probability_at_random
     for arm, wide in zip(full.arms, found.arms, strict=True):
         assert wide.outcome.high - wide.outcome.low > arm.outcome.high - arm.outcome.low + 0.05
 
@@ -168,7 +177,10 @@ def test_rows_that_are_read_one_by_one_are_bounded_too(ids: bool) -> None:
         chance = np.array(ARMS["old"])[rows["X"], rows["V"]]
         columns = LogMap(propensity="p", row_id="id") if ids else LogMap(propensity="p")
         found = evaluate(problem(shares={"a": 0.5, "b": 0.5}), {**rows, "p": chance}, columns=columns, seed=seed)
-        assert found.certified_by == ((Bound.BETS,) if ids else (Bound.BERNSTEIN,)) and not found.findings[0].voids
+        assert (
+            found.certified_by == ((Bound.BETS,) if ids else (Bound.BERNSTEIN,))
+            and not found.findings[0].blocks_certification
+        )
         assert found.missing is not None and found.missing.rows == np.isnan(rows["Y"]).sum()
         wrong.append(misses(found))
     assert np.mean(np.array(wrong)[:, 0]) < 0.1 and not np.array(wrong)[:, 1].any()

@@ -48,7 +48,7 @@ def test_missing_outcomes_bound_and_void_nothing(kept: bool) -> None:
         made, rng = world(100 + seed, 0.0, kept)
         rows = made.rows(1500, rng, 0.1)
         found, stated = (evaluate(made.problem(), rows, missing=how, seed=seed) for how in ("worst", "at random"))
-        assert not any(finding.voids for finding in found.findings) and found.missing is not None
+        assert not any(finding.blocks_certification for finding in found.findings) and found.missing is not None
         missed += int(misses(list(found.arms), made.truths).sum())
         as_if += int(misses(list(stated.arms), made.truths)[:, 0].sum())
     assert missed <= 6 and as_if > 20
@@ -89,7 +89,7 @@ def test_bounds_of_worlds_against_linear_programmes() -> None:
 
 def programme(weight: np.ndarray, one: Any, gamma: float) -> float:
     """max Σ w E[Y(v) | x] with all laws of a two-valued outcome free: what came, what is missing, and those decided otherwise."""
-    theta, share, chance = one.theta[0], one.missing[0], one.chance[0]
+    theta, share, chance = one.theta[0], one.unknown[0], one.chance[0]
     cells = len(theta)
     # unknowns of each cell: the mean of the missing outcomes, and that of those who were decided otherwise times (1 − P)
     gain = np.concatenate([weight * chance * share, weight * (1 - chance)])

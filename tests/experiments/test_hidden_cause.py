@@ -112,7 +112,7 @@ def test_the_box_of_the_estimate_by_hand() -> None:
         assert drawn.chance[:-1, cell].std() == pytest.approx(spread, rel=0.15)
         # stated to be missing at random they count for P(v | x), and bound nothing
         stated = draw_cells(log.beliefs, log.missing, 0, at_random=True)
-        assert stated.estimate.chance[0, cell] == pytest.approx(chance, abs=0.005) and not stated.missing.any()
+        assert stated.estimate.chance[0, cell] == pytest.approx(chance, abs=0.005) and not stated.unknown.any()
 
 
 def test_tipping_strengths_are_those_of_a_grid() -> None:

@@ -212,8 +212,8 @@ def test_pool_is_not_better_than_the_least_error_on_truths_of_its_law(pulls: int
     natural = np.einsum("t,ktc->kc", cells.shares, cells.law)
     # with all cells alike every arm is as good: rounding decides, the same way in both
     right = best_fair_arm(theta @ natural.T, theta @ (cells.law[:, 0] - cells.law[:, 1]).T, problem.gap_tolerance)
-    procedure = make_procedure("pool", problem, pulls, min_fair_probability=0)
-    answers = replicate(procedure, worlds, 400, np.random.default_rng(1), 1).state.answer
+    procedure = make_procedure("pool", problem, pulls)
+    answers = replicate(procedure, worlds, 400, np.random.default_rng(1), 1).info.standing.likeliest()
     error = np.mean(answers != right)
     assert error >= least.error - 3.7 * np.hypot(least.standard_error, np.sqrt(error * (1 - error) / 400))
     assert 0 < least.error < 1

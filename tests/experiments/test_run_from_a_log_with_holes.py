@@ -161,17 +161,22 @@ def test_from_a_table_to_a_verdict_that_says_so() -> None:
     asked, rows = columns_of(4000, 0.05)
     read = read_log(asked, rows, columns=LogMap(arm="arm"))
     (finding,) = read.findings
-    assert finding.name == "missing-outcomes" and not finding.voids and "would hurt the answer most" in finding.message
+    assert (
+        finding.name == "missing-outcomes"
+        and not finding.blocks_certification
+        and "would hurt the answer most" in finding.message
+    )
     assert read.missing is not None and read.missing.total == finding.rows and read.voided_by == ()
     run = algorithm("pool", asked, pulls=3000, confidence=0.9, stop="certified", log=read)
     books = run._now.state.memory
     assert (
         books.lost[0].tolist() == [finding.rows, 0] and not books.steady_n.any() and not books.recent_n.any()
     )  # no drift is looked for
-    (note,) = run.verdict().notes
-    assert (str(note.code), note.rows) == ("log-outcomes-charged", finding.rows)
-    usual = algorithm("pool", asked, pulls=50, log=read)
-    assert usual.verdict().notes == ()
+    (charged,) = run.verdict().notes
+    assert (str(charged.code), charged.rows) == ("log-outcomes-charged", finding.rows)
+    usual = algorithm("pool", asked, pulls=50, log=read).verdict()
+    assert [(str(note.code), note.state) for note in usual.notes] == [("log-blocks-the-answer", "missing-outcomes")]
+    assert "missing-outcomes" in usual.reasons  # the posterior takes them as missing at random
     # what was read is evaluated with its holes: bounds, as from the table itself
     direct, again = evaluate(asked, rows, columns=LogMap(arm="arm")), evaluate(asked, read)
     assert again.missing is not None and again.missing.rows == finding.rows
@@ -192,7 +197,7 @@ def test_fresh_rows_without_holes_are_no_drift() -> None:
     asked, rows = columns_of(6000, 0.3)
     where = LogMap(arm="arm")
     found = identify(asked, world_of(asked), pulls=4000, confidence=0.9, stop="certified", log=rows, columns=where)
-    assert found.pulls > 500 and not [f for f in found.verdict.findings if f.voids]
+    assert found.pulls > 500 and not [f for f in found.verdict.findings if f.blocks_certification]
 
 
 def test_many_runs_at_once_refuse_holes_where_they_would_be_certified() -> None:

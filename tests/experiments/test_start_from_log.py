@@ -273,34 +273,35 @@ def test_worlds_that_differ_in_all_are_pulled_each_by_its_own_law() -> None:
         np.testing.assert_allclose(alone[0][0], outcomes[i])
 
 
-def test_a_real_outcome_of_a_log_becomes_all_or_nothing_with_the_same_sums() -> None:
+def test_a_real_outcome_of_a_log_becomes_two_values_with_the_same_sums() -> None:
     source = real_world()
     log = logged(source, 500)
-    simple, _ = _countable(source.problem)
+    simple, _ = _countable(source.problem, log, 1.5)
+    low, high = simple.outcome.values or (0.0, 0.0)
+    assert high - low == 3
     counted = evidence_for_truths(source.problem, simple, log)
     assert counted is not None
     assert counted.counts.sum() == 500
     for v in (0, 1):
         mine = log.columns["V"] == v
         tops = counted.counts[0, :, :, :, 2 * v + 1].sum()
-        assert abs(tops - (log.columns["Y"][mine] / 3).sum()) <= 1
+        assert abs(tops - ((log.columns["Y"][mine] - low) / 3).sum()) <= 1
         for s in (0, 1):
             both = counted.counts[0, 0, 0, s, 2 * v : 2 * v + 2].sum()
             assert both == np.sum(mine & (log.columns["S"] == s))
 
 
 def test_what_rounding_leaves_is_taken_over_by_the_next_line_of_the_cell() -> None:
-    """Eight lines of one cell that differ in arm, regime and group, each one row of 0.4: 3 or 4 are highest, not none."""
+    """Eight lines of one cell that differ in arm, regime and group, each one row halfway between both values: 4 are the higher one."""
     source = real_world()
     arm, regime, group = (np.array(x) for x in zip(*[(k, r, t) for k in (0, 1) for r, t in ((0, 0), (0, 1), (1, 0), (2, 1))], strict=True))  # fmt: skip
     log = Batch(
         arm, regime, {"S": group, "V": np.zeros(8, dtype=np.int64), "Y": np.full(8, 1.2)}, np.ones(8, dtype=np.int64)
     )
-    simple, _ = _countable(source.problem)
+    simple, _ = _countable(source.problem, log, 1.5)
     counted = evidence_for_truths(source.problem, simple, log)
     assert counted is not None
-    assert counted.counts[..., 1].sum() == 3
-    assert counted.counts[..., 0].sum() == 5
+    assert counted.counts[..., 1].sum() == counted.counts[..., 0].sum() == 4
 
 
 # ---- plans ----
@@ -363,8 +364,12 @@ def test_a_log_stands_in_for_what_is_not_declared() -> None:
 
 def test_a_real_outcome_can_be_planned_from_a_log() -> None:
     source = real_world()
-    found = plan(source.problem, log=logged(source, 3000), truths=30)
+    log = logged(source, 3000)
+    found = plan(source.problem, log=log, truths=30)
     assert found.notes[0].code == PlanNote.REAL_OUTCOME
+    y, cell = log.columns["Y"], 2 * log.columns["V"] + log.columns["S"]
+    left = sum(((y[cell == c] - y[cell == c].mean()) ** 2).sum() for c in range(4)) / (3000 - 4)
+    assert found.notes[0].facts["sd"] == pytest.approx(math.sqrt(left))
     assert found.options[0].pulls == 0
     assert found.log_rows == 3000
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from fairarm import Outcome
 from fairarm.beliefs.draws import Draws
 from fairarm.core.fairness import Rows
 from fairarm.core.posterior.doubly_robust import PRIOR_SD
@@ -25,6 +26,8 @@ def believed(means: np.ndarray, unseen: list[float]) -> Any:
         values=lambda outcomes, means: point,
         diagnostics=lambda: SimpleNamespace(unseen=np.array([unseen])),
         draws_unseen=False,
+        unseen_sd=PRIOR_SD,
+        problem=SimpleNamespace(outcome=Outcome("Y", values=(0, 1))),
     )
 
 

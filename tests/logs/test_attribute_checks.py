@@ -70,7 +70,7 @@ def test_which_attributes_are_tested() -> None:
 def test_dependent_attributes_are_found_and_void() -> None:
     told, made = as_fairarm(beside())[0], log_of(beside(lambda s: (0.35, 0.45)[s]), 10_000)
     found = findings(told, made)
-    assert list(found) == ["attributes-dependent"] and found["attributes-dependent"].voids
+    assert list(found) == ["attributes-dependent"] and found["attributes-dependent"].blocks_certification
     assert "'S' and 'T'" in found["attributes-dependent"].message and found["attributes-dependent"].rows == 10_000
     assert "attributes-dependent" in read_log(told, made, columns=WHERE).voided_by
     assert not findings(told, log_of(beside(), 10_000))
@@ -141,7 +141,7 @@ def test_a_forgotten_cause_is_found_and_voids() -> None:
     told = forgotten(model)
     assert told.plain
     found = findings(told, log_of(model, 10_000))
-    assert found["attribute-and-column-dependent"].voids
+    assert found["attribute-and-column-dependent"].blocks_certification
     message = found["attribute-and-column-dependent"].message
     assert "'S' and 'Z' independent" in message and "differs by up to 0.60 with Z" in message
     forced = log_of(model, 10_000, regimes={"s0": {"S": 0}, "s1": {"S": 1}})
@@ -152,7 +152,7 @@ def test_a_slight_dependence_is_said_and_voids_nothing() -> None:
     """P(S = 1) is 0.49 and 0.51 by Z: 10^6 rows show that, and it moves little."""
     model = seen((0.49, 0.51))
     found = findings(forgotten(model), log_of(model, 10**6))["attribute-and-column-dependent"]
-    assert not found.voids and "by up to 0.02" in found.message
+    assert not found.blocks_certification and "by up to 0.02" in found.message
     assert not findings(forgotten(model), log_of(model, 1000))
 
 
@@ -179,7 +179,7 @@ def test_declared_laws_of_attributes_against_natural_rows() -> None:
     [own] = [m for m in as_fairarm(model)[0].mechanisms.values() if m.node == "S"]
     wrong = replace(own, probabilities=np.array([[0.75, 0.25], [0.2, 0.8]]))
     found = findings(as_fairarm(model, mechanisms=[wrong])[0], log_of(model, 10_000))
-    assert "P(S | Z)" in found["group-shares-mismatch"].message and found["group-shares-mismatch"].voids
+    assert "P(S | Z)" in found["group-shares-mismatch"].message and found["group-shares-mismatch"].blocks_certification
 
 
 def test_a_declared_law_of_contexts() -> None:
@@ -212,7 +212,7 @@ def test_a_group_without_rows_that_acts_on_the_outcome_directly() -> None:
     here = [i for i, group in enumerate(log["S"]) if group == "s0"]
     some = {name: [column[i] for i in here] for name, column in log.items()}
     found = findings(as_fairarm(model)[0], some, law="estimated")["group-without-rows"]
-    assert found.voids and found.message.startswith(
+    assert found.blocks_certification and found.message.startswith(
         "Group 's1' has no rows and 'S' acts on 'Y' directly: recruit it, set min_share, or leave it out."
     )
 
@@ -223,4 +223,7 @@ def test_without_natural_rows_what_is_learned_from_them_is_said_to_be_unknown() 
     problem = as_fairarm(model)[0]
     assert "shares-unknown" not in findings(problem, log)
     found = findings(replace(problem, mechanisms=()), log)
-    assert "law of S is not declared" in found["shares-unknown"].message and not found["shares-unknown"].voids
+    assert (
+        "law of S is not declared" in found["shares-unknown"].message
+        and not found["shares-unknown"].blocks_certification
+    )

@@ -82,7 +82,8 @@ def test_groups_with_no_row_or_few_are_named() -> None:
     )
     made = np.array([[900, 0, 12, 400], [300, 0, 10, 200]])
     found = {
-        (finding.name, finding.voids): finding.message for finding in check_counts(four, {}, made, made.sum(axis=0))
+        (finding.name, finding.blocks_certification): finding.message
+        for finding in check_counts(four, {}, made, made.sum(axis=0))
     }
     assert "group '1': what is said of it rests on the declared mechanisms and the other groups' rows alone" in found["group-without-rows", True]  # fmt: skip
     assert "Only 22 of 1822 rows are of the group '2'" in found["group-with-few-rows", False] and len(found) == 2
@@ -104,7 +105,11 @@ def test_usual_and_certified_intervals_must_meet_row_by_row() -> None:
     assert check_agreement(asked, proved, usual, usual_rows) == []
     usual[:, 1], usual_rows[:, 0, 1], usual_rows[:, 2, 0] = (0.41, 0.5), (0.01, 0.09), (0.6, 0.7)
     (found,) = check_agreement(asked, proved, usual, usual_rows)
-    assert found.name == "intervals-disagree" and found.voids and found.examples == ("outcome of new", "1 of old")
+    assert (
+        found.name == "intervals-disagree"
+        and found.blocks_certification
+        and found.examples == ("outcome of new", "1 of old")
+    )
     usual_rows[:, 0, 1] = (0.01, 0.1)  # they touch
     assert check_agreement(asked, proved, usual, usual_rows)[0].examples == ("outcome of new",)
     assert check_agreement(asked, replace(proved, by=()), usual, usual_rows) == []
@@ -159,7 +164,7 @@ def test_decisions_are_held_against_the_declared_mechanism() -> None:
     assert not check_decisions(PROBLEM, drawn(5000, LAW, (0.25, 0.75), 3))
     other = drawn(5000, LAW[::-1], (0.25, 0.75), 3)
     (finding,) = check_decisions(PROBLEM, other)
-    assert finding.name == "decisions-do-not-fit" and finding.voids and "'old'" in finding.message
+    assert finding.name == "decisions-do-not-fit" and finding.blocks_certification and "'old'" in finding.message
     counts = np.array([[30, 10], [5, 5]])
     fitted = replace(PROBLEM, arms=[Arm("old", Table.fitted("V", ("X",), counts)), PROBLEM.arms[1]])
     assert not check_decisions(fitted, other)
@@ -189,6 +194,13 @@ def test_weights_above_one_on_average_are_a_finding() -> None:
     assert finding.examples == ("new, 1: mean 1.300",)
     (finding,) = check_weights(PROBLEM, WeightCheck(mean, error, np.array([[1.0, 1.0], [1.0, 1.0]]), 0.0))
     assert finding.examples == ("new, 0: mean 0.800", "new, 1: mean 1.300")
+    for off, found in (
+        (1e-9, 0),
+        (9e-4, 0),
+        (2e-3, 1),
+    ):  # an arm that is the logging rule, with propensities in a few digits
+        nearly = WeightCheck(np.full((2, 2), 1 + off), np.zeros((2, 2)), np.ones((2, 2)), 0.0)
+        assert len(check_weights(PROBLEM, nearly)) == found
     assert not check_weights(PROBLEM, WeightCheck(np.ones((2, 2)), np.zeros((2, 2)), np.ones((2, 2)), 4.9))
     (finding,) = check_weights(PROBLEM, WeightCheck(np.ones((2, 2)), np.zeros((2, 2)), np.ones((2, 2)), 5.1))
     assert finding.name == "decisions-do-not-fit"
@@ -232,7 +244,7 @@ def test_children_are_held_against_their_mechanisms() -> None:
 
     assert not check_children(problem, rows(child))
     (finding,) = check_children(problem, rows(child + np.array([[0.0, 0.0], [-0.1, 0.1]])))
-    assert finding.name == "children-do-not-fit" and finding.voids and "'X'" in finding.message
+    assert finding.name == "children-do-not-fit" and finding.blocks_certification and "'X'" in finding.message
     fitted = replace(problem, mechanisms=[Table.fitted("X", ("S",), np.array([[3, 1], [1, 3]]))])
     assert not check_children(fitted, rows(child))
 
@@ -253,4 +265,4 @@ def test_arms_that_served_different_people_are_noticed() -> None:
 def test_forced_rows_alone_leave_the_shares_unknown() -> None:
     free = replace(PROBLEM, shares=None)
     (finding,) = check_counts(free, {}, np.array([[100, 100], [0, 0]]), np.array([0, 0]))
-    assert (finding.name, finding.voids) == ("shares-unknown", False)
+    assert (finding.name, finding.blocks_certification) == ("shares-unknown", False)

@@ -90,10 +90,45 @@ def test_rows_are_left_out_and_counted_by_value(kind: str, by_rows: bool, tmp_pa
         ("S", "U"): 2, ("S", ""): 2, ("test", "True"): 1, ("code", "9007199254740993"): 1, ("code", "x"): 0, ("score", "-99.0"): 1,
     }  # fmt: skip
     assert (reader.rows, reader.used, total) == (10, 2, 2)  # one more is 'u', which is no state
-    assert [(f.name, f.rows, f.voids) for f in reader.findings()] == [
+    assert [(f.name, f.rows, f.blocks_certification) for f in reader.findings()] == [
         ("rows-left-out", 7, False),
         ("undeclared-states", 1, True),
     ]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("by_rows", [False, True])
+def test_values_that_mean_a_missing_one_are_read_as_missing(kind: str, by_rows: bool, tmp_path: Path) -> None:
+    """Of the outcome in two rows, of the attribute in one; a state is never among them."""
+    held = COLUMNS | {
+        "S": ["a", "b"] * 4 + ["?", "a"],
+        "Y": ["0", "1", ".", "pending", " . ", "1", "0", "x", "0", None],
+    }
+    source, engine = forms(tmp_path, held)[kind]
+    for outcome in (BASE.outcome, Outcome("Y", low=0, high=1)):
+        states = [v for v in BASE.variables.values() if v.name != "Y" or outcome.values]
+        asked = replace(BASE, outcome=outcome, variables=states)
+        reader = LogReader(asked, open_log(source, engine=engine), LogMap(missing_values=[".", "pending", "?"]))
+        total = sum(part.batch.total for part in reader.chunks(4)) if by_rows else reader.cells().batch.total
+        other = "undeclared-states" if outcome.values else "outcomes-not-numbers"
+        counted = {f.name: f.rows for f in reader.findings()}
+        assert total == 4 and counted == {"missing-outcomes": 4, "missing-values": 1, other: 1}
+
+
+def test_missing_values_are_no_states_and_no_numbers_in_range() -> None:
+    rows = {"S": ["a", "b"] * 20, "V": ["no", "yes", "yes", "no"] * 10, "Y": [1, 0] * 20}
+    real = replace(
+        BASE, outcome=Outcome("Y", low=-1, high=1), variables=[v for v in BASE.variables.values() if v.name != "Y"]
+    )
+    for problem, wrong in ((BASE, ["no"]), (BASE, ["1.0"]), (real, ["-1"]), (BASE, "pending"), (BASE, [3])):
+        with pytest.raises(ProblemError, match=r"log\.missing_values"):
+            evaluate(problem, rows, columns=LogMap(missing_values=wrong))
+
+
+def test_missing_values_in_a_problem_file(tmp_path: Path) -> None:
+    path, log = tmp_path / "p.toml", LogMap(missing_values=(".", "pending"))
+    write_problem(BASE, path, columns=log)
+    assert "missing_values = [" in path.read_text() and read_problem(path).columns == log
 
 
 def test_a_value_that_no_row_has_is_on_record_only() -> None:
@@ -164,7 +199,7 @@ def test_an_unknown_column_is_an_error() -> None:
 def test_rows_chosen_by_their_outcome_void() -> None:
     columns = {"S": ["a", "b"] * 50, "V": ["no", "yes", "yes", "no"] * 25, "Y": ["0", "1", "1", "lost"] * 25}
     found = evaluate(BASE, columns, columns=LogMap(drop={"Y": ["lost"]}))
-    assert "left-out-after-the-decision" in [f.name for f in found.findings if f.voids]
+    assert "left-out-after-the-decision" in [f.name for f in found.findings if f.blocks_certification]
     assert found.certified_by is None
 
 
@@ -192,7 +227,11 @@ CHOSEN: dict[str, list[Any]] = {
 def test_rows_chosen_by_their_decision_void(log: LogMap) -> None:
     reader = LogReader(BASE, open_log(CHOSEN), log)
     found = [f for f in reader.findings() if f.name == "left-out-after-the-decision"]
-    assert len(found) == 1 and found[0].voids and found[0].rows == sum(part.rows for part in reader.dropped) > 0
+    assert (
+        len(found) == 1
+        and found[0].blocks_certification
+        and found[0].rows == sum(part.rows for part in reader.dropped) > 0
+    )
     assert not reader.unplaced
 
 
@@ -243,7 +282,7 @@ def test_every_output_says_what_was_left_out(tmp_path: Path) -> None:
     assert shown.exit_code == 0, shown.output
     said = " ".join(shown.output.split())
     assert "rows-left-out" in said and "the answer is about the others" in said
-    assert said.count("S = U: 7 rows") == 2 and "voids" not in said
+    assert said.count("S = U: 7 rows") == 2 and "blocks" not in said
     assert "S = U: 7 rows" in page.read_text() and "the answer is about the others" in page.read_text()
     document = json.loads(CliRunner().invoke(app, ["evaluate", str(problem), str(log), "--json"]).stdout)
     assert document["dropped"] == [{"column": "S", "value": "U", "rows": 7}]

@@ -44,7 +44,11 @@ def models(groups: tuple[str, ...], count: int = 3) -> list[Arm]:
     for k in range(count):
         decided = rng.random(600) < 1 / (1 + np.exp(-given @ rng.normal(size=3)))
         fitted = LogisticRegression().fit(given, decided.astype(int))
-        made.append(Arm.from_classifier(f"m{k}", fitted, decision="V", inputs=INPUTS, variables=variables(groups)[:4]))
+        made.append(
+            Arm.from_classifier(
+                f"m{k}", fitted, learned_from=None, decision="V", inputs=INPUTS, variables=variables(groups)[:4]
+            )
+        )
     return made
 
 
@@ -77,7 +81,7 @@ WHERE = LogMap(propensity="p", row_id="id", drop={"test": ("true",)})
 
 def everything(found: Evaluation) -> tuple[Any, ...]:
     """All numbers as they are, and what was noticed."""
-    noticed = sorted((f.name, f.message, f.rows, f.voids) for f in found.findings)
+    noticed = sorted((f.name, f.message, f.rows, f.blocks_certification) for f in found.findings)
     frames = [found.to_frame(), found.to_frame(fairness=True)] if len(found.problem.rows) > 1 else [found.to_frame()]
     numbers = [frame.to_csv(float_format=float.hex) for frame in frames]
     missing = None if found.missing is None else repr(found.missing)

@@ -29,7 +29,7 @@ LOG = {"Z": [0.5, 0.1], "S": ["a", "b"], "V": ["0", "1"], "Y": ["1", "0"], "p": 
 
 @pytest.mark.parametrize("read", [evaluate, read_log])
 def test_a_real_cause(read: Any) -> None:
-    with pytest.raises(DataError, match=re.escape("'Z' is real-valued. Declare it with states")):
+    with pytest.raises(DataError, match=re.escape("'Z' is real-valued. Leave it out if no rule looked at it")):
         read(problem(Variable("Z", low=0, high=1)), LOG)
 
 
@@ -55,6 +55,6 @@ def test_a_real_outcome_is_summed() -> None:
     log: dict[str, Any] = {"Z": ["0", "1"] * 500, "S": ["a"] * 400 + ["b"] * 600, "V": ["0", "0", "1", "1"] * 250}
     log["V"][400:] = ["0"] * 240 + ["1"] * 360
     found = evaluate(asked, log | {"Y": [2.0 + 2.0 * int(v) for v in log["V"]]})
-    assert found.method == "cell means" and not found.findings
+    assert found.method == "cell means" and "declare them as its states" in found.findings[0].message
     assert found.arms[0].pairs["b|a"].gap == pytest.approx(0.2, abs=0.02)
     assert [group.mean for group in found.observed] == pytest.approx([3.0, 3.2])

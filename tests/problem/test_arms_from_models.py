@@ -121,7 +121,9 @@ MODELS: dict[str, tuple[Callable[[], Any], bool, dict[str, Any]]] = {
 
 def classifier_arm(name: str) -> Arm:
     make, _, options = MODELS[name]
-    return Arm.from_classifier(name, make(), decision="V", inputs=INPUTS, variables=FINITE, **options)
+    return Arm.from_classifier(
+        name, make(), learned_from=None, decision="V", inputs=INPUTS, variables=FINITE, **options
+    )
 
 
 def table_arm(name: str) -> Arm:
@@ -295,7 +297,7 @@ class Counting:
 
 def test_a_model_is_asked_once_and_only_for_distinct_inputs() -> None:
     model = Counting()
-    arm = Arm.from_classifier("c", model, decision="V", inputs=("Z", "S"), variables=FINITE)
+    arm = Arm.from_classifier("c", model, learned_from=None, decision="V", inputs=("Z", "S"), variables=FINITE)
     columns = {"Z": np.tile([0, 1, 2, 1], 50), "S": np.zeros(200, dtype=np.int64), "V": np.tile([0, 1], 100)}
     found = arm.mechanism.distribution(columns, 3, 200)
     assert model.asked == [3]
@@ -337,7 +339,9 @@ def probabilities(states: tuple[str, ...], seen: list[Any], **options: Any) -> l
             return np.tile(np.arange(1, len(seen) + 1) / sum(range(1, len(seen) + 1)), (len(X), 1))
 
     variables = [Variable("V", states), S]
-    arm = Arm.from_classifier("fixed", Fixed(), decision="V", inputs=["S"], variables=variables, **options)
+    arm = Arm.from_classifier(
+        "fixed", Fixed(), learned_from=None, decision="V", inputs=["S"], variables=variables, **options
+    )
     return arm.mechanism.distribution({"S": np.array([1])}, len(states), 1)[0].tolist()
 
 
@@ -409,7 +413,9 @@ def test_true_and_false_are_truth_values_and_other_labels_text() -> None:
 
     B, F = Variable("B", ("True", "False")), Variable("F", ("0.5", "1", "2"))
     variables = [Variable("V", ("0", "1")), B, F, Z, C, R]
-    arm = Arm.from_classifier("f", Frame(), decision="V", inputs=["Z", "C", "B", "F", "R"], variables=variables)
+    arm = Arm.from_classifier(
+        "f", Frame(), learned_from=None, decision="V", inputs=["Z", "C", "B", "F", "R"], variables=variables
+    )
     columns: dict[str, Any] = {"Z": [2, 0], "C": [1, 2], "B": [0, 1], "F": [0, 2], "R": [0.25, -1.0]}
     arm.mechanism.distribution({name: np.array(values) for name, values in columns.items()}, 2, 2)
     frame = seen[0]
@@ -433,7 +439,9 @@ def test_an_array_has_numbers_where_labels_are_and_codes_elsewhere() -> None:
             return super().predict_proba(X)
 
     B = Variable("B", ("True", "False"))
-    arm = Arm.from_classifier("a", Array(), decision="V", inputs=["C", "B", "Z", "R"], variables=[*FINITE, B, R])
+    arm = Arm.from_classifier(
+        "a", Array(), learned_from=None, decision="V", inputs=["C", "B", "Z", "R"], variables=[*FINITE, B, R]
+    )
     columns = {"Z": np.array([2, 0]), "C": np.array([1, 2]), "B": np.array([0, 1]), "R": np.array([0.25, -1.0])}
     arm.mechanism.distribution(columns, 3, 2)
     assert seen[0].dtype == np.float64
@@ -444,10 +452,12 @@ def test_a_state_never_seen_has_probability_0_unless_explored() -> None:
     frame, decided = training()
     kept = decided != "mid"
     model = DecisionTreeClassifier(max_depth=2, random_state=0).fit(as_array(frame)[kept], decided[kept])
-    arm = Arm.from_classifier("two", model, decision="V", inputs=INPUTS, variables=FINITE)
+    arm = Arm.from_classifier("two", model, learned_from=None, decision="V", inputs=INPUTS, variables=FINITE)
     found = arm.mechanism.distribution(inputs_of((2, 3, 3)), 3, 18)
     assert np.all(found[:, 1] == 0)
-    exploring = Arm.from_classifier("two", model, decision="V", inputs=INPUTS, variables=FINITE, explore=0.3)
+    exploring = Arm.from_classifier(
+        "two", model, learned_from=None, decision="V", inputs=INPUTS, variables=FINITE, explore=0.3
+    )
     np.testing.assert_allclose(exploring.mechanism.distribution(inputs_of((2, 3, 3)), 3, 18), 0.7 * found + 0.1)
     assert np.all(np.isneginf(arm.mechanism.log_prob({**inputs_of((2, 3, 3)), "V": np.ones(18, dtype=int)})))
 
@@ -475,13 +485,15 @@ class Wrong(Counting):
     ],
 )
 def test_wrong_probabilities(result: Any, message: str) -> None:
-    arm = Arm.from_classifier("w", Wrong(result), decision="V", inputs=["S"], variables=FINITE)
+    arm = Arm.from_classifier("w", Wrong(result), learned_from=None, decision="V", inputs=["S"], variables=FINITE)
     with pytest.raises(ProblemError, match=message):
         arm.mechanism.distribution({"S": np.array([0])}, 3, 1)
 
 
 def test_rows_within_a_millionth_are_renormalised() -> None:
-    arm = Arm.from_classifier("w", Wrong([[0.5, 0.3, 0.2000005]]), decision="V", inputs=["S"], variables=FINITE)
+    arm = Arm.from_classifier(
+        "w", Wrong([[0.5, 0.3, 0.2000005]]), learned_from=None, decision="V", inputs=["S"], variables=FINITE
+    )
     assert arm.mechanism.distribution({"S": np.array([0])}, 3, 1).sum() == pytest.approx(1.0, abs=1e-12)
 
 
@@ -502,7 +514,13 @@ def test_rows_within_a_millionth_are_renormalised() -> None:
     ],
 )
 def test_mistakes_are_named(changes: dict[str, Any], message: str) -> None:
-    given: dict[str, Any] = {"model": logistic(), "decision": "V", "inputs": INPUTS, "variables": (*FINITE, R)}
+    given: dict[str, Any] = {
+        "model": logistic(),
+        "decision": "V",
+        "inputs": INPUTS,
+        "variables": (*FINITE, R),
+        "learned_from": None,
+    }
     given.update(changes)
     with pytest.raises(ProblemError, match=message):
         Arm.from_classifier("x", given.pop("model"), **given)
@@ -510,13 +528,15 @@ def test_mistakes_are_named(changes: dict[str, Any], message: str) -> None:
 
 def test_other_mistakes_are_named() -> None:
     with pytest.raises(ProblemError, match=r"fitted on 3 columns, but there are 2 inputs \['S', 'Z'\]"):
-        Arm.from_classifier("x", forest(), decision="V", inputs=("S", "Z"), variables=FINITE)
+        Arm.from_classifier("x", forest(), learned_from=None, decision="V", inputs=("S", "Z"), variables=FINITE)
     frame, decided = training()
     both = MultiOutputClassifier(LogisticRegression()).fit(as_array(frame), np.stack([decided, decided], axis=1))
     with pytest.raises(ProblemError, match="several outputs"):
-        Arm.from_classifier("x", both, decision="V", inputs=INPUTS, variables=FINITE)
+        Arm.from_classifier("x", both, learned_from=None, decision="V", inputs=INPUTS, variables=FINITE)
     text = Variable("Z", ("one", "two", "four"))  # the model was fitted on numbers
-    arm = Arm.from_classifier("x", logistic(), decision="V", inputs=INPUTS, variables=(S, text, C, V))
+    arm = Arm.from_classifier(
+        "x", logistic(), learned_from=None, decision="V", inputs=INPUTS, variables=(S, text, C, V)
+    )
     with pytest.raises(
         ProblemError,
         match=r"Arm 'x': predict_proba of its model failed on a data frame of S \(object\).*: ValueError: ",
@@ -526,7 +546,7 @@ def test_other_mistakes_are_named() -> None:
 
 def test_an_arm_made_for_other_states_is_refused(models: NetworkWorld) -> None:
     other = Variable("C", ("red", "blue", "green"))
-    arm = Arm.from_classifier("x", forest(), decision="V", inputs=INPUTS, variables=(S, Z, other, V))
+    arm = Arm.from_classifier("x", forest(), learned_from=None, decision="V", inputs=INPUTS, variables=(S, Z, other, V))
     with pytest.raises(
         ProblemError, match=r"Arm 'x': the model was made for 'C' with states \('red', 'blue', 'green'\)"
     ):
@@ -570,7 +590,7 @@ def test_nothing_heavy_is_imported() -> None:
         "    classes_ = np.array([0, 1])\n"
         "    def predict_proba(self, X): return np.full((len(X), 2), 0.5)\n"
         "v = [Variable('V', ('0', '1')), Variable('S', ('a', 'b'))]\n"
-        "Arm.from_classifier('m', M(), decision='V', inputs=['S'], variables=v).mechanism.distribution({'S': np.array([0])}, 2, 1)\n"
+        "Arm.from_classifier('m', M(), learned_from=None, decision='V', inputs=['S'], variables=v).mechanism.distribution({'S': np.array([0])}, 2, 1)\n"
         "print([m for m in ('sklearn', 'pandas', 'scipy.stats') if m in sys.modules])\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
@@ -589,8 +609,10 @@ def real_problem() -> tuple[Problem, Any]:
     model = make_pipeline(columns, LogisticRegression()).fit(pandas.DataFrame({"R": R_, "S": s}), decided)
     variables = (S, R, V, Y)
     arms = [
-        Arm.from_classifier("soft", model, decision="V", inputs=("S", "R"), variables=variables),
-        Arm.from_classifier("hard", model, decision="V", inputs=("S", "R"), variables=variables, **GREEDY),
+        Arm.from_classifier("soft", model, learned_from=None, decision="V", inputs=("S", "R"), variables=variables),
+        Arm.from_classifier(
+            "hard", model, learned_from=None, decision="V", inputs=("S", "R"), variables=variables, **GREEDY
+        ),
         Arm.from_callable(
             "cut",
             lambda c: np.where(c["R"] > 0, "high", "low"),
@@ -843,7 +865,9 @@ def decided(model: Any, **options: Any) -> list[str]:
     """What is decided for each state of Z, where nothing is explored; exploration checked by hand."""
     two = Variable("V", ("deny", "approve"))
     known = two if "tiers" not in options else V
-    arm = Arm.from_classifier("cut", model, decision="V", inputs=["Z"], variables=[Z, known], **options)
+    arm = Arm.from_classifier(
+        "cut", model, learned_from=None, decision="V", inputs=["Z"], variables=[Z, known], **options
+    )
     arm = pickle.loads(pickle.dumps(arm))
     found = arm.mechanism.distribution({"Z": np.arange(3)}, known.size, 3)
     explore = options.get("explore", 0.0)
@@ -866,7 +890,9 @@ def test_a_score_is_cut_into_decisions() -> None:
 
 def test_a_cut_score_is_a_rule_like_any_other() -> None:
     """Against the table of what it decides, row by row and over cells."""
-    arm = Arm.from_classifier("cut", Scored([0, 1]), decision="V", inputs=["Z"], variables=FINITE, tiers=[0.2, 0.9])
+    arm = Arm.from_classifier(
+        "cut", Scored([0, 1]), learned_from=None, decision="V", inputs=["Z"], variables=FINITE, tiers=[0.2, 0.9]
+    )
     known = Arm("cut", table("V", ["Z"], np.eye(3)))
     rng = np.random.default_rng(0)
     columns = {v.name: rng.integers(0, v.size, 50) for v in (Z, V)}
@@ -926,7 +952,7 @@ def test_what_a_rule_raises_names_the_arm_and_keeps_the_cause() -> None:
         Arm.from_callable("x", broken, decision="V", inputs=["S"]),
         Arm.from_density("x", broken, decision="V", inputs=["S"]),
         Arm("x", Code("V", ("S",), broken)),
-        Arm.from_classifier("x", Broken(), decision="V", inputs=["S"], variables=FINITE),
+        Arm.from_classifier("x", Broken(), learned_from=None, decision="V", inputs=["S"], variables=FINITE),
     ]
     for arm in arms:
         with pytest.raises(

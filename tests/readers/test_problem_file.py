@@ -622,3 +622,13 @@ def test_a_wrong_key_is_answered_by_those_of_its_place(tmp_path: Path) -> None:
         ReadError, match=r"problem.outcome.low: there is no such key. Keys here: node, range, values\.$"
     ):
         parse_problem(wrong, "base", tmp_path, None)
+
+
+@pytest.mark.parametrize("key", ["edges = [", "decision = "])
+def test_a_key_below_a_list_of_tables_is_said_to_belong_above_it(key: str, tmp_path: Path) -> None:
+    """TOML puts it into the list's last table; that a required key is then missing above is not what is said."""
+    text = BASE.replace("tolerance = 1.5\n", "").replace(key, f"[[problem.constraints]]\ntolerance = 1.5\n{key}", 1)
+    with pytest.raises(ReadError) as caught:
+        parse_problem(text, "base", tmp_path)
+    name = key.split()[0]
+    assert str(caught.value) == f"base: `{name}` belongs to [problem]: move it above the first [[...]]."

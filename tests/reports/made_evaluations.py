@@ -11,7 +11,8 @@ import numpy as np
 from fairarm.beliefs.assumptions import Assumption, Statement
 from fairarm.beliefs.beliefs import Smoothness
 from fairarm.beliefs.certified import Bound, Certificate
-from fairarm.beliefs.findings import Finding
+from fairarm.beliefs.findings import Finding, Level
+from fairarm.beliefs.status import Decision
 from fairarm.experiments.evaluate import ArmEvaluation, Estimate, Evaluation, NextPulls, ObservedGroup
 from fairarm.experiments.evidence_from_log import LogEvidence
 from fairarm.logs.usable import LogSource
@@ -39,7 +40,7 @@ MISSING = Finding(
     ("days = None, arm = current", "days = '', arm = current"),
 )
 YOUNG = Finding(
-    "outcomes-not-due", "40 of 12000 rows are younger than the time within which outcomes arrive.", 40, (), False
+    "outcomes-not-due", "40 of 12000 rows are younger than the time within which outcomes arrive.", 40, (), Level.INFO
 )
 
 
@@ -75,6 +76,8 @@ def arm_of(name: str, outcome: float, gap: float, **changes: Any) -> ArmEvaluati
         gap=Estimate(gap, gap - 0.02, gap + 0.02, gap - 0.06, gap + 0.06),
         fair_probability=0.99 if abs(gap) < 0.1 else 0.02,
         best_probability=0.0,
+        fair_probability_at_random=0.99,
+        best_probability_at_random=0.0,
         certified_fair=None,
         support="yes",
         effective_rows=900.0,
@@ -122,17 +125,16 @@ def evaluation(
         fitted=(FittedNote("bed", "lottery", 210, 12, 1),),
         assumptions=RESTS_ON,
     )
+    answer = Answer(Status.FOUND, arms[1 % len(arms)].name)
     made = Evaluation(
         evidence=evidence,
         confidence=0.95,
         seed=3,
         arms=arms,
-        answer=Answer(Status.FOUND, arms[1 % len(arms)].name),
-        probability=0.953,
+        decision=Decision(answer, answer, 0.953, 0.953, margin=0.02),
+        none_probability=0.004,
         runner_up="never-tried",
         runner_up_probability=0.04,
-        gated=False,
-        min_fair_probability=0.8,
         certified_answer=Answer(Status.UNDECIDED),
         observed=(ObservedGroup("woman", 6100, 0.437), ObservedGroup("man", 5829, 0.381)),
         plain_gap_interval=None,
@@ -147,13 +149,21 @@ def changed(found: Evaluation, **changes: Any) -> Evaluation:
     if "log" in changes:
         evidence = replace(evidence, source=replace(source, name=changes.pop("log")))
     if "fitted_logging_arm" in changes:
-        evidence = replace(evidence, certificate=Certificate(None, (), changes.pop("fitted_logging_arm")))
+        evidence = replace(evidence, certificate=Certificate(None, (), (changes.pop("fitted_logging_arm"),)))
     rests_on = {key: changes.pop(key) for key in ("findings", "assumptions", "problem") if key in changes}
-    answers = {}
-    for key, before in (("", found.answer), ("certified_", found.certified_answer)):
-        arm, status = changes.pop(f"{key}arm", before.arm), changes.pop(f"{key}status", before.status)
-        answers[f"{key}answer"] = Answer(status, arm)
-    return replace(found, evidence=replace(evidence, **rests_on), **answers, **changes)
+    made, proved = found.decision, found.certified_answer
+    arm, status = changes.pop("arm", made.answer.arm), changes.pop("status", made.answer.status)
+    reasons = changes.pop("reasons", ("fairness-open",) if status == Status.UNDECIDED else ())
+    recommended = changes.pop("recommended", Answer(status, arm) if status != Status.UNDECIDED else made.recommended)
+    probability = changes.pop("probability", made.recommended_probability)
+    decision = replace(
+        made, answer=Answer(status, arm), reasons=reasons, recommended=recommended, recommended_probability=probability,
+        blocked_by=changes.pop("blocked_by", ()),
+    )  # fmt: skip
+    certified = Answer(changes.pop("certified_status", proved.status), changes.pop("certified_arm", proved.arm))
+    return replace(
+        found, evidence=replace(evidence, **rests_on), decision=decision, certified_answer=certified, **changes
+    )
 
 
 def certified(**changes: Any) -> Evaluation:

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairarm import algorithm, load_problem
 from fairarm.beliefs.assumptions import assumptions
-from fairarm.beliefs.findings import Finding
+from fairarm.beliefs.findings import Finding, Level
 from fairarm.problem.problem import Problem
 from fairarm.reports.page.study import SeenStudy
 from fairarm.studies import (
@@ -42,7 +42,7 @@ def seen_study(name: str = "reminders", bundled: str = "ad-marketplace", **chang
     people = {arm: dict.fromkeys(asked.groups, 40 + 7 * i) for i, arm in enumerate(asked.arm_names)}
     total = sum(sum(each.values()) for each in people.values())
     found = StudyVerdict(
-        study=name, state=StudyState.RUNNING, status="UNDECIDED", arm=None, reason="not-proved-yet", recommended="by-query",
+        study=name, state=StudyState.RUNNING, status="UNDECIDED", arm=None, reason="not-proved-yet", reason_text="No answer is proved yet.", recommended="by-query",
         recommended_status="FOUND", recommended_probability=0.71, confidence=0.95, void=False, void_by=(), settled=4, out=2,
         people=total, counted=total - 12, filled=0, unserved=3, erased=1, lost=12, lost_means="worst", unserved_means="worst", cut=(),
         dropped=(), next_at=START + 12 * DAY, closes_at=START + 6 * DAY, none_probability=verdict.none_probability, findings=(),
@@ -140,5 +140,9 @@ def made_event(number: int, kind: str, body: dict[str, Any], actor: str = "") ->
 
 
 VOIDS = Finding(
-    "outcomes-drift", "Outcomes in the same cell are not what they were.", 412, ("monday", "sunday"), voids=True
+    "outcomes-drift",
+    "Outcomes in the same cell are not what they were.",
+    412,
+    ("monday", "sunday"),
+    level=Level.BLOCKS_ANSWER,
 )

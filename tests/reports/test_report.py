@@ -23,7 +23,7 @@ from fairarm.beliefs.findings import Finding
 from fairarm.cli import show_evaluation
 from fairarm.errors import OptionError
 from fairarm.experiments.evaluate import ArmEvaluation, Estimate, Evaluation, NextPulls, ObservedGroup
-from fairarm.problem.answer import Status
+from fairarm.problem.answer import Answer, Status
 from fairarm.problem.outcome import Outcome
 from fairarm.reports.page.evaluation import cut_note
 from fairarm.reports.page.parts import HINTS, PageTable
@@ -116,9 +116,10 @@ def test_sections_come_in_the_order_in_which_people_ask(voided: Element) -> None
 
 def test_the_answer_says_how_sure(voided: Element) -> None:
     answer = section(voided, ORDER[0]).text
-    assert "by-need is the best fair arm by this log, with probability 0.953: its outcome is 0.5500" in answer
-    assert "(95 % interval 0.5200 to 0.5800) and its gap -0.0300 (-0.0500 to -0.0100)" in answer
-    assert "Posterior probability of by-need: 0.953; next, never-tried: 0.040." in answer
+    sure = "with probability 0.95 or more it is fair, and no fair arm is better by more than 0.02."
+    assert f"by-need is the best fair arm: {sure}" in answer
+    assert "The outcome of by-need is 0.5500 (95 % interval 0.5200 to 0.5800) and its gap -0.0300" in answer
+    assert "Recommended: by-need (probability 0.953; next never-tried, 0.040)." in answer
     assert "ertified" not in answer
 
 
@@ -151,46 +152,28 @@ def test_other_certified_answers(status: Status, said: str) -> None:
     assert said in section(page, "Certified").text
 
 
-def test_undecided_with_an_arm_that_was_passed_over(capsys: pytest.CaptureFixture[str]) -> None:
-    doubtful = replace(ARMS[1], best_probability=0.6, fair_probability=0.6)
-    found = evaluation((ARMS[0], doubtful), status=Status.UNDECIDED, arm=None, probability=0.4, runner_up="by-need", runner_up_probability=0.6)  # fmt: skip
-    answer = section(page_of(found), ORDER[0]).text
-    why = (
-        "This log does not say which arm is best: by-need is the likeliest answer (probability 0.600), but it is fair only "
-        "with probability 0.600, and an arm is named only from 0.8 on (--min-fair-probability). That no arm is fair has "
-        "probability 0.400."
+def test_undecided_says_why_and_what_is_recommended(capsys: pytest.CaptureFixture[str]) -> None:
+    found = evaluation(status=Status.UNDECIDED, arm=None, reasons=("arms-too-close",), probability=0.6)
+    page = page_of(found)
+    lines = (
+        "Undecided. It is not sure enough which fair arm is best.",
+        "Recommended: by-need (probability 0.600; next never-tried, 0.040).",
     )
-    assert why in answer and "Not the most probable answer" not in answer
     show_evaluation.evaluation(found)
-    assert why in " ".join(capsys.readouterr().out.split())
+    shown = " ".join(capsys.readouterr().out.split())
+    for line in lines:
+        assert line in section(page, ORDER[0]).text and line in shown
+    assert "★" not in page.text and "★" in page_of(evaluation()).text
 
 
-def test_no_fair_arm_is_the_likeliest_answer() -> None:
-    found = evaluation((ARMS[0],), status=Status.NO_FAIR_ARM, arm=None, probability=0.99, runner_up=ARMS[0].name, runner_up_probability=0.01)  # fmt: skip
-    found = replace(found, arms=(replace(ARMS[0], best_probability=0.01),))
-    said = f"By this log, no arm is likely enough to be fair (probability of no fair arm 0.990; next {ARMS[0].name}, 0.010)."
-    assert said in section(page_of(found), ORDER[0]).text
-
-
-def test_undecided_where_no_fair_arm_is_the_likeliest_answer_and_not_likely() -> None:
-    doubtful = replace(ARMS[1], best_probability=0.3, fair_probability=0.6)
-    found = evaluation((doubtful,), status=Status.UNDECIDED, arm=None, probability=0.4, runner_up="by-need", runner_up_probability=0.3)  # fmt: skip
-    said = (
-        "This log does not say which arm is best: no arm is likely enough to be fair, nor is it likely enough that none is "
-        "(probability of no fair arm 0.400; next by-need, 0.300)."
-    )
-    assert said in section(page_of(found), ORDER[0]).text
-
-
-def test_a_likelier_arm_that_the_log_does_not_speak_for_is_not_the_answer() -> None:
-    unheard = replace(ARMS[1], best_probability=0.6, support="no")
-    found = evaluation((ARMS[0], unheard), status=Status.UNDECIDED, arm=None, probability=0.4, runner_up="by-need", runner_up_probability=0.6)  # fmt: skip
-    answer = section(page_of(found), ORDER[0]).text
-    assert (
-        "This log does not say which arm is best: it does not speak for one that is likelier than any it could name"
-        in answer
-    )
-    assert "Not the most probable answer: by-need would be (probability 0.600), but the log does not speak" in answer
+def test_a_blocking_warning_and_no_fair_arm_are_said() -> None:
+    blocked = evaluation(status=Status.UNDECIDED, arm=None, reasons=("blocking-warning",), blocked_by=("rows-alike",))
+    assert "Undecided. The warning 'rows-alike' blocks the answer." in section(page_of(blocked), ORDER[0]).text
+    none = evaluation((ARMS[0],), status=Status.NO_FAIR_ARM, arm=None, probability=0.99)
+    answer = section(page_of(none), ORDER[0]).text
+    assert "No arm is fair, with probability 0.95 or more." in answer and "Recommended: no fair arm" in answer
+    nothing = evaluation(status=Status.UNDECIDED, arm=None, recommended=Answer(Status.UNDECIDED), probability=None)
+    assert "No arm is recommended (probability of no fair arm 0.004" in section(page_of(nothing), ORDER[0]).text
 
 
 def test_an_answer_that_the_log_does_not_speak_for_is_marked() -> None:
@@ -205,8 +188,8 @@ def test_every_finding_with_its_count_message_and_examples(voided: Element) -> N
         assert card.all("h3")[0].text == f"{finding.name} {finding.rows} rows"
         assert finding.message in card.text
         assert [e.text for e in card.all("li")] == list(finding.examples)
-    assert "⚠ voids certification: nothing is certified" in cards[0].text
-    assert "noted: does not void certification" in cards[1].text
+    assert "⚠ blocks certification" in cards[0].text
+    assert "info" in cards[1].text
     assert "12,000 rows were read and 11,929 used (99.41 %)." in voided.text
 
 

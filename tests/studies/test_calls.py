@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairarm import load_problem
+from fairarm import Arm, Table, load_problem
 from fairarm.core.entry import entry_number
 from fairarm.studies import Conflict, Invalid, NotFound, Outcome, Studies, Told
 from fairarm.studies.calls import id_number, id_text
@@ -226,7 +226,7 @@ def test_another_group_or_input_for_the_same_person_is_said(studies: Studies, cl
     both = [study.assigning("u100", group) for group in ("male", "female")]  # in one transaction
     assert [each.result().conflict for each in both] == [False, True]
     found = next(finding for finding in study.findings() if finding.name == "inputs-conflict")
-    assert found.rows == 2 and "2 of 101 people" in found.message and not found.voids
+    assert found.rows == 2 and "2 of 101 people" in found.message and not found.blocks_certification
 
 
 @pytest.mark.parametrize("on_end", ["deployed", "keep"])
@@ -295,7 +295,7 @@ def test_an_outcome_after_its_cohort_was_settled_or_left_out_says_so(crowd: Crow
     assert crowd.study.tell(third.id, possible(third)) == Told("repeated")
     assert crowd.study.unserved(second.id) == Told("settled")
     found = next(finding for finding in crowd.study.findings() if finding.name == "told-after-settlement")
-    assert found.rows == 2 and found.message.startswith("2 outcomes came after") and not found.voids
+    assert found.rows == 2 and found.message.startswith("2 outcomes came after") and not found.blocks_certification
     checked = crowd.study.verify()
     assert checked.ok and checked.after_settlement == 1 and crowd.study.cohorts()[0].counted == 1
 
@@ -384,3 +384,12 @@ def test_groups_that_come_with_the_outcome(studies: Studies, clock: Clock, query
         study.tell(str(a.id), {"V": "1", "Y": "1"})
     assert study.tell(str(a.id), {"S": "b", "V": "1", "Y": "1"}) == Told("new")
     assert query("SELECT label FROM fairarm_outcome") == [(1,)] and chain().groups[1] == "b"
+
+
+def test_the_decision_of_an_arm_that_looks_at_nothing_is_drawn_at_assignment(studies: Studies) -> None:
+    """An A/B test: nobody says what is known, and the outcome alone is told."""
+    arms = [Arm(name, Table("V", (), np.eye(3)[k])) for k, name in enumerate("ABC")]
+    study = small_study(studies, problem=chain().with_arms(arms))
+    dealt = [a for a in (study.assign(f"t{i}", "a") for i in range(60)) if not a.outside]
+    assert {(a.arm, a.decision) for a in dealt} == {("A", "0"), ("B", "1"), ("C", "2")}
+    assert study.tell(str(dealt[0].id), {"Y": "1"}) == Told("new")

@@ -46,7 +46,7 @@ def test_a_restart_with_a_wrong_clock_holds_the_study(
     known = next(u for u in (f"u{i}" for i in range(1, 61)) if before.study.running.unit(u) == unit)
     assert (before.study.assign(known, group).id, before.study.assign(known, group).arm) == (id, first.arm)
     found = {finding.name: finding for finding in before.study.findings()}
-    assert "fairarm study confirm-clock" in found["clock-held"].message and not found["clock-held"].voids
+    assert "fairarm study confirm-clock" in found["clock-held"].message and not found["clock-held"].blocks_certification
     assert query("SELECT count(*) FROM fairarm_settled") == [(0,)] and query("SELECT count(*) FROM fairarm_cohort") == [
         (1,)
     ]

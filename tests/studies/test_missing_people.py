@@ -92,7 +92,7 @@ def test_unserved_and_erased_people_count_as_the_worst_case_whatever_lost_says(s
     found, memory = crowd.study.verdict(), settled_memory(crowd)
     assert found.unserved > 20 and found.lost == found.unserved and memory.lost.tolist() == [[found.unserved, 0]]
     finding = next(each for each in found.findings if each.name == "people-unserved")
-    assert not finding.voids and finding.rows == found.unserved and "worst case" in finding.message
+    assert not finding.blocks_certification and finding.rows == found.unserved and "worst case" in finding.message
     assert crowd.study.verify().ok
 
 

@@ -11,7 +11,7 @@ from fairarm.algorithms.monitored import Alarm, monitor_findings, monitored
 from fairarm.algorithms.procedure import LawReport
 from fairarm.beliefs.certified import lacks_shares
 from fairarm.beliefs.declared_law import DeclaredLaw, LawRows
-from fairarm.beliefs.findings import Finding
+from fairarm.beliefs.findings import Finding, Level
 from fairarm.beliefs.known_worlds import KnownWorlds, lacking
 from fairarm.beliefs.row_kinds import RowKinds
 from fairarm.beliefs.standing import Proof
@@ -195,7 +195,7 @@ class Certified:
     @classmethod
     def _of_worlds(cls, problem: Problem, delta: float, estimated: bool, label_weight: float) -> Certified:
         """Of a problem that is not plain: every law that enters a world or the rows' own is declared, but for h where it need not be."""
-        if (lack := lacking(problem, estimated)) is not None:
+        for lack in lacking(problem, estimated):
             raise OptionError(
                 f"A certified answer needs {lack.what}, which {lack.why}: {lack.way}{', or ' if lack.way else ''}use bayes-stop."
             )
@@ -351,7 +351,10 @@ class Certified:
                 "Every answer is refuted, that no arm is fair among them: something that was declared is wrong, and nothing is "
                 "certified in this run. Check the mechanisms, the law of contexts and the shares, and start a new run."
             )
-            return (Finding("every-answer-refuted", text, int(books.tested[replicate].sum())), *watched)
+            return (
+                Finding("every-answer-refuted", text, int(books.tested[replicate].sum()), level=Level.BLOCKS_ANSWER),
+                *watched,
+            )
         return watched
 
     def planned(

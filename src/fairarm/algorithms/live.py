@@ -15,7 +15,7 @@ from fairarm.algorithms.pool import Pool
 from fairarm.algorithms.state import State
 from fairarm.algorithms.watch import Watch, Watched
 from fairarm.beliefs.evidence import CellEvidence
-from fairarm.beliefs.findings import Finding
+from fairarm.beliefs.findings import Finding, Level
 from fairarm.beliefs.standing import Proof, Standing
 from fairarm.core.answer import Code
 from fairarm.core.entry import SPARE, Coverage, deck_size
@@ -131,7 +131,7 @@ class LiveRule:
             return ()
         named = ("the answer", *self.pool.problem.arm_names)
         arms = tuple(named[k] for k in np.flatnonzero(now.contradicted[study]))
-        return (Finding("certificate-contradicts-posterior", CONTRADICTION, 0, arms),)
+        return (Finding("certificate-contradicts-posterior", CONTRADICTION, 0, arms, Level.BLOCKS_ANSWER),)
 
     def _needs_paused_arm(self, now: Settled, study: int) -> tuple[Finding, ...]:
         """A guard's alarm is no proof: while an arm that it pauses may still be the answer, no other answer can be certified."""
@@ -140,7 +140,7 @@ class LiveRule:
             return ()
         open_ = paused[study] & ~now.state.memory.refuted[study, 1:]
         names = tuple(self.pool.problem.arm_names[k] for k in np.flatnonzero(open_))
-        return (Finding("needs-paused-arm", NEEDS_PAUSED_ARM, 0, names, voids=False),) if names else ()
+        return (Finding("needs-paused-arm", NEEDS_PAUSED_ARM, 0, names, Level.WARNING),) if names else ()
 
 
 def contradictions(standing: Standing, answer: IntArray) -> BoolArray:
@@ -156,8 +156,8 @@ def entry_findings(coverage: Coverage) -> tuple[Finding, ...]:
     """Whether people entered evenly over the cycle."""
     if not coverage.uneven:
         return ()
-    void = coverage.void
-    return (Finding("uneven-entry", UNEVEN_ENTRY + (VOID_ENTRY if void else ""), 0, _parts(coverage), void),)
+    level, more = (Level.BLOCKS_CERTIFICATION, VOID_ENTRY) if coverage.void else (Level.WARNING, "")
+    return (Finding("uneven-entry", UNEVEN_ENTRY + more, 0, _parts(coverage), level),)
 
 
 def _parts(coverage: Coverage) -> tuple[str, ...]:

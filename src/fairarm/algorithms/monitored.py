@@ -7,7 +7,7 @@ from enum import IntEnum
 import numpy as np
 
 from fairarm.algorithms.cohort import Cohort, Missing
-from fairarm.beliefs.findings import Finding
+from fairarm.beliefs.findings import Finding, Level
 from fairarm.core.proof.bets import Brought
 from fairarm.core.proof.monitors import Drift, LossRows
 from fairarm.core.types import IntArray
@@ -58,11 +58,11 @@ def monitor_findings(drift: Drift, losses: LossRows, alarm: IntArray, replicate:
     """What is to be said of one run."""
     found = []
     if alarm[replicate] == Alarm.DRIFT:
-        found.append(Finding("outcomes-drift", DRIFTS, int(drift.steady_n[replicate].sum())))
+        found.append(Finding("outcomes-drift", DRIFTS, int(drift.steady_n[replicate].sum()), level=Level.BLOCKS_ANSWER))
     if losses.alarm()[replicate] or alarm[replicate] == Alarm.LOSS:
-        voids = bool(alarm[replicate] == Alarm.LOSS)
-        text = UNEVEN_LOSS + (VOIDS_AT_RANDOM if voids else CHARGED)
-        found.append(Finding("loss-differs", text, int(losses.gone[replicate].sum()), voids=voids))
+        void = bool(alarm[replicate] == Alarm.LOSS)
+        level, text = (Level.BLOCKS_CERTIFICATION, VOIDS_AT_RANDOM) if void else (Level.WARNING, CHARGED)
+        found.append(Finding("loss-differs", UNEVEN_LOSS + text, int(losses.gone[replicate].sum()), level=level))
     return tuple(found)
 
 

@@ -15,6 +15,8 @@ class RunNote(StrEnum):
 
     LOG_WORST = "log-outcomes-charged"
     """Rows of the log that it started from lack their outcome; each counts as it would hurt most."""
+    LOG_BLOCKS = "log-blocks-the-answer"
+    """A finding of the log that it started from, by name, blocks the answer."""
     LOST_WORST = "lost-rows-charged"
     """Rows that never came count as it hurts most."""
     LOST_AT_RANDOM = "lost-at-random"
@@ -24,7 +26,7 @@ class RunNote(StrEnum):
 
 @dataclass(frozen=True)
 class Note:
-    """A code, how many rows it is about, and the state that they were taken to have."""
+    """A code, how many rows it is about, and the state that they were taken to have, or the finding."""
 
     code: RunNote
     rows: int = 0

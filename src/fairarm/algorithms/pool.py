@@ -30,7 +30,7 @@ from fairarm.beliefs.draws import Draws
 from fairarm.beliefs.evidence import Evidence, RunEvidence
 from fairarm.beliefs.from_log import growing_parts, parts_with_missing
 from fairarm.beliefs.planning import DESIGN_DRAWS, planned_pulls
-from fairarm.beliefs.standing import Standing, standing_of
+from fairarm.beliefs.standing import CONFIDENCE, GATE, Standing, standing_of
 from fairarm.core.answer import Code
 from fairarm.core.design.rounding import round_pulls
 from fairarm.core.paper.allocation import require_affordable
@@ -59,8 +59,6 @@ RESERVE = 0.95
 class PoolOptions:
     """What can be asked of Pool."""
 
-    min_fair_probability: float = 0.8
-    """An arm is named only if it is fair with this probability; else the answer is that none is."""
     confidence: float | None = None
     """Stop when this sure; without it, use all pulls."""
     stop: Literal["certified", "bayes-stop"] = "certified"
@@ -69,8 +67,6 @@ class PoolOptions:
     """P(S) and the law of contexts as the problem declares them, or from the rows alone."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.min_fair_probability <= 1:
-            raise OptionError(f"min_fair_probability is {self.min_fair_probability}. It is a number from 0 to 1.")
         if self.confidence is not None and not 0.5 <= self.confidence < 1:
             raise OptionError(f"The confidence is {self.confidence}. It is a number from 0.5 to below 1, e.g. 0.95.")
 
@@ -256,14 +252,14 @@ class Pool(BaseProcedure):
         rng = np.random.default_rng([seed, state.phase])
         drawn, rows = beliefs.draw(rng, self._draws(bool(over.all()))), self.problem.compiled.rows
         outcomes, values = drawn.outcomes, drawn.rows(rows)
-        standing = standing_of(beliefs, outcomes, values, rows, self.watched)
+        standing = standing_of(beliefs, outcomes, values, rows, self.watched, self.confidence or CONFIDENCE)
         answer = self.answers(standing, over)
         if self.guarantee == Guarantee.CERTIFIED:
             state, proved, proof, void = self._settled(state, batches, seed)
             standing = replace(standing, proof=proof)
             answer = np.where(proved == Code.UNDECIDED, np.where(over | void, Code.UNDECIDED, Code.PENDING), proved)
         blind = without_rows(evidence)
-        info = believed(evidence, beliefs.values(outcomes, drawn.means), standing, self.asked.min_fair_probability)
+        info = believed(evidence, beliefs.values(outcomes, drawn.means), standing)
         answer = np.where(blind & over, Code.UNDECIDED, answer)
         return answered(state, answer), info, _Known(beliefs, outcomes, values, answer == Code.PENDING)
 
@@ -376,12 +372,12 @@ class Pool(BaseProcedure):
         return ANSWER_DRAWS if last else INTERIM_DRAWS
 
     def answers(self, standing: Standing, over: BoolArray) -> IntArray:
-        """The most probable of "none" and the arms that are fair with the probability asked for, (N,); or not yet."""
-        found = standing.choice(self.asked.min_fair_probability)
+        """What is recommended where all pulls are used, (N,), what is sure where a confidence is asked for; or not yet."""
+        recommended = standing.choice().code
         if self.confidence is None:
-            return np.where(over, found.code, Code.PENDING)
-        sure = (found.probability >= self.confidence) & (found.code != Code.UNDECIDED)
-        return np.where(sure, found.code, np.where(over, Code.UNDECIDED, Code.PENDING))
+            return np.where(over, recommended, Code.PENDING)
+        sure = standing.sure(recommended, self.confidence)
+        return np.where((sure == Code.UNDECIDED) & ~over, Code.PENDING, sure)
 
 
 def answered(state: State[Memory], answer: IntArray) -> State[Memory]:
@@ -392,9 +388,9 @@ def answered(state: State[Memory], answer: IntArray) -> State[Memory]:
     return state.but(closed=state.closed + state.running, answer=answers, running=running)
 
 
-def believed(evidence: Evidence, values: Draws, standing: Standing, min_fair: float) -> Info:
+def believed(evidence: Evidence, values: Draws, standing: Standing) -> Info:
     """What is shown of outcomes (N, K) and of means by group (N, K, G), unknown where there was no row."""
-    shown = Info.estimated(evidence.problem, values, standing.fair >= min_fair, standing)
+    shown = Info.estimated(evidence.problem, values, standing.fair >= GATE, standing)
     blind = without_rows(evidence)
     if not blind.any():
         return shown

@@ -21,7 +21,7 @@ GROUP = "fairarm.algorithms"
 MOST_LETTERS = 40
 LONGEST_DESCRIPTION = 120
 TAKEN = frozenset(
-    ("algorithm", "algorithms", "columns", "earlier", "engine", "jobs", "limit", "log", "missing", "name", "on_done", "on_phase", "problem",
+    ("algorithm", "algorithms", "columns", "earlier", "engine", "jobs", "limit", "log", "margin", "missing", "name", "notes", "on_done", "on_phase", "problem",
      "pulls", "runs", "seed", "world")
 )  # fmt: skip
 """Keywords of the functions that take an algorithm's options among others."""

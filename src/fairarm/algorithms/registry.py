@@ -9,6 +9,7 @@ import numpy as np
 
 from fairarm.algorithms.csr import Readings, csr
 from fairarm.algorithms.mis import BalanceHeuristic
+from fairarm.algorithms.notes import Note
 from fairarm.algorithms.pool import Pool, PoolOptions
 from fairarm.algorithms.procedure import Guarantee, Procedure
 from fairarm.algorithms.records import checked_leaf
@@ -17,7 +18,7 @@ from fairarm.algorithms.run import Algorithm
 from fairarm.algorithms.saved import WHAT, opened_run, require_problem_of, require_versions
 from fairarm.algorithms.sris import sris
 from fairarm.algorithms.tf_lucb import TopFeasible
-from fairarm.algorithms.top_two import TopTwo, TopTwoOptions
+from fairarm.algorithms.top_two import TopTwo
 from fairarm.algorithms.two_stage import two_stage
 from fairarm.algorithms.uniform import Uniform
 from fairarm.beliefs.evidence import RunEvidence
@@ -49,7 +50,7 @@ _OURS = {
         Registration("sris-v2", _in_phases(sris, True), "successive rejection by outcome alone, no fairness; all pulls so far", Readings),
         Registration("uniform", Uniform, "every arm the same share, plain group means"),
         Registration("mis", BalanceHeuristic.of, "csr's pulls, estimates by the balance heuristic over all rows; nothing is rejected"),
-        Registration("top-two", TopTwo, "pool's posterior, pulls by top-two sampling; at most 10 000", TopTwoOptions),
+        Registration("top-two", TopTwo, "pool's posterior, pulls by top-two sampling; at most 10 000"),
         Registration("tf-lucb", TopFeasible, "top-feasible LUCB: each arm from its own rows, pulls by confidence bounds; at most 10 000"),
     )
 }  # fmt: skip
@@ -97,8 +98,8 @@ def found_algorithm(name: str) -> Registration:
 
 
 def make_procedure(name: str, problem: Problem, pulls: int, /, **options: Any) -> Procedure:
-    """The procedure of a named algorithm; ``options`` are the fields of `PoolOptions` for pool, of `TopTwoOptions` for
-    top-two, else of `Readings`; uniform, mis and tf-lucb have none. Those of a registered one are its own."""
+    """The procedure of a named algorithm; ``options`` are the fields of `PoolOptions` for pool, else of
+    `Readings`; top-two, uniform, mis and tf-lucb have none. Those of a registered one are its own."""
     found = found_algorithm(name)
     checked = _checked(found, options)
     require_problem(problem)
@@ -146,18 +147,19 @@ def algorithm(
     seed: int = 0,
     earlier: RunEvidence | None = None,
     missing: IntArray | None = None,
+    notes: tuple[Note, ...] = (),
     **options: Any,
 ) -> Algorithm:
     """A new run of a named algorithm, to be asked and told.
 
     ``earlier`` holds rows that were made before (`earlier_evidence`). They count in every estimate of the run, but neither
     as pulls nor as cost. `fairarm.algorithm` makes them of a log. ``missing``: such rows that lack their outcome, by regime, arm, group
-    and cell, (R, K, G, X); what is certified counts each as it would hurt most.
+    and cell, (R, K, G, X); what is certified counts each as it would hurt most. ``notes``: what has to be said of those rows.
     """
     if not isinstance(seed, int | np.integer) or seed < 0:
         raise OptionError(f"The seed must be a whole number, 0 or more; got {seed!r}.")
     procedure = make_procedure(name, problem, pulls, **options)
-    return Algorithm(name, procedure, seed, earlier, missing)
+    return Algorithm(name, procedure, seed, earlier, missing, notes)
 
 
 def resume(problem: Problem, document: str) -> Algorithm:

@@ -145,6 +145,7 @@ class Algorithm:
         seed: int = 0,
         earlier: RunEvidence | None = None,
         missing: IntArray | None = None,
+        notes: tuple[Note, ...] = (),
     ) -> None:
         self.name = name
         self.procedure = procedure
@@ -153,13 +154,12 @@ class Algorithm:
         state, nothing = procedure.start(1), empty_evidence(procedure.problem)
         require_savable(state.memory, f"The memory of '{name}'")
         info = Info.before(procedure.problem, 1)
-        notes: tuple[Note, ...] = ()
         if earlier is not None:
             require_log_start(name, procedure)
             begun_with = state.but(log_rows=np.array([rows_of(earlier)]))
             if missing is not None and procedure.guarantee == Guarantee.CERTIFIED:
                 state, info = procedure.begin(begun_with, earlier, seed, missing[None])
-                notes = (Note(RunNote.LOG_WORST, int(missing.sum())),)
+                notes = (*notes, Note(RunNote.LOG_WORST, int(missing.sum())))
             else:
                 state, info = procedure.begin(begun_with, earlier, seed)
         first = nothing if earlier is None else earlier
@@ -265,10 +265,11 @@ class Algorithm:
             now = now.closed(self.procedure, self.seed)
         return now
 
-    def verdict(self) -> Verdict:
-        """The answer as of now, and why each arm is or is not it; before the end it says so."""
+    def verdict(self, margin: float = 0.0) -> Verdict:
+        """The answer as of now, and why each arm is or is not it; before the end it says so. ``margin``: another fair arm may be better
+        by this, in the outcome's units."""
         now = self._now
-        return verdict(self.procedure, now.state, now.info, notes=now.notes)
+        return verdict(self.procedure, now.state, now.info, notes=now.notes, margin=margin)
 
     def beliefs(self) -> Beliefs:
         """What all rows so far say of every arm, the log's too, pooled; whichever algorithm chose the pulls."""

@@ -13,7 +13,7 @@ from fairarm.problem.mechanism import Mechanism
 from fairarm.problem.problem import Problem
 from fairarm.sealed import damaged, opened, sealed
 
-SCHEMA = 9
+SCHEMA = 10
 """Of what is written; no other is read."""
 
 PARTS = frozenset(

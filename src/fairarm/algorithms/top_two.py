@@ -16,14 +16,14 @@ Ours, so that it stands in the same contract as Pool and differs from it by its 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from fairarm.algorithms.info import Info
-from fairarm.algorithms.pool import ANSWER_DRAWS, Pool, PoolOptions, answered, believed, without_rows
+from fairarm.algorithms.pool import ANSWER_DRAWS, Pool, answered, believed, without_rows
 from fairarm.algorithms.procedure import BaseProcedure, Guarantee
 from fairarm.algorithms.pull_by_pull import Purse, Wanted, next_batch, require_few_pulls
 from fairarm.algorithms.state import NoMemory, State
@@ -36,14 +36,6 @@ from fairarm.core.types import BoolArray, FloatArray, IntArray
 
 TRIES = 100
 """Draws looked through for a rival."""
-
-
-@dataclass(frozen=True)
-class TopTwoOptions:
-    """What can be asked of it."""
-
-    min_fair_probability: float = PoolOptions.min_fair_probability
-    """An arm is named only if it is fair with this probability; else the answer is that none is."""
 
 
 def top_two(
@@ -91,18 +83,17 @@ def _runner_up(outcomes: FloatArray, fair: BoolArray, best: IntArray) -> IntArra
 class TopTwo(BaseProcedure):
     """The procedure (see the module's docstring)."""
 
-    asked: TopTwoOptions = TopTwoOptions()
     watched: bool = True
     """As in `Pool`; all its draws are used."""
 
     def __post_init__(self) -> None:
         require_few_pulls("top-two", self.pulls)
-        _ = self._pool  # checks the option and the budget
+        _ = self._pool  # checks the budget
 
     @cached_property
     def _pool(self) -> Pool:
         """Whose first phase and whose last word it shares."""
-        return Pool(self.problem, self.pulls, PoolOptions(self.asked.min_fair_probability))
+        return Pool(self.problem, self.pulls)
 
     @cached_property
     def _purse(self) -> Purse:
@@ -116,10 +107,6 @@ class TopTwo(BaseProcedure):
     def unwatched(self) -> Self:
         """Without limits and diagnostics."""
         return replace(self, watched=False)
-
-    def options(self) -> dict[str, Any]:
-        """As asked for."""
-        return asdict(self.asked)
 
     def start(self, n: int) -> State[NoMemory]:
         """Pool's first phase."""
@@ -136,7 +123,7 @@ class TopTwo(BaseProcedure):
         outcomes, values = drawn.outcomes, drawn.rows(rows)
         standing = standing_of(beliefs, outcomes, values, rows, self.watched)
         answer = self._pool.answers(standing, np.full(len(outcomes), not batch))
-        info = believed(in_stage, beliefs.values(outcomes, drawn.means), standing, self.asked.min_fair_probability)
+        info = believed(in_stage, beliefs.values(outcomes, drawn.means), standing)
         closed = answered(state, np.where(without_rows(in_stage) & (not batch), Code.UNDECIDED, answer))
         if not batch:
             return closed.but(plan=np.zeros_like(state.plan)), info

@@ -10,11 +10,12 @@ from typing import Any, cast
 import numpy as np
 
 from fairarm.algorithms.info import Info, Reason
-from fairarm.algorithms.notes import Note
+from fairarm.algorithms.notes import Note, RunNote
 from fairarm.algorithms.procedure import Certifies, Guarantee, LawReport, Procedure
 from fairarm.algorithms.state import State
-from fairarm.beliefs.findings import Finding, model_findings
-from fairarm.beliefs.standing import Proof, Standing
+from fairarm.beliefs.findings import Finding, Level, model_findings
+from fairarm.beliefs.standing import CONFIDENCE, Proof, Standing
+from fairarm.beliefs.status import Decision, WithDecision, check_margin, decide
 from fairarm.core.answer import Code
 from fairarm.core.fairness import WAY_OUT
 from fairarm.errors import ProblemError
@@ -39,6 +40,8 @@ class ArmReason(StrEnum):
     """Why an arm is the answer or not. `fairarm.reports.words.arm_reason` says it in words."""
 
     FOUND = "found"
+    RECOMMENDED = "recommended"
+    """But not sure enough."""
     UNFAIR = "unfair"
     """Rejected: its estimated gap is too large."""
     WORSE = "worse"
@@ -113,11 +116,11 @@ class ArmReport:
 
 
 @dataclass(frozen=True, repr=False)
-class Verdict(ShownWithRows):
+class Verdict(WithDecision, ShownWithRows):
     """The answer, and why."""
 
     problem: Problem
-    answer: Answer
+    decision: Decision
     arms: tuple[ArmReport, ...]
     phases: int
     """Phases closed."""
@@ -125,8 +128,6 @@ class Verdict(ShownWithRows):
     fairness_tested: bool
     """False for SRIS, which looks for the best arm of all."""
     guarantee: Guarantee
-    confidence: float | None
-    """1 − δ of a run that stops when sure."""
     leader: str | None
     """The answer, or, while there is none, the most probable one: an arm's name, or "no fair arm"."""
     probability: float | None
@@ -138,29 +139,21 @@ class Verdict(ShownWithRows):
     runner_up_probability: float | None
     method: str | None
     """How arms were estimated: "cell means" or "doubly robust"."""
-    min_fair_probability: float | None = None
-    """The gate: an arm is named only if it is fair with this probability, by the posterior; None where there is none."""
     notes: tuple[Note, ...] = ()
     """What else happened: rows that never came."""
-    gated: bool = False
-    """An arm is more likely to be the best fair arm than the answer is to be right, but does not pass the gate."""
     findings: tuple[Finding, ...] = ()
-    """What the rows have shown to be wrong with what is declared, which voids what is certified, or with the estimates."""
+    """What the rows have shown to be wrong with what is declared, or with the estimates."""
 
     @property
-    def status(self) -> Status:
-        """FOUND, NO_FAIR_ARM or UNDECIDED."""
-        return self.answer.status
-
-    @property
-    def arm(self) -> str | None:
-        """The name of the arm found."""
-        return self.answer.arm
+    def confidence(self) -> float:
+        """Of the status: 1 − δ of a run that stops when sure, else 0.95."""
+        return self.decision.confidence
 
     def _facts(self) -> list[Fact]:
         return [
-            ("status", self.status), ("arm", self.arm), ("guarantee", self.guarantee), ("confidence", self.confidence),
-            ("probability", self.probability), ("leader", self.leader), ("finished", self.finished),
+            ("status", self.status), ("arm", self.arm), ("reason", self.reason), ("recommended", self.recommended),
+            ("guarantee", self.guarantee), ("confidence", self.confidence), ("probability", self.probability),
+            ("leader", self.leader), ("finished", self.finished),
         ]  # fmt: skip
 
     def _table(self) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
@@ -209,21 +202,32 @@ class Verdict(ShownWithRows):
 
 
 def verdict(
-    procedure: Procedure, state: State[Any], info: Info, replicate: int = 0, notes: tuple[Note, ...] = ()
+    procedure: Procedure,
+    state: State[Any],
+    info: Info,
+    replicate: int = 0,
+    notes: tuple[Note, ...] = (),
+    margin: float = 0.0,
 ) -> Verdict:
     """The answer of one replicate as names, numbers in the outcome's units, and reasons."""
+    check_margin(margin)
     problem = procedure.problem
     answer = int(state.answer[replicate])
     fairness = procedure.tests_fairness
-    gate = procedure.options().get("min_fair_probability")
     tested = _tested(procedure, state, replicate)
+    findings = (*tested.findings, *_model_findings(procedure, info.standing, replicate))
+    blocking = [
+        Finding(note.state or "", "", level=Level.BLOCKS_ANSWER) for note in notes if note.code == RunNote.LOG_BLOCKS
+    ]
+    decision = _decision(procedure, answer, info, replicate, (*findings, *blocking), margin)
+    found = decision.answer.status == Status.FOUND
     errors = tested.least_errors.max(axis=1)  # in the group in which it is largest
     return Verdict(
         problem=problem,
-        answer=Answer.of(answer, problem.arm_names),
+        decision=decision,
         arms=tuple(
             replace(
-                _report(problem, answer, info, replicate, k, fairness),
+                _report(problem, answer, info, replicate, k, fairness, found),
                 law_error=None if np.isnan(error) else float(error),
             )
             for k, error in enumerate(errors)
@@ -232,18 +236,42 @@ def verdict(
         finished=answer != Code.PENDING,
         fairness_tested=fairness,
         guarantee=procedure.guarantee,
-        confidence=procedure.confidence,
-        min_fair_probability=gate,
         notes=notes,
-        findings=(*tested.findings, *_model_findings(problem, info.standing, replicate)),
-        **_sureness(procedure, info.standing and info.standing.of(replicate), answer, gate),
+        findings=findings,
+        **_sureness(procedure, info.standing and info.standing.of(replicate), answer),
     )
 
 
-def _model_findings(problem: Problem, standing: Standing | None, replicate: int) -> tuple[Finding, ...]:
+def _decision(
+    procedure: Procedure, answer: int, info: Info, i: int, findings: tuple[Finding, ...], margin: float
+) -> Decision:
+    """What is safe to act on: by a proof where the run is certified, else by the posterior."""
+    names, confidence = procedure.problem.arm_names, procedure.confidence or CONFIDENCE
+    undecided = Answer.of(Code.UNDECIDED, names)
+    if info.standing is None or procedure.guarantee == Guarantee.NONE:
+        why = "still-running" if answer == Code.PENDING else "no-probability"
+        return Decision(undecided, Answer.of(answer, names), None, None, (why,), margin=margin, confidence=confidence)
+    standing = info.standing.of(i)
+    blind = bool(np.isnan(info.outcomes[i]).all())
+    recommended = np.full(1, Code.UNDECIDED) if blind else standing.choice().code
+    made = decide(procedure.problem, standing, recommended, findings, margin=margin, confidence=confidence)
+    if procedure.guarantee == Guarantee.CERTIFIED:
+        pending, void = answer == Code.PENDING, any(each.blocks_certification for each in findings)
+        reason = "blocking-warning" if void else "not-proved-yet" if pending else "not-proved"
+        blocked_by = tuple(each.name for each in findings if each.blocks_certification)
+        reasons = () if answer >= Code.NONE else (reason,)
+        return replace(made, answer=Answer.of(answer, names), reasons=reasons, blocked_by=blocked_by)
+    if answer == Code.PENDING:
+        return replace(made, answer=undecided, reasons=("still-running", *made.reasons))
+    return made
+
+
+def _model_findings(procedure: Procedure, standing: Standing | None, replicate: int) -> tuple[Finding, ...]:
     if standing is None:
         return ()
-    return model_findings(problem.arm_names, standing.apart[replicate], row_labels(problem))
+    problem, certified = procedure.problem, procedure.guarantee == Guarantee.CERTIFIED
+    level = Level.WARNING if certified else Level.BLOCKS_ANSWER
+    return model_findings(problem.arm_names, standing.apart[replicate], row_labels(problem), level)
 
 
 def _tested(procedure: Procedure, state: State[Any], replicate: int) -> LawReport:
@@ -253,14 +281,13 @@ def _tested(procedure: Procedure, state: State[Any], replicate: int) -> LawRepor
     return cast(Certifies, procedure).law_report(state, replicate)
 
 
-def _sureness(procedure: Procedure, standing: Standing | None, answer: int, gate: float | None) -> dict[str, Any]:
+def _sureness(procedure: Procedure, standing: Standing | None, answer: int) -> dict[str, Any]:
     """The fields of a verdict that only algorithms with beliefs fill."""
     if standing is None:
-        return {**dict.fromkeys(_SURENESS_FIELDS), "gated": False}
+        return dict.fromkeys(_SURENESS_FIELDS)
     leader = np.array([answer]) if answer >= Code.NONE else standing.likeliest()
     second = standing.runner_up(leader)
     named = (NO_FAIR_ARM, *procedure.problem.arm_names)
-    by_posterior = answer >= Code.NONE and procedure.guarantee != Guarantee.CERTIFIED
     return {
         "leader": named[leader[0] - Code.NONE],
         "probability": float(standing.probability(leader)[0]),
@@ -268,7 +295,6 @@ def _sureness(procedure: Procedure, standing: Standing | None, answer: int, gate
         "runner_up": named[second[0] - Code.NONE],
         "runner_up_probability": float(standing.probability(second)[0]),
         "method": "doubly robust" if standing.robust[0] else "cell means",
-        "gated": gate is not None and by_posterior and bool(standing.choice(gate).gated[0]),
     }
 
 
@@ -329,13 +355,14 @@ def _toward(problem: Problem, reason: ArmReason, info: Info, i: int, k: int) -> 
     return {Proof.UNFAIR_TO_FIRST: groups[0], Proof.UNFAIR_TO_SECOND: groups[1]}.get(Proof(int(proof)))
 
 
-def _report(problem: Problem, answer: int, info: Info, i: int, k: int, fairness: bool) -> ArmReport:
+def _report(problem: Problem, answer: int, info: Info, i: int, k: int, fairness: bool, found: bool) -> ArmReport:
     outcome = float(problem.outcome.unscale(info.outcomes[i, k]))
     keyed = dict(zip(_pair_names(problem, info.gaps.shape[1]), problem.outcome.width * info.gaps[i, :, k], strict=True))
     rows = _rows(problem, info, i, k)
     if not problem.plain:
         keyed = _gaps_of_rows(problem, rows)
     rejected, reason = int(info.rejected[i, k]), _reason(answer, info, i, k, fairness)
+    reason = ArmReason.RECOMMENDED if reason == ArmReason.FOUND and not found else reason
     return ArmReport(
         name=problem.arm_names[k],
         outcome=None if np.isnan(outcome) else outcome,

@@ -9,7 +9,7 @@ import numpy as np
 
 from fairarm.algorithms.cohort import Cohort, Loss, Missing
 from fairarm.beliefs.evidence import Evidence
-from fairarm.beliefs.findings import Finding
+from fairarm.beliefs.findings import Finding, Level
 from fairarm.core.proof.guard import Guarded
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.problem.problem import Problem
@@ -65,8 +65,8 @@ class Watch:
         names = tuple(self.problem.arm_names[k] for k in np.flatnonzero(watched.alarmed[study]))
         if not names:
             return ()
-        voids = bool(watched.void[study])
-        return (Finding("unfair-as-served", AS_SERVED + (CERTIFIED_FAIR if voids else ""), 0, names, voids),)
+        level, more = (Level.BLOCKS_CERTIFICATION, CERTIFIED_FAIR) if watched.void[study] else (Level.WARNING, "")
+        return (Finding("unfair-as-served", AS_SERVED + more, 0, names, level),)
 
 
 def by_state(rows: Evidence) -> IntArray:

@@ -20,6 +20,7 @@ class Assumption(StrEnum):
     """[sensitive, outcome]."""
     CAUSES = "graph-with-causes-as-declared"
     """[attributes, causes, outcome]; in place of the first where more is asked than about one attribute without causes."""
+    NOT_LEARNED = "no-arm-learned-from-these-rows"
     ROWS = "rows-are-independent-people"
     PROPENSITIES = "propensities-are-right"
     """[decision]."""
@@ -31,6 +32,8 @@ class Assumption(StrEnum):
     CONTEXTS = "declared-contexts-are-right"
     FITTED = "mechanism-was-fitted"
     """[arm or None, node, rows]."""
+    ESTIMATED = "propensity-is-estimated"
+    """[arm, rows]."""
     UNDECLARED = "mechanism-is-not-declared"
     """[node]."""
     SHARES_DECLARED = "shares-as-declared"
@@ -127,7 +130,8 @@ def _mechanisms(problem: Problem, fitted: tuple[FittedNote, ...], estimated: boo
     if problem.context is not None and not estimated:
         yield Statement(Assumption.CONTEXTS)
     for note in fitted:
-        yield Statement(Assumption.FITTED, {"arm": note.arm, "node": note.node, "rows": note.rows})
+        code = Assumption.ESTIMATED if note.model else Assumption.FITTED
+        yield Statement(code, {"arm": note.arm, "node": note.node, "rows": note.rows})
     for x in missing_children(problem):
         yield Statement(Assumption.UNDECLARED, {"node": x})
 

@@ -53,6 +53,9 @@ class Diagnostics:
     """The share of the arm's mass in cells without a row (`unseen_mass`)."""
     smooth: Smoothness | None = None
     """Where a column is ordered, and cells have means of their own."""
+    skewness: FloatArray | None = None
+    """Of the mean of a real outcome's scores ψ in a log, |Σ(ψ − ψ̄)³| / (Σ(ψ − ψ̄)²)^1.5, the largest over groups; inf where they do not
+    vary."""
 
 
 def support_of(unseen: float, effective: float) -> Support:
@@ -83,9 +86,9 @@ def unseen_worlds(natural: FloatArray, worlds: FloatArray, shares: FloatArray, r
     return np.asarray(np.maximum(natural, counted.max(axis=2, initial=0.0)))
 
 
-def point_values(means: FloatArray, shares: FloatArray) -> Draws:
+def point_values(problem: Problem, means: FloatArray, shares: FloatArray) -> Draws:
     """Of estimated means (…, K, G), each cut to what is possible; ``shares`` (…, G)."""
-    possible = np.clip(means, 0.0, 1.0)
+    possible = np.clip(means, *problem.outcome.possible)
     return Draws(np.asarray((possible * shares[..., None, :]).sum(axis=-1)), possible)
 
 
@@ -148,6 +151,11 @@ class Beliefs(Protocol):
     """Beliefs of N replicates about K arms; outcomes on the scale [0, 1]."""
 
     @property
+    def problem(self) -> Problem:
+        """What they are about."""
+        ...
+
+    @property
     def method(self) -> str:
         """Said in the output: "cell means" or "doubly robust"."""
         ...
@@ -166,6 +174,11 @@ class Beliefs(Protocol):
     @property
     def draws_unseen(self) -> bool:
         """Its draws leave open what no row speaks for as a whole; otherwise cells without a row are drawn each by itself."""
+        ...
+
+    @property
+    def unseen_sd(self) -> float:
+        """The sd of a mean that no row speaks for."""
         ...
 
     def design(self) -> DesignBasis | None:

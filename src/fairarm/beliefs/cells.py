@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
 
@@ -15,13 +16,14 @@ from fairarm.beliefs.beliefs import (
     unseen_mass,
     with_unknown_shares,
 )
-from fairarm.beliefs.draws import Averaged, Draws
+from fairarm.beliefs.draws import Averaged, Draws, in_blocks
 from fairarm.beliefs.evidence import Evidence, Summary
 from fairarm.core.design.events import Laws
 from fairarm.core.fairness import draw_shares, expected_shares
 from fairarm.core.grouping import sum_by_group
 from fairarm.core.posterior.directions import (
     LEAST_LEVELS,
+    MOST,
     Directions,
     arm_columns,
     law_of_rows,
@@ -29,10 +31,12 @@ from fairarm.core.posterior.directions import (
     smooth_functions,
 )
 from fairarm.core.posterior.disagreement import Disagreement, of_cells
-from fairarm.core.posterior.prior import Posterior
-from fairarm.core.posterior.real import CellRows, RealPosterior
-from fairarm.core.posterior.states import StatesPosterior
+from fairarm.core.posterior.doubly_robust import PRIOR_SD
+from fairarm.core.posterior.prior import Posterior, Scales
+from fairarm.core.posterior.real import LEAST_VARIANCE, CellRows, RealPosterior
+from fairarm.core.posterior.states import LOG_SCALES, SCALES, StatesPosterior
 from fairarm.core.types import FloatArray, IntArray
+from fairarm.errors import DataError
 from fairarm.problem.problem import Problem
 from fairarm.problem.shared_cells import SharedCells
 
@@ -40,7 +44,10 @@ CONTEXT_ROWS = 1.0
 """Prior rows of the law of contexts, spread evenly over them; also how many rows no arm in particular has made."""
 
 BLOCK = 1 << 22
-"""Drawn likelihoods (draws × K × G × points) held at once where a mechanism was fitted: 32 MiB."""
+"""Draws × cells held at once, and drawn likelihoods (draws × K × G × points) where a mechanism was fitted: 32 MiB."""
+
+MOST_BYTES = 4e9
+"""Of memory for one replicate's cells."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +61,18 @@ class CellBeliefs:
     """Take P(S) and the law of contexts from the rows, even where they are declared."""
     method: str = "cell means"
     draws_unseen: bool = False
+    scales: Scales = field(default_factory=lambda: SCALES)
+    """Of an outcome with states: the prior's scales and their odds, those of runs unless a log is evaluated."""
 
     @classmethod
     def of(cls, evidence: Evidence, estimated: bool = False) -> CellBeliefs:
         """From all rows so far; ``estimated``: P(S) and the law of contexts from the rows, even where declared."""
         cells = evidence.problem.compiled.shared_cells
         return cls(evidence.problem, cells, evidence.summary(cells), estimated)
+
+    def of_log(self) -> Self:
+        """With the prior of logs. Two states keep that of runs: the wider one makes intervals of rare events half as wide again."""
+        return replace(self, scales=LOG_SCALES) if len(self.problem.outcome.values or ()) > 2 else self
 
     @cached_property
     def _natural(self) -> IntArray:
@@ -71,8 +84,17 @@ class CellBeliefs:
         """Of every θ."""
         if self.posterior_of_states is not None:
             return self.posterior_of_states
-        rows = CellRows.of(self.seen.rows, self.seen.sums, self.seen.squares)
+        rows = self._real_rows
         return RealPosterior.of(rows, self._directions(rows.variance))
+
+    @cached_property
+    def _real_rows(self) -> CellRows:
+        return CellRows.of(self.seen.rows, self.seen.sums, self.seen.within)
+
+    @property
+    def unseen_sd(self) -> float:
+        """The sd of a mean that no row speaks for: that of a uniform number between the states' values, or of the rows' outcomes."""
+        return PRIOR_SD if self.seen.states is not None else float(self._real_rows.spread.max())
 
     @cached_property
     def posterior_of_states(self) -> StatesPosterior | None:
@@ -81,11 +103,13 @@ class CellBeliefs:
         if states is None:
             return None
         columns = list(self.cells.columns.values())
-        return StatesPosterior.of(states, self.problem.outcome.scaled_values, self._directions(), columns)
+        values = self.problem.outcome.scaled_values
+        return StatesPosterior.of(states, values, self._directions(), columns, self.scales)
 
     def _directions(self, noise: FloatArray | None = None) -> Directions:
         """Along what the prior's mean moves: each arm's outcome and rows of fairness, the cell's columns, and the order of those that
         have one. ``noise``: Var(Y | c) where it differs between cells, (N, C)."""
+        self._require_memory()
         law, columns = self.law, self.cells.columns
         q = law_of_rows(law, self.seen.by_arm)
         # one column for the outcome, one for each row that fairness asks for
@@ -94,8 +118,19 @@ class CellBeliefs:
         asked = np.concatenate([np.broadcast_to(law.mean(axis=2), (len(rows), *law.shape[1::2])), rows], axis=1)
         smooth = [smooth_functions(levels[columns[name]], q) for name, levels in self._ordered.items()]
         none = np.zeros((len(q), 0, q.shape[1]))
-        effects = main_effects(list(columns.values()), q.shape[1])
+        effects = main_effects(list(columns.values()), self.seen.rows[0])
         return Directions.of(arm_columns(asked, q, noise), effects, np.concatenate([none, *smooth], axis=1), q)
+
+    def _require_memory(self) -> None:
+        """Refuse cells whose directions and laws would not fit."""
+        problem, cells = self.problem, self.cells.cells
+        laws = len(problem.arms) * (len(problem.groups) + len(problem.rows))
+        size = 8.0 * (5 * BLOCK + 4 * cells * (3 * MOST + laws))
+        if size > MOST_BYTES:
+            raise DataError(
+                f"Problem '{problem.name}' has {cells} cells, which would take some {size / 1e9:.1f} GB of memory; at most "
+                f"{MOST_BYTES / 1e9:g} GB are taken. Merge states, or use fewer columns or rules."
+            )
 
     @property
     def worlds(self) -> FloatArray:
@@ -163,7 +198,12 @@ class CellBeliefs:
     # ---- the interface ----
 
     def draw(self, rng: np.random.Generator, draws: int) -> Draws:
-        """θ, then the laws that are not known: all arms of a draw share both, so that they can be compared."""
+        """θ, then the laws that are not known: all arms of a draw share both, so that they can be compared. In blocks of draws, so that
+        memory does not grow with the cells."""
+        size = max(1, BLOCK // self.cells.cells)
+        return in_blocks(lambda part: self._draw_block(rng, part), draws, size)
+
+    def _draw_block(self, rng: np.random.Generator, draws: int) -> Draws:
         theta = self.posterior.draw(rng, draws)
         means = self._group_means(theta, rng)
         shares = self._drawn_shares(rng, draws)
@@ -184,11 +224,10 @@ class CellBeliefs:
         else:
             weight = self._drawn_contexts(rng, theta.shape[1])[:, :, self.cells.context]
             L = self.cells.likelihood.reshape(K * G, points).T
-            # a drawn h need not give every arm and group a mass of 1: means are divided by it, and ½ where there is none
+            # a drawn h need not give every arm and group a mass of 1: means are divided by it; those of all cells where there is none
             total = weight @ L
-            means = np.divide(
-                (weight * theta[:, :, self.cells.cell]) @ L, total, out=np.full(total.shape, 0.5), where=total > 0
-            )
+            sums = (weight * theta[:, :, self.cells.cell]) @ L
+            means = np.where(total > 0, sums / np.where(total > 0, total, 1.0), theta.mean(axis=2, keepdims=True))
         return np.asarray(means.reshape(*theta.shape[:2], K, G))
 
     def _fitted_means(self, replicate: int, theta: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -211,7 +250,7 @@ class CellBeliefs:
         weight = h[:, cells.context]
         both = np.stack([weight, weight * theta[:, cells.cell]], axis=2)
         total, sums = np.moveaxis(L.reshape(len(theta), K * G, -1) @ both, 2, 0)
-        means = np.divide(sums, total, out=np.full(total.shape, 0.5), where=total > 0)
+        means = np.where(total > 0, sums / np.where(total > 0, total, 1.0), theta.mean(axis=1, keepdims=True))
         return np.asarray(means.reshape(len(theta), K, G))
 
     def draw_laws(self, rng: np.random.Generator, draws: int) -> tuple[FloatArray, FloatArray]:
@@ -289,8 +328,8 @@ class CellBeliefs:
         """The cells' means by the model against the rows, weighted to every arm."""
         seen, posterior = self.seen, self.posterior
         shares = self.shares if self.known_shares is None else self.shares[:1]
-        rows = (seen.rows, seen.sums, seen.squares)
-        model = (posterior.mean, posterior.noise, posterior.strength)
+        rows = (seen.rows, seen.sums, seen.within)
+        model = (posterior.mean, posterior.noise, posterior.strength, self.unseen_sd)
         return of_cells(self.law, self.mixture, shares, rows, *model, asked=self.problem.compiled.rows)
 
     def diagnostics(self) -> Diagnostics:
@@ -308,7 +347,21 @@ class CellBeliefs:
             overlap=np.minimum(natural, mixture[:, None]).sum(axis=2),
             unseen=self._unseen(),
             smooth=self._smooth(),
+            skewness=self._skewness(),
         )
+
+    def _skewness(self) -> FloatArray | None:
+        """Of the residuals, weighted to every arm and group."""
+        if self.seen.third is None:
+            return None
+        mixture = self.mixture[:, None, None]
+        weight = np.divide(self.law, mixture, out=np.zeros_like(self.law), where=mixture > 0)
+        second, third = (
+            np.einsum("nktc,nc->nkt", weight**p, part) for p, part in ((2, self.seen.within), (3, self.seen.third))
+        )
+        varied = second > LEAST_VARIANCE
+        found = np.divide(np.abs(third), second**1.5, out=np.full(second.shape, np.inf), where=varied)
+        return np.asarray(found.max(axis=2))
 
     def _smooth(self) -> Smoothness | None:
         weight = self.posterior.smooth

@@ -13,7 +13,7 @@ import numpy as np
 
 from fairarm.beliefs.counted_bets import counted_bets, summed_bets
 from fairarm.beliefs.evidence import CountedEvidence
-from fairarm.beliefs.known_worlds import KnownWorlds, Lack, lacking_contexts
+from fairarm.beliefs.known_worlds import KnownWorlds, Lack, lacking
 from fairarm.beliefs.logged_rows import LoggedBeliefs
 from fairarm.beliefs.missing_rows import MissingRows, all_made
 from fairarm.core.answer import Code
@@ -43,16 +43,16 @@ class Certificate:
     bounds: Intervals | None
     by: tuple[Bound, ...]
     """Empty where nothing is certified."""
-    fitted_logging_arm: str | None = None
-    """Why nothing is: an arm whose mechanism was fitted made rows, and weights need it exactly."""
+    fitted_logging_arms: tuple[str, ...] = ()
+    """Why nothing is: arms whose mechanism was fitted made rows, and weights need it exactly."""
     uncertified_arms: tuple[int, ...] = ()
     """Arms whose own mechanism was fitted."""
     adaptive: bool = False
     """Why nothing is: outcomes decided who made later rows, and the law of what arms see is not declared."""
     without_shares: bool = False
     """Why nothing is: P(S) is not known, and what is asked cannot do without it."""
-    lack: Lack | None = None
-    """Why nothing is: more is asked than about the groups of one attribute without causes, and a law that it rests on is not known."""
+    lacks: tuple[Lack, ...] = ()
+    """Why nothing is: more is asked than about the groups of one attribute without causes, and laws that it rests on are not known."""
     missing: bool = False
     """Why nothing is: outcomes are missing, and what would be certified does not allow for that."""
 
@@ -116,16 +116,17 @@ def certify_counts(
     problem = evidence.problem
     if not problem.plain:
         return _certify_worlds(evidence, delta, estimated, missing is not None and not at_random)
-    if lacks_shares(problem, estimated):
-        return Certificate(None, (), uncertified_arms=fitted_arms(problem), without_shares=True)
     shares = None if estimated or problem.shares is None else np.array(problem.shares)
     law = _declared_law(problem, estimated) if missing is None or at_random else None
-    uncertified, logging = fitted_arms(problem), _fitted_logging_arm(problem, all_made(evidence, missing))
-    weighable = logging is None and not adaptive and (missing is None or not at_random)
+    uncertified, logging = fitted_arms(problem), _fitted_logging_arms(problem, all_made(evidence, missing))
+    weighable = not logging and not adaptive and (missing is None or not at_random)
     weighed = Bound.BERNSTEIN if evidence.summed and evidence.pilot_by_group() is None else Bound.BETS
     by = (Bound.REGION,) * (law is not None) + (weighed,) * weighable
+    unshared = lacks_shares(problem, estimated)
     if not by:
-        return Certificate(None, (), logging, uncertified, adaptive, missing=missing is not None)
+        return Certificate(None, (), logging, uncertified, adaptive, unshared, missing=missing is not None)
+    if unshared:
+        return Certificate(None, (), (), uncertified, without_shares=True)
     # two ways hold at once where each has half of δ; what lies in both intervals is then the interval
     found, part = [], delta / len(by)
     if law is not None:
@@ -135,16 +136,14 @@ def certify_counts(
         found.append(intervals(n, cells.sums, law, part, shares, natural, problem.compiled.rows))
     if weighable:
         found.append(_weighed_counts(evidence, part, shares, missing))
-    return Certificate(narrowed(found), by, None, uncertified)
+    return Certificate(narrowed(found), by, (), uncertified)
 
 
 def _certify_worlds(evidence: CountedEvidence, delta: float, estimated: bool, holes: bool) -> Certificate:
     """Of a problem that is not plain: by the region alone, where all laws are declared, which does not allow for ``holes``."""
     problem = evidence.problem
-    if (lack := lacking_contexts(problem, estimated)) is not None:
-        return Certificate(None, (), uncertified_arms=fitted_arms(problem), lack=lack)
-    if holes:
-        return Certificate(None, (), uncertified_arms=fitted_arms(problem), missing=True)
+    if (lacks := lacking(problem, estimated, contexts=True)) or holes:
+        return Certificate(None, (), uncertified_arms=fitted_arms(problem), lacks=lacks, missing=holes)
     known = KnownWorlds(problem)
     seen = evidence.summary(known.cells)
     n, asked = seen.rows.astype(np.float64), problem.compiled.rows
@@ -173,24 +172,22 @@ def _weighed_counts(
 
 def certify_rows(beliefs: LoggedBeliefs, delta: float, adaptive: bool = False) -> Certificate:
     """From rows that were weighed one by one, with error δ."""
-    if adaptive:
-        return Certificate(None, (), None, fitted_arms(beliefs.problem), True)
     problem, natural = beliefs.problem, beliefs.natural.astype(np.float64)
-    if lacks_shares(problem, estimated=False):
-        return Certificate(None, (), uncertified_arms=fitted_arms(problem), without_shares=True)
+    logging, unshared = _fitted_logging_arms(problem, beliefs.made), lacks_shares(problem, estimated=False)
+    if adaptive or unshared:
+        return Certificate(None, (), logging, fitted_arms(problem), adaptive, unshared)
     rows = problem.compiled.rows
     shares = None if problem.shares is None else np.array(problem.shares)
-    logging = _fitted_logging_arm(problem, beliefs.made)
     if beliefs.bets is None:
         by, bounds = Bound.BERNSTEIN, weighted_intervals(beliefs.cut, delta, shares, natural, rows)
     else:
         by, bounds = Bound.BETS, bet_intervals(beliefs.bets, shares, natural, delta, rows)
-    return Certificate(bounds, (by,) * (logging is None), logging, fitted_arms(problem))
+    return Certificate(bounds, (by,) * (not logging), logging, fitted_arms(problem))
 
 
-def _fitted_logging_arm(problem: Problem, made: IntArray) -> str | None:
-    """The first arm with rows (K, G) whose mechanism was fitted: its weights are not exact."""
-    return next((problem.arm_names[k] for k in fitted_arms(problem) if made[k].any()), None)
+def _fitted_logging_arms(problem: Problem, made: IntArray) -> tuple[str, ...]:
+    """The arms with rows (K, G) whose mechanism was fitted: their weights are not exact."""
+    return tuple(problem.arm_names[k] for k in fitted_arms(problem) if made[k].any())
 
 
 def _declared_law(problem: Problem, estimated: bool) -> FloatArray | None:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from fairarm.beliefs.missing_rows import MissingRows
+from fairarm.core.doubt.world_estimators import plain_means
 from fairarm.core.grouping import sum_by_group
 from fairarm.core.proof.log_bets import (
     CountedLines,
@@ -79,8 +80,11 @@ def pilot_of(counts: IntArray) -> IntArray:
     return pilot
 
 
-def predictions(problem: Problem, rows: FloatArray, sums: FloatArray) -> tuple[IntArray, FloatArray]:
-    """The number of what precedes the decision at each cell, (X,), and m(x, v), (G, X), from the pilot's rows and Σ Y', (G, X).
+def predictions(
+    problem: Problem, rows: FloatArray, sums: FloatArray, prior: float = 1.0
+) -> tuple[IntArray, FloatArray]:
+    """The number of what precedes the decision at each cell, (X,), and m(x, v), (G, X), from the pilot's rows and Σ Y', (G, X), and
+    ``prior`` rows of ½ in each cell; without them a cell without rows has the mean of its decision.
 
     m may look at what precedes the decision, at the decision, and at the group where that acts on the outcome in another way.
     """
@@ -91,8 +95,10 @@ def predictions(problem: Problem, rows: FloatArray, sums: FloatArray) -> tuple[I
     space = CellSpace.of((*before, V), problem.variables)
     apart = bool(below) or problem.outcome.node in problem.relevant_children
     at = space.number(codes) + space.count * apart * np.arange(len(rows))[:, None]
+    by_decision = plain_means(rows, sums, np.broadcast_to(codes[V], rows.shape))
     rows, sums = (sum_by_group(part.ravel(), at.ravel(), int(at.max()) + 1)[at] for part in (rows, sums))
-    return CellSpace.of(before, problem.variables).number(codes), (sums + 0.5) / (rows + 1.0)  # (W2)
+    m = np.divide(sums + prior / 2, rows + prior, out=by_decision, where=rows + prior > 0)  # (W2)
+    return CellSpace.of(before, problem.variables).number(codes), m
 
 
 def _lines(counts: IntArray, values: FloatArray) -> CountedLines:

@@ -1,6 +1,7 @@
-"""Posterior draws of a log as boxes: what the mean outcome of every cell can be, given missing outcomes and a hidden cause.
+"""Posterior draws of a log as boxes: what the mean outcome of every cell can be, given missing outcomes, decisions that were avoided,
+and a hidden cause.
 
-Each draw is a law of the outcome in every cell, a share of missing outcomes, the chances of the logged decisions, and the law of what
+Each draw is a law of the outcome in every cell, a share of unknown outcomes, the chances of the logged decisions, and the law of what
 arms see. What is asked of the arms is linear in the cells' means: their coefficients are drawn with them.
 
 Shapes: D draws, K arms, J rows of fairness, C cells, O states of the outcome.
@@ -9,6 +10,7 @@ Shapes: D draws, K arms, J rows of fairness, C cells, O states of the outcome.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -25,11 +27,17 @@ from fairarm.errors import ProblemError
 from fairarm.problem.problem import Problem
 from fairarm.problem.space import CellSpace
 
+Numbers = TypeVar("Numbers", IntArray, FloatArray)
+
 DRAWS, LEAST_DRAWS = 1000, 200
 """Boxes that are drawn; the least where coefficients are many."""
 
 MOST_ENTRIES, MOST_EVER = 1 << 25, 1 << 27
 """Coefficients (draws × arms × rows × cells) held at once: 256 MiB; 1 GiB where even the least draws take more."""
+
+
+AVOIDED = 0.05
+"""Below this P(v | x) a decision was avoided; below half of 1/V where that is less, as uniform decisions avoid none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +73,10 @@ class CellDraws:
     law: FloatArray | None
     """The law of the outcomes that came over ``parts``, (D, C, B); None for a real outcome of which no sketch was made."""
     parts: Parts | None
-    missing: FloatArray
-    """The share of outcomes that do not come, (D, C)."""
+    unknown: FloatArray
+    """The share of outcomes that are unknown, (D, C): missing ones, and all of an avoided cell."""
+    ends: Box
+    """What the mean of unknown outcomes can be, (C,)."""
     chance: FloatArray | None
     """P(v | x) over all rows at the inputs of the cell, (D, C); None where a hidden cause cannot be bounded."""
     outcomes: FloatArray
@@ -94,10 +104,10 @@ class CellDraws:
         """Some of the draws."""
         outcomes, rows = (part if len(part) == 1 else part[which] for part in (self.outcomes, self.rows))
         law, chance = (None if part is None else part[which] for part in (self.law, self.chance))
-        theta, missing = self.theta[which], self.missing[which]
+        theta, unknown = self.theta[which], self.unknown[which]
         known = None if self.known is None else self.known.at(which)
         return replace(
-            self, theta=theta, missing=missing, law=law, chance=chance, outcomes=outcomes, rows=rows, known=known
+            self, theta=theta, unknown=unknown, law=law, chance=chance, outcomes=outcomes, rows=rows, known=known
         )
 
     def box(self, gamma: FloatArray | float = 1.0) -> Box:
@@ -107,7 +117,7 @@ class CellDraws:
 
     def _of_others(self, gamma: FloatArray | float) -> Box:
         """By the rows that a hidden cause may have moved alone."""
-        logged = missing_box(self.theta, self.missing)
+        logged = missing_box(self.theta, self.unknown, self.ends)
         strength = np.broadcast_to(np.asarray(gamma, dtype=np.float64), (len(self),))[:, None]
         if self.chance is None or np.all(strength == 1.0):
             return logged
@@ -122,13 +132,16 @@ class CellDraws:
         # how far the mean moves is told by the law; where the mean is, by θ, which of a real outcome is drawn apart
         fall = self._fall(self.law, self.parts, strength)
         rise = self._fall(self.law[..., ::-1], self.parts.turned(), strength)
-        return Box(np.maximum(widest.low, logged.low - fall), np.minimum(widest.high, logged.high + rise))
+        # means outside of [0, 1], of an avoided cell, are beyond the widest
+        return Box(
+            np.clip(widest.low, logged.low - fall, logged.low), np.clip(widest.high, logged.high, logged.high + rise)
+        )
 
     def _fall(self, law: FloatArray, parts: Parts, strength: FloatArray) -> FloatArray:
         """How far below the mean of logged outcomes that of the others can be, (D, C), missing ones at their lowest in both."""
-        if self.missing.any():
-            came = (1.0 - self.missing)[..., None] * law
-            law, parts = np.concatenate([self.missing[..., None], came], axis=-1), parts.with_first(0.0)
+        if self.unknown.any():
+            came = (1.0 - self.unknown)[..., None] * law
+            law, parts = np.concatenate([self.unknown[..., None], came], axis=-1), parts.with_first(0.0)
         return np.asarray((law * parts.mean).sum(axis=-1) - least_of_others(law, parts, strength))
 
 
@@ -162,6 +175,13 @@ class LoggedCells:
         """With those, (C,)."""
         return np.asarray(self.beliefs.seen.rows[0] + self.lacking)
 
+    @property
+    def avoided(self) -> BoolArray:
+        """Cells without rows whose decision the arms that made the rows hardly ever make there, (C,); others are empty by chance."""
+        law, x, v = rows_by_inputs(self.beliefs, self.beliefs.mixture[0])
+        least = min(AVOIDED, 0.5 / law.shape[1]) * law.sum(axis=1)
+        return np.asarray((self.every_row == 0) & (law[x, v] < least[x]))
+
     def draw_share(self, at_random: bool, draws: int, rng: np.random.Generator) -> FloatArray:
         """π, (D, C); 0 where they are stated to be missing at random."""
         lacking = self.lacking
@@ -188,8 +208,8 @@ def draw_cells(
     at_random: bool = False,
     doubted: Doubted | None = None,
 ) -> CellDraws:
-    """Draws of a log's cells. ``missing`` rows bound the means, unless it is stated that they are missing at random; who they are and
-    what was decided of them counts in any case."""
+    """Draws of a log's cells. Avoided cells and ``missing`` rows bound the means, unless it is stated that rows are missing at random;
+    who they are and what was decided of them counts in any case."""
     asked, problem = beliefs.problem.compiled.rows, beliefs.problem
     fixed = beliefs.known_law is not None and beliefs.known_shares is not None and not beliefs.cells.fitted
     draws = DRAWS if fixed else int(np.clip(MOST_ENTRIES // _size(problem), LEAST_DRAWS, DRAWS))
@@ -199,13 +219,14 @@ def draw_cells(
     theta, law, parts = _drawn_means(logged.beliefs, rng, draws, doubted.sketch)
     worlds, outcomes = beliefs.draw_coefficients(rng, draws)
     rows = asked.coefficients(worlds, outcomes)
-    share = logged.draw_share(at_random, draws, rng)
+    share, avoided = logged.draw_share(at_random, draws, rng), LoggedCells(beliefs, missing).avoided
     chance = None if below_decision(problem) else _chances(logged, rng, draws)
     made = CellDraws(
         theta=_with_mean(theta),
         law=law,
         parts=parts,
-        missing=_with_mean(share),
+        unknown=_with_mean(np.where(avoided, 1.0, share)),
+        ends=_unknown_ends(beliefs, avoided),
         chance=None if chance is None else _with_mean(chance),
         outcomes=outcomes if len(outcomes) == 1 else _with_mean(outcomes),
         rows=rows if len(rows) == 1 else _with_mean(rows),
@@ -227,23 +248,23 @@ def _with_known(
 
 
 def below_decision(problem: Problem) -> tuple[str, ...]:
-    """Observed columns that descend from the decision: with one, the inputs of a cell are not what precedes the decision."""
+    """Observed columns that descend from the decision: they are no inputs."""
     return tuple(sorted(problem.roles.graph.descendants(problem.decision) & {*problem.cell_columns}))
 
 
 def inputs_of_cells(beliefs: CellBeliefs) -> tuple[IntArray, IntArray, dict[str, IntArray]]:
     """The number of the inputs x of each cell and its decision, (C,) each, and the columns that make up x, (C,) each."""
     problem, columns = beliefs.problem, beliefs.cells.columns
-    names = tuple(name for name in columns if name != problem.decision)
+    names = tuple(name for name in columns if name not in (problem.decision, *below_decision(problem)))
     space = CellSpace.of(names, problem.variables)
     number = space.number(columns) if names else np.zeros(beliefs.cells.cells, dtype=np.int64)
     return number, columns[problem.decision], {name: columns[name] for name in names}
 
 
-def rows_by_inputs(beliefs: CellBeliefs, rows: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Rows (C,) by inputs and decision, (X, V), and the inputs and the decision of each cell, (C,) each."""
+def rows_by_inputs(beliefs: CellBeliefs, rows: Numbers) -> tuple[Numbers, IntArray, IntArray]:
+    """Rows, or shares of them, (C,), by inputs and decision, (X, V), and the inputs and the decision of each cell, (C,) each."""
     x, v, _ = inputs_of_cells(beliefs)
-    made = np.zeros((int(x.max()) + 1, beliefs.problem.variables[beliefs.problem.decision].size), dtype=np.int64)
+    made = np.zeros((int(x.max()) + 1, beliefs.problem.variables[beliefs.problem.decision].size), dtype=rows.dtype)
     np.add.at(made, (x, v), rows)
     return made, x, v
 
@@ -275,6 +296,17 @@ def _drawn_means(
     law, values = states.draw_laws(rng, draws)[0], beliefs.problem.outcome.scaled_values
     order = np.argsort(values, kind="stable")
     return np.asarray(law @ values), _with_mean(law[..., order]), Parts.of_values(values[order])
+
+
+def _unknown_ends(beliefs: CellBeliefs, avoided: BoolArray) -> Box:
+    """Any outcome where one is missing. Of an avoided cell any value of a state; of a real outcome what other cells' means are, and one
+    standard deviation on each side: the declared range may be far wider."""
+    posterior, rows = beliefs.posterior, beliefs.seen.rows[0]
+    low, high = np.zeros(len(rows)), np.ones(len(rows))
+    if beliefs.posterior_of_states is None and rows.any():
+        means, sd = posterior.mean[0][rows > 0], np.sqrt(np.average(posterior.noise[0], weights=rows))
+        low[avoided], high[avoided] = means.min() - sd, means.max() + sd
+    return Box(low, high)
 
 
 def _chances(logged: LoggedCells, rng: np.random.Generator, draws: int) -> FloatArray:

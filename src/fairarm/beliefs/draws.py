@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,6 +47,13 @@ class Draws:
     def __getitem__(self, part: int) -> FloatArray:
         """0: outcomes, 1: gaps of two groups."""
         return tuple(self)[part]
+
+
+def in_blocks(draw: Callable[[int], Draws], draws: int, size: int) -> Draws:
+    """As many draws (N, D, …), at most ``size`` at once."""
+    parts = [draw(min(size, draws - start)) for start in range(0, max(draws, 1), size)]
+    outcomes, means = ([getattr(part, name) for part in parts] for name in ("outcomes", "means"))
+    return parts[0] if len(parts) == 1 else Draws(np.concatenate(outcomes, axis=1), np.concatenate(means, axis=1))
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from fairarm.beliefs.row_kinds import RowKinds, causes_are_attributes
 from fairarm.core.grouping import sum_by_group
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.problem.attributes import Block
+from fairarm.problem.context import ContextLaw
 from fairarm.problem.problem import Problem
 from fairarm.problem.shared_cells import missing_children
 from fairarm.problem.world_cells import WorldCells
@@ -33,30 +34,18 @@ class Lack:
     way: str = ""
 
 
-def lacking(problem: Problem, estimated: bool) -> Lack | None:
-    """What is missing for a proof about the worlds of a problem that is not plain; None where nothing is."""
-    if estimated:
-        return Lack("the laws of the attributes", "are not used (law=estimated)", "use the declared ones")
-    if missing := missing_children(problem):
-        return Lack(f"P({missing[0]} | its parents)", way="declare it as a mechanism")
-    if fitted := [name for name in problem.mechanisms if name in problem.fitted]:
-        return Lack(f"P({fitted[0]} | its parents)", "was fitted from rows", "declare its table")
-    for block in problem.roles.blocks:
-        if problem.own_factor(block) is None:
-            return _of_block(block)
-    if not causes_are_attributes(problem) and problem.compiled.world_cells.law is None:
-        return _of_contexts()
-    return None
-
-
-def lacking_contexts(problem: Problem, estimated: bool) -> Lack | None:
-    """The same where the law of contexts has to be known in any case."""
-    found = lacking(problem, estimated)
-    return found or (_of_contexts() if problem.compiled.world_cells.law is None else None)
-
-
-def _of_contexts() -> Lack:
-    return Lack("the law of contexts", way="declare problem.context")
+def lacking(problem: Problem, estimated: bool, contexts: bool = False) -> tuple[Lack, ...]:
+    """All that is missing for a proof about the worlds of a problem that is not plain; ``contexts``: their law has to be known in any case."""
+    found = [Lack("the laws of the attributes", "are not used (law=estimated)", "use the declared ones")] * estimated
+    found += [Lack(f"P({x} | its parents)", way="declare it as a mechanism") for x in missing_children(problem)]
+    fitted = [name for name in problem.mechanisms if name in problem.fitted]
+    found += [Lack(f"P({name} | its parents)", "was fitted from rows", "declare its table") for name in fitted]
+    if not estimated:
+        found += [_of_block(block) for block in problem.roles.blocks if problem.own_factor(block) is None]
+    context = {*problem.cell_columns} - {problem.decision, *problem.relevant_children}
+    if context and not isinstance(problem.context, ContextLaw) and (contexts or not causes_are_attributes(problem)):
+        found.append(Lack("the law of contexts", way="declare problem.context"))
+    return tuple(found)
 
 
 def _of_block(block: Block) -> Lack:

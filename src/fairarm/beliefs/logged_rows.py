@@ -13,7 +13,7 @@ row, depends on the row's content alone, and sums are exact: the result is the s
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -28,6 +28,7 @@ from fairarm.beliefs.row_sums import WeighedRows
 from fairarm.core.fairness import draw_shares, expected_shares
 from fairarm.core.packed import Arrays
 from fairarm.core.posterior.disagreement import Disagreement, WeightedSums, of_rows
+from fairarm.core.posterior.doubly_robust import PRIOR_SD
 from fairarm.core.posterior.weighted_rows import MeanError, RowSums
 from fairarm.core.proof.log_bets import SumBets
 from fairarm.core.proof.log_intervals import CutSums, bound_delta, cut_level
@@ -65,6 +66,8 @@ class LoggedBeliefs:
     """The variance of an outcome around its prediction."""
     unseen: FloatArray
     """The share of the arm's mass that no row speaks for, (K, G)."""
+    unseen_sd: float
+    """The sd of a mean that no row speaks for."""
     impossible: int
     mean_weight: FloatArray
     """Mean weight, its standard error, and the least it should be, (3, K, G): what a logging arm can decide."""
@@ -72,6 +75,8 @@ class LoggedBeliefs:
     """How far decisions are from the law that made them, among rows alike in one column, in standard errors."""
     method: str = "doubly robust"
     draws_unseen: bool = True
+    rules: int = 1
+    """That made the rows, as far as propensities tell."""
     bets: SumBets | None = None
     """What certified intervals are made of where rows have ids; else of ``cut``."""
 
@@ -93,7 +98,7 @@ class LoggedBeliefs:
         for t, error in enumerate(self.errors):
             moved = error.draw(rng, draws, max(float(self.rows[t]) - 1.0, 2.0))
             unknown = self.unknown[:, t] * (shared + _apart(t, apart))
-            means.append(np.clip(self.means[:, t] + moved + unknown, 0.0, 1.0))
+            means.append(np.clip(self.means[:, t] + moved + unknown, *self.problem.outcome.possible))
         by_group = np.stack(means, axis=-1)
         if self.problem.shares is not None:
             shares = np.broadcast_to(self.problem.shares, (draws, len(means)))
@@ -105,7 +110,7 @@ class LoggedBeliefs:
 
     def values(self, outcomes: FloatArray, means: FloatArray) -> Draws:
         """The estimates themselves."""
-        return point_values(self.means[None], self.shares[None])
+        return point_values(self.problem, self.means[None], self.shares[None])
 
     def diagnostics(self) -> Diagnostics:
         """Of the weights, summed while the log was read."""
@@ -114,7 +119,7 @@ class LoggedBeliefs:
     def self_check(self) -> Disagreement:
         """The estimates against plain weighted means."""
         asked = self.problem.compiled.rows
-        return of_rows(self.weighted, self.noise, self.means, self.shares, self.unseen, asked)
+        return of_rows(self.weighted, self.noise, self.means, self.shares, self.unseen, self.unseen_sd, asked)
 
     def design(self) -> None:
         """Sums over rows are no basis to plan pulls by."""
@@ -189,9 +194,10 @@ def _beliefs(model: RowModel, found: WeighedRows) -> LoggedBeliefs:
     # what no arm of the log can decide, or what the weights lack to 1 beyond chance
     lacking = np.stack(never, axis=1) / n
     known = model.states is not None and sample.made.any()
-    unseen = np.clip(np.maximum(lacking, 1.0 - mean - 3.0 * error), 0.0, 1.0)
+    unseen = np.clip(np.maximum(lacking, np.where(1.0 - mean > 3.0 * error, 1.0 - mean, 0.0)), 0.0, 1.0)
     left = np.stack([sums.cut[0] for sums in own], axis=1) / n
     missed = np.stack([sums.missed(model.jump) for sums in own], axis=1)
+    errors = tuple(sums.error(model.jump) for sums in own)
     return LoggedBeliefs(
         problem=problem,
         rows=n,
@@ -200,17 +206,22 @@ def _beliefs(model: RowModel, found: WeighedRows) -> LoggedBeliefs:
         natural_squares=sample.natural_squares,
         made=sample.made,
         means=np.stack([sums.mean for sums in own], axis=1) + model.constant,
-        errors=tuple(sums.error(model.jump) for sums in own),
+        errors=errors,
         unknown=np.hypot(model.unseen_sd * unseen, missed),
         cut=CutSums(n, np.stack(cut, axis=2), np.broadcast_to(work.level, mean.shape)),
-        seen=_diagnostics(own, np.stack(overlap, axis=1), np.minimum(unseen + left, 1.0)),
+        seen=replace(
+            _diagnostics(own, np.stack(overlap, axis=1), np.minimum(unseen + left, 1.0)),
+            skewness=_skewness(errors) if problem.outcome.values is None else None,
+        ),
         weighted=_weighted(own),
         noise=model.jump.variance,
         unseen=unseen,
+        unseen_sd=PRIOR_SD if problem.outcome.values is not None else model.unseen_sd,
         impossible=found.impossible,
         mean_weight=np.stack([mean, error, 1.0 - lacking if known else np.zeros_like(lacking)]),
         misfit=max(held.misfit() for held in found.groups),
         method="weighted mean" if model.regression is None else "doubly robust",
+        rules=model.rules,
         bets=None if work.bets is None else joined_sums([held.bets for held in found.groups if held.bets is not None]),
     )
 
@@ -226,6 +237,12 @@ def _diagnostics(own: tuple[RowSums, ...], overlap: FloatArray, unseen: FloatArr
         overlap=(overlap / n @ total)[None],
         unseen=(unseen @ total)[None],
     )
+
+
+def _skewness(errors: tuple[MeanError, ...]) -> FloatArray:
+    """Of every arm in the group where it is largest, (1, K)."""
+    by_group = [np.where(each.sd > 0, np.abs(each.skew), np.inf) for each in errors]
+    return np.asarray(np.max(by_group, axis=0)[None])
 
 
 def _weighted(own: tuple[RowSums, ...]) -> WeightedSums:

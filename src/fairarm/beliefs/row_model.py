@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairarm.beliefs.lines import distinct
 from fairarm.beliefs.row_bets import Decided, RowBets, at_decision, mixture
 from fairarm.beliefs.row_pilot import RowPilot
 from fairarm.beliefs.row_sample import Sample, halves_of
@@ -21,6 +22,9 @@ from fairarm.core.posterior.row_totals import MOST_STATES, Units
 from fairarm.core.posterior.weighted_rows import Jump, least_error_cut
 from fairarm.core.types import FloatArray, IntArray
 from fairarm.problem.problem import Problem
+
+MOST_RULES, ROWS_EACH = 8, 5
+"""More propensities of one decision for people alike, or fewer rows of each, do not say that several rules made the log."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,18 @@ class RowModel:
         folds = np.where(odd[:, None], 0.0, shares) * self.sample.count[:, None]
         folds[odd, 0] = self.sample.count[odd] // 2
         folds[odd, 1] = self.sample.count[odd] - self.sample.count[odd] // 2
-        return cross_fit(columns, sizes, self.problem.decision, self.sample.outcome, folds.astype(np.int64), quick=True)
+        real = self.problem.outcome.values is None
+        outcome, rows = self.sample.outcome, folds.astype(np.int64)
+        return cross_fit(columns, sizes, self.problem.decision, outcome, rows, quick=True, real=real)
+
+    @cached_property
+    def rules(self) -> int:
+        """Rules that made the rows, by the propensities that a decision has for people alike in every column; 1 where these do not tell."""
+        sample, finite = self.sample, all(self.problem.variables[name].finite for name in self.problem.cell_columns)
+        first = distinct([*sample.columns.values(), sample.propensity])[0]
+        seen = np.bincount(distinct([values[first] for values in sample.columns.values()])[1])
+        few = finite and seen.max() <= MOST_RULES and ROWS_EACH * len(first) <= sample.count.sum()
+        return int(seen.max()) if few and not np.isnan(sample.propensity).any() else 1
 
     @cached_property
     def constant(self) -> float:
@@ -69,7 +84,7 @@ class RowModel:
     @cached_property
     def unseen_sd(self) -> float:
         """Of what no row speaks for: that of a uniform number, or of the outcomes if they vary less."""
-        return prior_sd(self.sample.outcome, self.sample.count)
+        return prior_sd(self.sample.outcome, self.sample.count, self.problem.outcome.values is None)
 
     @cached_property
     def _sampled(self) -> list[_SampledGroup]:

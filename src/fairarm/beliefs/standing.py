@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum
 from typing import Any
@@ -10,11 +11,17 @@ import numpy as np
 
 from fairarm.beliefs.beliefs import Beliefs
 from fairarm.core.answer import Code
-from fairarm.core.fairness import Rows, as_rows, best_fair_arm
+from fairarm.core.fairness import Rows, all_unfair, as_rows, best_fair_arm, losses, quantile_of_draws
 from fairarm.core.posterior.disagreement import ERRORS
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 
 LIMITS = (0.025, 0.975)
+
+GATE = 0.8
+"""An arm is recommended only if it is fair with this probability."""
+
+CONFIDENCE = 0.95
+"""Of a status, where none is asked for."""
 
 
 class Proof(IntEnum):
@@ -40,15 +47,13 @@ class Proof(IntEnum):
 
 @dataclass(frozen=True)
 class Choice:
-    """The answer that goes by probabilities, (n,) each."""
+    """What is recommended: the answer that goes by probabilities, (n,) each."""
 
     code: IntArray
     """An arm's position, NONE, or UNDECIDED: an arm that must not be named is likelier than every answer, "none" is not likely
     enough, or the model is wrong."""
     probability: FloatArray
     """Of that answer; where it is UNDECIDED, that no arm is fair."""
-    gated: BoolArray
-    """An arm is more likely to be the best fair arm than the answer is to be right, but does not pass the gate."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,11 @@ class Standing:
     """95 % limits of every row of fairness, (n, K, J): of the gap where that is all that is asked about."""
     row_holds: FloatArray
     """The probability that the row holds, (n, K, J)."""
+    loss: FloatArray
+    """The arm is fair, and no fair arm is better by more than this, with the probability `standing_of` was asked for; inf where it is not
+    that surely fair."""
+    unfair: FloatArray
+    """(n,): the probability that every arm is unfair toward one side (`all_unfair`)."""
     effective: FloatArray
     largest_weight: FloatArray
     overlap: FloatArray
@@ -86,7 +96,7 @@ class Standing:
     def unknown(cls, n: int, arms: int, rows: int = 1) -> Standing:
         """Of runs whose algorithm has no beliefs, or before their first phase has closed; ``rows`` of fairness."""
         made: dict[str, Any] = {f.name: np.full((n, arms), np.nan) for f in fields(cls)}
-        made["none"] = np.full(n, np.nan)
+        made["none"], made["unfair"] = np.full((2, n), np.nan)
         made["proof"] = np.zeros((n, arms), dtype=np.int64)
         made["robust"] = np.zeros(n, dtype=np.bool_)
         made["apart"] = np.full((n, 1 + rows, arms), np.nan)
@@ -114,7 +124,7 @@ class Standing:
         """The probability of each answer, (n, 1 + K): that no arm is fair, then that each arm is the best fair one."""
         return np.concatenate([self.none[:, None], self.best], axis=1)
 
-    def choice(self, gate: float, heard: BoolArray | None = None, least_none: float = 0.0) -> Choice:
+    def choice(self, gate: float = GATE, heard: BoolArray | None = None, least_none: float = 0.0) -> Choice:
         """The most probable of "none" and the arms that pass the gate: those fair with at least this probability.
 
         ``heard``, (n, K) or (K,): the arms that the rows speak for. Others are not named, but stand in the way: where one of
@@ -125,11 +135,19 @@ class Standing:
         allowed = np.where(may & (self.fair >= gate), self.best, -1.0)
         votes = np.concatenate([self.none[:, None], allowed], axis=1)
         first = votes.max(axis=1)
-        gated, blocked = (np.where(which, self.best, 0.0).max(axis=1) > first for which in (may, ~may))
+        blocked = np.where(may, 0.0, self.best).max(axis=1) > first
         likeliest = np.argmax(votes, axis=1) + int(Code.NONE)
         blocked = blocked | self.model_disagrees | ((likeliest == Code.NONE) & (self.none < least_none))
         code = np.where(blocked, Code.UNDECIDED, likeliest)
-        return Choice(code, np.where(blocked, self.none, first), gated & ~self.model_disagrees)
+        return Choice(code, np.where(blocked, self.none, first))
+
+    def sure(self, recommended: IntArray, confidence: float, margin: float = 0.0) -> IntArray:
+        """The answers that are sure enough to act on, (n,): the arm that is ``recommended`` (n,), NONE, or UNDECIDED. ``confidence`` is that
+        of `standing_of`; ``margin``: another fair arm may be better by this."""
+        loss = np.take_along_axis(self.loss, np.maximum(recommended, 0)[:, None], axis=1)[:, 0]
+        found = (recommended >= 0) & (loss <= margin)
+        none = (self.unfair >= confidence) & ~self.model_disagrees
+        return np.where(found, recommended, np.where(none, Code.NONE, Code.UNDECIDED))
 
     @property
     def model_disagrees(self) -> BoolArray:
@@ -151,18 +169,29 @@ class Standing:
 
 
 def standing_of(
-    beliefs: Beliefs, outcomes: FloatArray, values: FloatArray, asked: Rows | float, shown: bool = True
+    beliefs: Beliefs,
+    outcomes: FloatArray,
+    values: FloatArray,
+    asked: Rows | float,
+    shown: bool = True,
+    confidence: float = CONFIDENCE,
+    excluded: Sequence[int] = (),
 ) -> Standing:
     """Probabilities from draws, outcomes (N, D, K) and values of rows (N, D, K, J), or gaps (N, D, K) and a tolerance; with
-    ``shown``, what people look at beside them: limits, single rows and diagnostics."""
+    ``shown``, what people look at beside them: limits, single rows and diagnostics. ``confidence``: of ``loss`` and ``unfair``.
+    Arms that are ``excluded`` are not compared with the others."""
     values, rows = as_rows(values, asked)
     N, _, K, J = values.shape
-    best, holds = best_fair_arm(outcomes, values, rows), rows.hold(values)
+    unfair = np.where(np.isfinite(rows.high), rows.high, rows.low)  # an end is not within
+    rivals = np.where(np.isin(np.arange(K), excluded)[:, None], unfair, values) if excluded else values
+    best, holds = best_fair_arm(outcomes, rivals, rows), rows.hold(values)
     answered = replace(
         Standing.unknown(N, K, J),
         best=(best[:, :, None] == np.arange(K)).mean(axis=1),
         none=(best == Code.NONE).mean(axis=1),
         fair=holds.all(axis=3).mean(axis=1),
+        loss=quantile_of_draws(losses(outcomes, outcomes, rivals, rivals, rows), confidence),
+        unfair=all_unfair(rivals, rivals, rows, confidence),
         robust=np.full(N, beliefs.method == "doubly robust"),
         apart=np.moveaxis(beliefs.self_check().size, 0, 1),
     )

@@ -15,7 +15,7 @@ import numpy as np
 
 from fairarm.beliefs.beliefs import DesignBasis, unseen_worlds
 from fairarm.beliefs.cells import CONTEXT_ROWS, CellBeliefs
-from fairarm.beliefs.draws import Draws
+from fairarm.beliefs.draws import Draws, in_blocks
 from fairarm.beliefs.evidence import Evidence, Summary
 from fairarm.core.design.events import Laws
 from fairarm.core.fairness import expected_shares
@@ -164,6 +164,10 @@ class WorldBeliefs(CellBeliefs):
 
     def draw_worlds(self, sums: WorldSums, rng: np.random.Generator, draws: int) -> Draws:
         """Means of these worlds, the last of which is everybody as they are."""
+        size = max(1, BLOCK // self.cells.cells)
+        return in_blocks(lambda part: self._draw_worlds(sums, rng, part), draws, size)
+
+    def _draw_worlds(self, sums: WorldSums, rng: np.random.Generator, draws: int) -> Draws:
         theta = self.posterior.draw(rng, draws)
         if self.cells.certain and self.known_law is not None:
             law = self._laws(sums)
@@ -215,8 +219,8 @@ class WorldBeliefs(CellBeliefs):
     def self_check(self) -> Disagreement:
         """The cells' means by the model against the rows, weighted to every arm and row of fairness."""
         seen, posterior = self.seen, self.posterior
-        rows = (seen.rows, seen.sums, seen.squares)
-        model = (posterior.mean, posterior.noise, posterior.strength)
+        rows = (seen.rows, seen.sums, seen.within)
+        model = (posterior.mean, posterior.noise, posterior.strength, self.unseen_sd)
         return of_laws(self._units[:, 0], self._rows, self.mixture, rows, *model)
 
     def _unseen(self) -> FloatArray:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fairarm.algorithms import ArmReport, Verdict
     from fairarm.beliefs.assumptions import Statement
     from fairarm.beliefs.beliefs import Smoothness
+    from fairarm.beliefs.status import WithDecision
     from fairarm.core.limit.fewest_pulls import Limit
     from fairarm.experiments.arm_evaluations import ArmEvaluation, RowEstimate
     from fairarm.experiments.evaluate import Evaluation
@@ -193,18 +194,14 @@ def identification(found: Identification) -> dict[str, Any]:
         **question(problem),
         "algorithm": found.algorithm,
         "seed": found.seed,
-        "status": str(found.verdict.status),
-        "arm": found.verdict.arm,
+        **decision(found.verdict),
         "correct": found.correct,
         "guarantee": str(found.verdict.guarantee),
-        "confidence": found.verdict.confidence,
         "leader": found.verdict.leader,
         "probability": number(found.verdict.probability),
         "none_probability": number(found.verdict.none_probability),
         "runner_up": found.verdict.runner_up,
         "runner_up_probability": number(found.verdict.runner_up_probability),
-        "gated": found.verdict.gated,
-        "min_fair_probability": number(found.verdict.min_fair_probability),
         "method": found.verdict.method,
         "smooth": _smooth(found.smooth),
         "wrong_tables": None if found.wrong_tables is None else _plain(asdict(found.wrong_tables)),
@@ -226,6 +223,15 @@ def _arm_report(verdict: Verdict, report: ArmReport) -> dict[str, Any]:
     """The reason in words, and beside it its code."""
     plain: dict[str, Any] = _plain(asdict(report))
     return plain | {"reason": arm_reason(verdict, report), "reason_code": str(report.reason)}
+
+
+def decision(found: WithDecision) -> dict[str, Any]:
+    """The answer that is safe to act on, and what is recommended."""
+    made = {key: item for key, item in asdict(found.decision).items() if key != "answer"}
+    return made | {key: getattr(found, key) for key in DECISION_KEYS}
+
+
+DECISION_KEYS = ("status", "arm", "reason", "reason_text", "recommended", "recommended_status")
 
 
 def simulation(found: Simulation) -> dict[str, Any]:
@@ -326,7 +332,7 @@ def evaluation(found: Evaluation) -> dict[str, Any]:
     document |= {
         "problem": found.problem.name,
         **question(found.problem),
-        "status": str(found.status),
+        **decision(found),
         "certified_status": str(found.certified_status),
         "certified_by": words.bounds_text(found.certified_by),
         "certified_by_codes": [str(bound) for bound in found.certified_by or ()],
@@ -337,8 +343,6 @@ def evaluation(found: Evaluation) -> dict[str, Any]:
         "hidden_cause": _hidden_cause(found),
         "wrong_tables": None if found.wrong_tables is None else asdict(found.wrong_tables),
         "side_by_side": [asdict(line) for line in found.side_by_side],
-        "gated": found.gated,
-        "min_fair_probability": found.min_fair_probability,
         "smooth": _smooth(found.evidence.smooth),
         "plain_gap": found.plain_gap,
         "plain_gap_interval": found.plain_gap_interval,
@@ -380,6 +384,6 @@ def _smooth(smooth: Smoothness | None) -> dict[str, Any] | None:
 
 
 EVALUATION_KEYS = (
-    "log", "engine", "rows", "used", "method", "confidence", "seed", "arm", "probability", "runner_up",
+    "log", "engine", "rows", "used", "method", "confidence", "seed", "none_probability", "runner_up",
     "runner_up_probability", "certified_arm",
 )  # fmt: skip

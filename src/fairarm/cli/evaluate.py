@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,11 +12,13 @@ from fairarm.cli.shared import (
     AsJson,
     Engine,
     LogName,
-    MinFair,
+    Margin,
     ProblemName,
     Report,
+    RequireAnswer,
     Seed,
     Tolerance,
+    check_answer,
     check_report,
     load,
     put_out,
@@ -29,11 +32,11 @@ def evaluate(
     log: LogName,
     tolerance: Tolerance = None,
     engine: Engine = None,
-    confidence: Annotated[float, typer.Option(help="Of the intervals, usual and certified.")] = 0.95,
+    confidence: Annotated[float, typer.Option(help="Of the status, and of the intervals, usual and certified.")] = 0.95,
+    margin: Margin = None,
     law: Annotated[
         str, typer.Option(help="P(S) and the law of what arms see: declared, or estimated from the log.")
     ] = "declared",
-    min_fair_probability: MinFair = None,
     row_ids: Annotated[
         bool, typer.Option("--row-ids/--no-row-ids", help="Look for duplicates by the log's row id.")
     ] = True,
@@ -47,10 +50,14 @@ def evaluate(
             help="Bounds with a cause that nobody recorded, by which the odds of decisions are off at most so many times."
         ),
     ] = None,
+    fit_propensity: Annotated[
+        bool, typer.Option("--fit-propensity", help="Fit rules without a table by a model; always so with real inputs.")
+    ] = False,
     compare: Annotated[bool, typer.Option("--compare", help="Show ordinary estimators beside ours.")] = False,
     seed: Seed = 0,
     report: Report = None,
     as_json: AsJson = False,
+    require_answer: RequireAnswer = False,
 ) -> None:
     """What a log says of every arm.
 
@@ -66,14 +73,16 @@ def evaluate(
     if missing not in ("worst", "at-random"):
         raise OptionError(f"--missing is worst or at-random; got '{missing}'.")
     scenario = load(problem, tolerance)
+    if fit_propensity:
+        scenario = replace(scenario, columns=replace(scenario.columns, fit_propensity=True))
     with show.passes("reading the log") as on_rows:
         found = find(
             scenario,
             log,
             engine=engine,
             confidence=confidence,
+            margin=margin,
             law="estimated" if law == "estimated" else "declared",
-            min_fair_probability=0.8 if min_fair_probability is None else min_fair_probability,
             duplicates=row_ids,
             seed=seed,
             looks=looks,
@@ -84,3 +93,5 @@ def evaluate(
         )
     put_out(found, as_json, documents.evaluation, evaluation)
     write_report(found, report)
+    if require_answer:
+        check_answer(found.status)

@@ -11,11 +11,13 @@ from fairarm.cli.shared import (
     AsJson,
     Engine,
     Log,
-    MinFair,
+    Margin,
     ProblemName,
     Report,
+    RequireAnswer,
     Seed,
     Tolerance,
+    check_answer,
     check_report,
     load,
     print_json,
@@ -42,13 +44,14 @@ def identify(
     ] = "10000",
     confidence: Confidence = None,
     stop: Stop = None,
-    min_fair_probability: MinFair = None,
+    margin: Margin = None,
     log: Log = None,
     engine: Engine = None,
     seed: Seed = 0,
     option: Options = None,
     report: Report = None,
     as_json: AsJson = False,
+    require_answer: RequireAnswer = False,
 ) -> None:
     """Find the best fair arm, phase by phase.
 
@@ -58,9 +61,7 @@ def identify(
 
     check_report(report)
     scenario = load(problem, tolerance)
-    options = algorithm_options(
-        option, [algorithm], confidence=confidence, stop=stop, min_fair_probability=min_fair_probability
-    )
+    options = algorithm_options(option, [algorithm], confidence=confidence, stop=stop)
     known, rows = start_from(scenario, log, engine, asks_for_proof(options))
     teller = None if as_json else _storyteller(known)
     found = find(
@@ -70,6 +71,7 @@ def identify(
         pulls=whole_number(pulls, "--pulls"),
         seed=seed,
         log=rows,
+        margin=margin or 0.0,
         on_phase=teller.phase if teller else None,
         **options,
     )
@@ -80,6 +82,8 @@ def identify(
     else:
         teller.end(found)
     write_report(found, report)
+    if require_answer:
+        check_answer(found.verdict.status)
 
 
 def _storyteller(known: Problem) -> Storyteller:

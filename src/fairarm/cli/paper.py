@@ -52,13 +52,13 @@ def paper(
         sections = write_report(evidence, out, seed=seed, quick=quick)
     except OSError as error:
         raise OptionError(f"{error.filename or out} cannot be written: {error.strerror}.") from None
-    _tell(sections, out)
+    _tell(sections, out, quick)
 
 
-def _tell(sections: list[ClaimSection], out: Path) -> None:
+def _tell(sections: list[ClaimSection], out: Path, quick: bool) -> None:
     from fairarm.cli.terminal import say
     from fairarm.reports.paper.page import tally
 
     for word, number in tally(sections).items():
-        say(f"{number:3d} {word}", hang=4)
+        say(f"{number:3d} {word}{' (quick runs are too few to judge)' if quick else ''}", hang=4)
     say(f"saved {out / 'report.html'}, {out / 'claims.md'}, {out / 'results.csv'}")

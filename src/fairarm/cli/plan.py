@@ -59,6 +59,10 @@ def plan(
         float | None,
         typer.Option(help="How alike the outcome is in all cells: near 0 all or nothing, 2 (if not given) anything, 20 and more alike."),
     ] = None,
+    sd: Annotated[
+        float | None,
+        typer.Option(help="Of a real outcome without a log: its standard deviation among people alike in every input."),
+    ] = None,
     truths: Annotated[
         int | None,
         typer.Option(min=1, max=1_000_000, help=f"Truths drawn per point of the curve; {TRUTHS} if not given, {live_options.TRUTHS} of live studies."),
@@ -83,7 +87,9 @@ def plan(
     """
     timing = {"window": window, "arrivals": arrivals, "people": people_of(people), "cohort": cohort, "delay": delay, "loss_rate": loss_rate}  # fmt: skip
     if window is not None or arrivals is not None:
-        refuse_run(live_options.TIMED, log=log, engine=engine, outcome_margin=outcome_margin, gap_margin=gap_margin)
+        refuse_run(
+            live_options.TIMED, log=log, engine=engine, outcome_margin=outcome_margin, gap_margin=gap_margin, sd=sd
+        )
         prior = {"prior_mean": prior_mean, "prior_strength": prior_strength}
         _live(
             problem,
@@ -109,6 +115,7 @@ def plan(
             gap_margin=gap_margin,
             prior_mean=prior_mean,
             prior_strength=prior_strength,
+            sd=sd,
             truths=truths or TRUTHS,
             most_pulls=most_pulls,
             log=rows,

@@ -28,9 +28,15 @@ Tolerance = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of tables.")]
 Seed = Annotated[int, typer.Option(min=0, max=2**64 - 1, help="The same seed gives the same result.")]
 Jobs = Annotated[int, typer.Option(min=1, max=1024, help="Worker processes; the result is the same for any number.")]
-MinFair = Annotated[
-    float | None, typer.Option(help="pool: name an arm only if it is fair with this probability (0.8 if not given).")
+Margin = Annotated[
+    float | None,
+    typer.Option(
+        help="Another fair arm may be better than the one found by this, in the outcome's units; 0: the exact best."
+    ),
 ]
+RequireAnswer = Annotated[bool, typer.Option("--require-answer", help="Exit with code 3 if the status is UNDECIDED.")]
+UNDECIDED = 3
+"""The exit code of ``--require-answer`` where there is no answer."""
 Plot = Annotated[Path | None, typer.Option(help="Draw error against pulls to this .svg, .png or .pdf file.")]
 Log = Annotated[str | None, typer.Option(help="A log (see `fairarm evaluate`): its rows count as pulls already made.")]
 LogName = Annotated[
@@ -61,7 +67,7 @@ def start_from(
 ) -> tuple[Problem, LoggedPulls | None]:
     """The problem, with mechanisms fitted where they had to be, and a log as it was read; what is wrong with it is said.
 
-    An answer that is to be certified cannot rest on a log with a finding that voids that.
+    An answer that is to be certified cannot rest on a log with a finding that blocks certification.
     """
     if log is None:
         if engine is not None:
@@ -96,6 +102,12 @@ def put_out(found: T, as_json: bool, document: Callable[[T], Any], table: Callab
         print_json(document(found))
     else:
         table(found)
+
+
+def check_answer(status: str) -> None:
+    """The exit code of ``--require-answer``, after the output."""
+    if status == "UNDECIDED":
+        raise typer.Exit(UNDECIDED)
 
 
 def check_plot(path: Path | None) -> None:

@@ -30,7 +30,6 @@ from fairarm.reports.words import (
     limits,
     mixture_text,
     names,
-    not_most_probable,
     paper_lines,
     plan_text,
     question,
@@ -192,8 +191,6 @@ class Storyteller:
             _tested_table(self.problem, verdict)
         more_arms(len(verdict.arms))
         wide_tolerance_line(self.problem)
-        if why := not_most_probable(verdict):
-            say((why, "yellow"))
         answer = answer_of(verdict, found.pulls, found.cost)
         say(*_styled(answer, "bold green" if verdict.status == "FOUND" else "bold yellow"))
         for line in _sureness(found) if verdict.probability is not None else ():
@@ -264,7 +261,7 @@ def _sureness(found: Identification) -> Iterator[str]:
         yield guarantee
     if tested := law_text(verdict):
         yield tested
-    if tables := tables_text(found.wrong_tables, verdict.arm or NO_FAIR_ARM):
+    if tables := tables_text(found.wrong_tables, verdict.recommended or NO_FAIR_ARM):
         yield tables
     yield " ".join(sureness(verdict))
 
@@ -275,16 +272,17 @@ def simulation(found: Simulation) -> None:
     truth = "no arm is fair" if best is None else f"the best fair arm is {best}"
     say((found.problem.name, "bold"), f": {truth}. Share of runs with a wrong answer:")
     limit = ["used / limit"] if any(p.pulls_per_limit is not None for p in found.results) else []
+    wrong = ["wrong"] if any(p.undecided_rate for p in found.results) else []
     columns = [
         TableColumn("algorithm", "name"),
         *numbers("pulls", "runs", "error", "95 % limits"),
-        *numbers("none", "undecided", "cost", "pulls used", *limit, group=1),
+        *numbers("none", *wrong, "undecided", "cost", "pulls used", *limit, group=1),
     ]
     rows: list[list[Styled]] = []
     for p in found.results:
         rows.append([
             p.algorithm, str(p.pulls), str(p.runs), (f"{p.error:.3f}", "bold"), f"{p.error_low:.3f}-{p.error_high:.3f}",
-            f"{p.none_rate:.3f}", f"{p.undecided_rate:.3f}", f"{p.mean_cost:.6g}", f"{p.mean_pulls:.0f}",
+            f"{p.none_rate:.3f}", *([f"{p.wrong_rate:.3f}"] if wrong else []), f"{p.undecided_rate:.3f}", f"{p.mean_cost:.6g}", f"{p.mean_pulls:.0f}",
             *([value(p.pulls_per_limit, ".2f")] if limit else []),
         ])  # fmt: skip
     table(columns, rows, keys=2)

@@ -13,17 +13,16 @@ from fairarm.problem.problem import Problem
 from fairarm.reports.known import KnownArm, logged_arm, one_gap
 from fairarm.reports.words import (
     METHODS,
+    answer_text,
     between,
     certified_labels,
     certified_text,
-    chances,
     doubt,
     interval_digits,
     left_to_learn,
     looks_text,
-    no_arm,
-    not_named,
     plain_gap_text,
+    recommended_text,
     row_limits,
     sentence,
     smooth_text,
@@ -51,7 +50,7 @@ def evaluation(found: Evaluation) -> None:
             say(line)
     _side_by_side(found)
     _hidden_cause(found)
-    if tables := doubt.tables_text(found.wrong_tables, found.arm or NO_FAIR_ARM):
+    if tables := doubt.tables_text(found.wrong_tables, found.recommended or NO_FAIR_ARM):
         say(tables)
     _next(found)
     if plain := plain_gap_text(found):
@@ -66,7 +65,7 @@ def evaluation(found: Evaluation) -> None:
 
 def _findings(found: Evaluation) -> None:
     for finding in found.findings:
-        mark: Styled = ("voids certification", "bold red") if finding.voids else "noted"
+        mark: Styled = (str(finding.level), "bold red") if finding.blocks_certification else str(finding.level)
         shown = f" Examples: {'; '.join(finding.examples)}." if any(finding.examples) else ""
         say(mark, "  ", (finding.name, "bold"), f": {finding.message}{shown}")
 
@@ -122,7 +121,7 @@ def _closest(problem: Problem, known: KnownArm) -> list[str]:
 
 
 def _line(found: Evaluation, arm: ArmEvaluation, digits: str, fairness: Sequence[Styled]) -> list[Styled]:
-    name = arm.name + (" (fitted)" if arm.fitted else "")
+    name = arm.name + (" (fitted)" if arm.fitted else "") + (" (learned from this log)" if arm.learned else "")
     return [
         (name, "bold") if arm.name == found.arm else name,
         *_cells(arm.outcome, digits),
@@ -142,12 +141,8 @@ def _cells(estimate: Estimate, digits: str) -> list[str]:
 
 
 def _answer(found: Evaluation) -> None:
-    if found.arm is None:
-        say((no_arm(found), "yellow"))
-    else:
-        if why := not_named(found):
-            say((why, "yellow"))
-        say("Best fair arm so far: ", (found.arm, "bold"), f" {chances(found)}.")
+    say((answer_text(found), "yellow" if found.arm is None else "bold"))
+    say(recommended_text(found))
 
 
 def _side_by_side(found: Evaluation) -> None:

@@ -76,7 +76,7 @@ def study(found: Study, now: datetime, held: bool, events: bool) -> None:
     for line in left_out(verdict):
         say(line)
     for finding in found.findings():
-        say((f"{finding.name}: {finding.message}", "yellow" if finding.voids else ""))
+        say((f"{finding.name}: {finding.message}", "yellow" if finding.blocks_certification else ""))
     _arms(found)
     _cohorts(cohorts)
     for line in exposure_text(found.exposure(), found.problem.outcome):

@@ -28,7 +28,6 @@ from fairarm.cli.shared import (
     Engine,
     Jobs,
     Log,
-    MinFair,
     Plot,
     ProblemName,
     Report,
@@ -72,7 +71,6 @@ def simulate(
     jobs: Jobs = 1,
     confidence: Confidence = None,
     stop: Stop = None,
-    min_fair_probability: MinFair = None,
     limit: Annotated[
         bool, typer.Option("--limit", help="Show the pulls used beside the fewest that any rule as sure needs.")
     ] = False,
@@ -100,7 +98,7 @@ def simulate(
     """
     timing = {"people": people, "arrivals": arrivals, "window": window, "cohort": cohort, "delay": delay, "loss_rate": loss_rate, "lost": lost}  # fmt: skip
     if live:
-        refuse_run(live_options.LIVE, stop=stop, log=log, engine=engine, report=report, min_fair_probability=min_fair_probability, limit=limit or None, option=option)  # fmt: skip
+        refuse_run(live_options.LIVE, stop=stop, log=log, engine=engine, report=report, limit=limit or None, option=option)  # fmt: skip
         shared = {"runs": runs, "seed": seed, "jobs": jobs, "confidence": confidence, "pulls": pulls}
         _live(problem, tolerance, timing, shared, plot, as_json)
         return
@@ -114,9 +112,7 @@ def simulate(
     scenario = load(problem, tolerance)
     wanted = algorithms or (USUAL if scenario.problem.plain else "pool")
     names = list(dict.fromkeys(name.strip() for name in wanted.split(",")))
-    options = algorithm_options(
-        option, names, confidence=confidence, stop=stop, min_fair_probability=min_fair_probability
-    )
+    options = algorithm_options(option, names, confidence=confidence, stop=stop)
     known, rows = start_from(scenario, log, engine, asks_for_proof(options))
     counts = list(dict.fromkeys(pull_counts(pulls or PULLS)))
     with show.progress(len(names) * len(counts) * runs, "runs") as advance:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from fairarm.cli import study_people
-from fairarm.cli.shared import AsJson, load, note
+from fairarm.cli.shared import AsJson, RequireAnswer, check_answer, load, note
 from fairarm.cli.study_options import Actor, Db, Now, Reason, StudyName, actor_of, done, one_study, opened, shown
 from fairarm.errors import OptionError
 
@@ -68,6 +68,7 @@ def show(
     name: StudyName,
     events: Annotated[bool, typer.Option("--events", help="Also everything that happened.")] = False,
     as_json: AsJson = False,
+    require_answer: RequireAnswer = False,
 ) -> None:
     """What is known, and what comes next."""
     with opened(db) as studies:
@@ -84,6 +85,8 @@ def show(
             show_study.study(found, datetime.now(UTC), held, events)
 
         shown(as_json, lambda: study_documents.study(found), tables)
+        if require_answer:
+            check_answer(found.verdict().status)
 
 
 def pause(

@@ -8,6 +8,7 @@ takes them apart by `two_groups` or `gap_of`, which refuse other numbers of them
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -195,6 +196,43 @@ def best_fair_arm(outcomes: FloatArray, values: FloatArray, asked: Rows | float)
             "the rows is far outside of what can be. Look at the propensities, counts and outcomes of the rows."
         )
     return best_fair(outcomes, rows.fair(values))
+
+
+# ---- how sure an answer is ----
+
+
+def losses(
+    outcome_low: FloatArray, outcome_high: FloatArray, row_low: FloatArray, row_high: FloatArray, asked: Rows
+) -> FloatArray:
+    """By how much a fair arm can at most be better than each arm, (..., K); inf where the arm itself need not be fair.
+
+    Outcomes (..., K) and rows (..., K, J) lie anywhere between their ends; draws without bounds have equal ends.
+    """
+    fair, unfair = asked.of_intervals(row_low, row_high)
+    rivals = np.where(unfair, -np.inf, outcome_high)
+    first = np.arange(rivals.shape[-1]) == np.argmax(rivals, axis=-1)[..., None]
+    second = np.where(first, -np.inf, rivals).max(axis=-1, keepdims=True)
+    best_other = np.where(first, second, rivals.max(axis=-1, keepdims=True))
+    return np.where(fair, np.maximum(best_other - outcome_low, 0.0), np.inf)
+
+
+def quantile_of_draws(values: FloatArray, confidence: float) -> FloatArray:
+    """The least number that a share ``confidence`` of the draws (..., D, K) does not exceed, (..., K)."""
+    place = max(math.ceil(confidence * values.shape[-2] - 1e-9), 1) - 1
+    return np.asarray(np.partition(values, place, axis=-2)[..., place, :])
+
+
+def all_unfair(row_low: FloatArray, row_high: FloatArray, asked: Rows, confidence: float) -> FloatArray:
+    """The probability that every arm violates one end of one of its rows, the same in all draws, (...,), from rows (..., D, K, J).
+
+    Each arm's end is the one that is violated most often. 0 where the usual interval of some arm reaches all its ends: draws beyond
+    either end of a wide interval do not show that an arm is unfair.
+    """
+    violated = np.concatenate([row_high <= asked.low, row_low >= asked.high], axis=-1)
+    chance = violated.mean(axis=-3)
+    end = np.argmax(chance, axis=-1)
+    together = np.take_along_axis(violated, end[..., None, :, None], axis=-1)[..., 0].all(axis=-1).mean(axis=-1)
+    return np.where(chance.max(axis=-1).min(axis=-1) >= (1.0 + confidence) / 2, together, 0.0)
 
 
 def expected_shares(natural: IntArray | FloatArray) -> FloatArray:

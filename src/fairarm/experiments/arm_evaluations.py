@@ -48,9 +48,12 @@ class ArmEvaluation:
     gap: Estimate | None
     """Of the gap between two groups, where that is all that is asked about; ``fairness`` has every row."""
     fair_probability: float
-    """That all rows of fairness hold."""
+    """That all rows of fairness hold; a lower bound where outcomes are missing."""
     best_probability: float
-    """Of being the best fair arm."""
+    """Of being the best fair arm; a lower bound, too."""
+    fair_probability_at_random: float
+    best_probability_at_random: float
+    """The same if outcomes are missing at random given the cell."""
     certified_fair: bool | None
     """True or False where it is certified, None where it is not."""
     support: Support
@@ -63,6 +66,8 @@ class ArmEvaluation:
     """Rows that the arm itself made."""
     fitted: bool
     """Its mechanism was fitted from the log."""
+    learned: bool = False
+    """It was learned from this log: its estimates are too good, and it is neither compared nor recommended."""
     fairness: tuple[RowEstimate, ...] = ()
     """Every row that must hold, in the order of ``problem.rows``."""
     closest: str | None = None
@@ -83,9 +88,11 @@ def arm_evaluations(
     usual: Usual,
     pairs: Sequence[Mapping[str, PairGap]],
     standing: Standing,
+    at_random: Standing,
     made: IntArray,
+    learned: Sequence[int] = (),
 ) -> tuple[ArmEvaluation, ...]:
-    """Of every arm, in order; ``pairs`` of each, ``made`` rows by arm and group (K, G)."""
+    """Of every arm, in order; ``pairs`` of each, ``made`` rows by arm and group (K, G), arms ``learned`` from this log."""
     fair, unfair = certificate.fairness(problem)
     own, found = fitted_arms(problem), []
     for k, arm in enumerate(problem.arms):
@@ -97,6 +104,8 @@ def arm_evaluations(
                 gap=_gap(rows[0]) if problem.has_one_gap else None,
                 fair_probability=float(standing.fair[0, k]),
                 best_probability=float(standing.best[0, k]),
+                fair_probability_at_random=float(at_random.fair[0, k]),
+                best_probability_at_random=float(at_random.best[0, k]),
                 certified_fair=bool(fair[k]) if fair[k] or unfair[k] else None,
                 support=support_of(float(standing.unseen[0, k]), float(standing.effective[0, k])),
                 effective_rows=float(standing.effective[0, k]),
@@ -105,6 +114,7 @@ def arm_evaluations(
                 unseen=float(standing.unseen[0, k]),
                 rows=int(made[k].sum()),
                 fitted=k in own,
+                learned=k in learned,
                 fairness=rows,
                 closest=rows[closest_row(problem, standing, 0, k)].name,
                 pairs=pairs[k],

@@ -12,9 +12,11 @@ import numpy as np
 from fairarm.beliefs.assumptions import Statement
 from fairarm.beliefs.beliefs import support_of
 from fairarm.beliefs.certified import NOTHING_CERTIFIED, Bound, Certificate
-from fairarm.beliefs.findings import MODEL_DISAGREES, Finding, model_findings
-from fairarm.beliefs.standing import Standing, standing_of
+from fairarm.beliefs.findings import Finding, model_findings, tail_findings
+from fairarm.beliefs.standing import GATE, Standing, standing_of
+from fairarm.beliefs.status import Decision, WithDecision, check_margin, decide
 from fairarm.core.answer import Code
+from fairarm.core.types import BoolArray
 from fairarm.errors import OptionError
 from fairarm.experiments.arm_evaluations import (
     ArmEvaluation,
@@ -23,7 +25,16 @@ from fairarm.experiments.arm_evaluations import (
     arm_evaluations,
     estimate_columns,
 )
-from fairarm.experiments.doubt import MissingOutcomes, bounded_by_missing, code_of, missing_outcomes
+from fairarm.experiments.doubt import (
+    MissingOutcomes,
+    bounded,
+    bounded_ends,
+    bounded_for,
+    code_of,
+    missing_outcomes,
+    unseen_cells,
+    widened,
+)
 from fairarm.experiments.evidence_from_log import LogEvidence, evidence_from_log
 from fairarm.experiments.hidden_cause import HiddenCause, check_strength
 from fairarm.experiments.hidden_cause import hidden_cause as find_hidden_cause
@@ -49,17 +60,18 @@ from fairarm.shown import Fact, ShownWithRows
 
 __all__ = [
     "ArmEvaluation", "Estimate", "Evaluation", "HiddenCause", "MissingOutcomes", "NextPulls", "ObservedGroup", "PairGap", "PlainGap", "RowEstimate",
-    "SideBySide", "WrongTables", "evaluate", "posterior_answer",
+    "SideBySide", "WrongTables", "evaluate",
 ]  # fmt: skip
+
+MARGIN = 0.05
+"""Standard deviations of the outcome by which another fair arm may be better, unless a margin is given."""
 
 
 @dataclass(frozen=True, repr=False)
-class Evaluation(ShownWithRows):
-    """The answer from a log. ``status`` and ``arm`` go by the posterior, ``certified_*`` by what is proved.
-
-    An arm for which the log does not speak is never named. Where one of those is likelier than any answer that could be
-    given, where neither an arm is fair with ``min_fair_probability`` nor "no fair arm" has it, or where the estimates do not
-    agree with the rows (``model_disagrees``), ``status`` is UNDECIDED, ``arm`` None and ``probability`` that of no fair arm.
+class Evaluation(WithDecision, ShownWithRows):
+    """The answer from a log. ``status`` and ``arm`` are safe to act on: by the posterior they are right with probability ``confidence``, and
+    nothing speaks against them (``reasons``). ``recommended`` is the most probable answer; ``certified_*`` goes by what is proved.
+    An arm that the log does not support is never named.
     """
 
     evidence: LogEvidence = field(compare=False)
@@ -67,14 +79,12 @@ class Evaluation(ShownWithRows):
     confidence: float
     seed: int
     arms: tuple[ArmEvaluation, ...]
-    answer: Answer
-    probability: float
+    decision: Decision
+    none_probability: float
+    """That no arm is fair."""
     runner_up: str
+    """The next most probable answer after what is recommended."""
     runner_up_probability: float
-    gated: bool
-    """An arm is more likely to be the best fair arm than the answer is to be right, but does not pass the gate."""
-    min_fair_probability: float
-    """The gate: an arm is named only if it is fair with this probability, and "no fair arm" only if that has it."""
     certified_answer: Answer
     observed: tuple[ObservedGroup, ...]
     plain_gap_interval: tuple[float, float] | None
@@ -94,21 +104,6 @@ class Evaluation(ShownWithRows):
     """Every arm by ordinary estimators and by ours, where that was asked for."""
     plain_gaps: Mapping[str, PlainGap] = field(default_factory=dict)
     """The differences of the groups' mean outcomes in the log as it is, of every ordered pair that is compared, keyed "t|u"."""
-
-    @property
-    def status(self) -> Status:
-        """FOUND, NO_FAIR_ARM or UNDECIDED, by the posterior."""
-        return self.answer.status
-
-    @property
-    def arm(self) -> str | None:
-        """The arm that was found, by the posterior."""
-        return self.answer.arm
-
-    @property
-    def model_disagrees(self) -> bool:
-        """The estimates do not agree with the weighted rows: no arm is named by them."""
-        return any(finding.name == MODEL_DISAGREES for finding in self.findings)
 
     @property
     def certified_status(self) -> Status:
@@ -173,7 +168,7 @@ class Evaluation(ShownWithRows):
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What was noticed; some void what is certified."""
+        """What was noticed; some block certification or the answer."""
         return self.evidence.findings
 
     @property
@@ -197,7 +192,8 @@ class Evaluation(ShownWithRows):
 
     def _facts(self) -> list[Fact]:
         return [
-            ("status", self.status), ("arm", self.arm), ("probability", self.probability),
+            ("status", self.status), ("arm", self.arm), ("reason", self.reason), ("recommended", self.recommended),
+            ("recommended_probability", self.recommended_probability),
             ("certified_status", self.certified_status), ("certified_arm", self.certified_arm),
             ("problem", self.problem.name), ("log", self.log), ("rows", self.rows), ("used", self.used),
             ("findings", len(self.findings)),
@@ -227,7 +223,7 @@ class Evaluation(ShownWithRows):
             **self._closest_columns(),
             **columns_of(
                 self.arms, fair_probability=float, best_probability=float, certified_fair=bool, support=str, rows=int,
-                effective_rows=float, largest_weight=float, overlap=float, unseen=float, fitted=bool,
+                effective_rows=float, largest_weight=float, overlap=float, unseen=float, fitted=bool, learned=bool,
             ),
         }  # fmt: skip
 
@@ -254,8 +250,8 @@ def evaluate(
     columns: LogMap | None = None,
     engine: str | None = None,
     confidence: float = 0.95,
+    margin: float | None = None,
     law: Literal["declared", "estimated"] = "declared",
-    min_fair_probability: float = 0.8,
     duplicates: bool = True,
     seed: int = 0,
     looks: str | Path | None = None,
@@ -268,7 +264,8 @@ def evaluate(
     what `read_log` returned (docs/logs.md).
 
     ``columns`` says where the log keeps what the problem needs; a scenario, in place of the problem, brings its own.
-    ``confidence``: of both kinds of interval. ``law``: P(S) and the law of contexts as declared, or from the log alone.
+    ``confidence``: of the status and of both kinds of interval. ``margin``: another fair arm may be better by this, in units of the
+    outcome; 0.05 standard deviations of the outcome unless given. ``law``: P(S) and the law of contexts as declared, or from the log alone.
     ``duplicates``: look for repeated row ids, where the log has them. ``looks``: a file that remembers the looks at a growing log.
     ``missing``: outcomes that are missing may have been anything ("worst"), or you state that they are missing at random given the
     cell. ``hidden_cause``: bounds with a cause that nobody recorded and that moves the odds of the logged decision by at most this
@@ -279,11 +276,9 @@ def evaluate(
     check_strength(hidden_cause)
     if missing not in ("worst", "at random"):
         raise OptionError(f"missing is 'worst' or 'at random'; got {missing!r}.")
-    if not 0.5 <= confidence < 1 or not 0 <= min_fair_probability <= 1:
-        raise OptionError(
-            f"The confidence is a number from 0.5 to below 1 and min_fair_probability one from 0 to 1; got {confidence} "
-            f"and {min_fair_probability}."
-        )
+    if not 0.5 <= confidence < 1:
+        raise OptionError(f"The confidence is a number from 0.5 to below 1; got {confidence}.")
+    check_margin(margin or 0.0)
     reader = log_reader(problem, log, columns=columns, engine=engine)
     estimated, sketched = law == "estimated", hidden_cause is not None
     at_random = missing == "at random"
@@ -291,31 +286,49 @@ def evaluate(
     found = log.carried(found) if isinstance(log, LoggedPulls) else found
     problem = found.problem
     draws = drawn(found.beliefs, problem.compiled.rows, seed)
-    usual, boxes = bounded_by_missing(found, draws.usual(confidence), confidence, estimated, seed)
+    usual = draws.usual(confidence)
+    ends, boxes = bounded_ends(found, estimated, seed)
+    usual = usual if ends is None else widened(usual, ends, confidence)
+    found = found.with_findings(unseen_cells(found, estimated))
     found = found.with_findings(check_agreement(problem, found.certificate, usual.outcomes, usual.rows))
     certificate = NOTHING_CERTIFIED if found.voided_by else found.certificate
-    standing = standing_of(found.beliefs, draws.outcomes, draws.rows, problem.compiled.rows)
+    standing = standing_of(
+        found.beliefs, draws.outcomes, draws.rows, problem.compiled.rows, confidence=confidence, excluded=reader.learned
+    )
     found = found.with_findings(model_findings(problem.arm_names, standing.apart[0], row_labels(problem)))
+    seen = found.beliefs.diagnostics()
+    if seen.skewness is not None:
+        found = found.with_findings(tail_findings(problem.arm_names, seen.skewness[0], seen.effective[0]))
     beside = side_by_side(found, usual, confidence) if compare else ()
     found = found.with_findings(disagreements(beside, tuple(row_labels(problem))))
     plain = plain_gaps(found, confidence)
     pairs = gaps_of_arms(found, draws.shown)
-    answered = posterior_answer(problem, standing, min_fair_probability)
-    code = code_of(problem, answered["answer"])
+    supported = is_supported(standing)
+    recommended = standing.choice(heard=supported, least_none=GATE).code
+    code, bounded_by = int(recommended[0]), () if ends is None else found.bounded_by
+    bound = standing if ends is None else bounded(standing, ends, problem.compiled.rows, confidence)
+    bound = bound if boxes is None else bounded_for(bound, standing, boxes, code, confidence)
+    decision = decide(
+        problem, bound, recommended, found.findings, margin=_usual_margin(found) if margin is None else margin, confidence=confidence,
+        unbounded=standing, bounded_by=bounded_by, not_recommended={"no-support": ~supported},
+    )  # fmt: skip
+    runner_up = standing.runner_up(np.maximum(recommended, Code.NONE))
     return Evaluation(
         evidence=found,
         confidence=confidence,
         seed=seed,
-        arms=arm_evaluations(problem, certificate, usual, pairs, standing, found.made),
-        **answered,
-        min_fair_probability=min_fair_probability,
+        arms=arm_evaluations(problem, certificate, usual, pairs, bound, standing, found.made, reader.learned),
+        decision=decision,
+        none_probability=float(bound.none[0]),
+        runner_up=(*problem.arm_names, NO_FAIR_ARM)[runner_up[0]],
+        runner_up_probability=float(bound.probability(runner_up)[0]),
         certified_answer=found.proved_answer or certificate.answer(problem),
         observed=observed_groups(found),
         plain_gaps=plain,
         plain_gap_interval=next(iter(plain.values())).interval if problem.has_one_gap else None,
         next_pulls=next_pulls(problem, found.beliefs, draws.outcomes, draws.rows),
         look=None if looks is None else look_again(looks, found.by_time),
-        missing=missing_outcomes(found, boxes, code, min_fair_probability),
+        missing=missing_outcomes(found),
         side_by_side=beside,
         wrong_tables=_wrong_tables(found, code, certificate, estimated),
         hidden_cause=None if hidden_cause is None else find_hidden_cause(found, hidden_cause, code, confidence, seed),
@@ -329,18 +342,15 @@ def _wrong_tables(found: LogEvidence, code: int, certificate: Certificate, estim
     return wrong_tables(found.beliefs, code, shown_errors(problem, found.counted, estimated), proved)
 
 
-def posterior_answer(problem: Problem, standing: Standing, min_fair_probability: float) -> dict[str, Any]:
-    """The fields of an evaluation that say which arm it is, by the posterior: arms that the log does not speak for are not
-    named, but stand in the way; none is where the model is shown to be wrong. What the gate asks of an arm's fairness, it asks of
-    "no fair arm" too."""
-    speaks = [support_of(u, n) != "no" for u, n in zip(standing.unseen[0], standing.effective[0], strict=True)]
-    choice = standing.choice(min_fair_probability, np.array(speaks), min_fair_probability)
-    runner_up = standing.runner_up(np.maximum(choice.code, Code.NONE))
-    names = (*problem.arm_names, NO_FAIR_ARM)
-    return {
-        "answer": Answer.of(int(choice.code[0]), problem.arm_names),
-        "probability": float(choice.probability[0]),
-        "runner_up": names[runner_up[0]],
-        "runner_up_probability": float(standing.probability(runner_up)[0]),
-        "gated": bool(choice.gated[0]),
-    }
+def is_supported(standing: Standing) -> BoolArray:
+    """Arms (K,) that the log supports: no other is recommended."""
+    each = zip(standing.unseen[0], standing.effective[0], strict=True)
+    return np.array([support_of(unseen, rows) != "no" for unseen, rows in each])
+
+
+def _usual_margin(found: LogEvidence) -> float:
+    """`MARGIN` standard deviations of the natural rows' outcome, in its units; 0 where no row is natural."""
+    rows = max(int(found.natural.sum()), 1)
+    mean = found.natural_sums.sum() / rows
+    variance = max(found.natural_squares.sum() / rows - mean**2, 0.0)
+    return float(MARGIN * np.sqrt(variance) * found.problem.outcome.width)

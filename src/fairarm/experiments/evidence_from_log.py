@@ -14,7 +14,7 @@ from fairarm.beliefs.cells import CellBeliefs
 from fairarm.beliefs.certified import Certificate, certify_counts, certify_rows
 from fairarm.beliefs.doubt import boxes_fit
 from fairarm.beliefs.evidence import CountedEvidence
-from fairarm.beliefs.findings import Finding
+from fairarm.beliefs.findings import Finding, Level
 from fairarm.beliefs.logged_rows import NoRowsError, believe_rows
 from fairarm.beliefs.missing_rows import Completions, MissingRows, all_made
 from fairarm.core.answer import Code
@@ -29,6 +29,7 @@ from fairarm.logs.checks import (
     check_cells,
     check_counts,
     check_duplicates,
+    check_rules,
     check_sparse,
     check_times,
     check_weights,
@@ -36,7 +37,17 @@ from fairarm.logs.checks import (
 from fairarm.logs.outcome_sketch import outcome_sketch
 from fairarm.logs.passes import Told, passes_of
 from fairarm.logs.reading import LogReader
-from fairarm.logs.usable import LogSource, counted_log, no_usable_row, require_counts
+from fairarm.logs.unanswered import check_outcomes
+from fairarm.logs.units import check_units
+from fairarm.logs.usable import (
+    LogSource,
+    counted_log,
+    every_row,
+    leave_out_impossible,
+    no_usable_row,
+    require_counts,
+    with_fitted_arms,
+)
 from fairarm.problem.answer import Answer
 from fairarm.problem.fitting import FittedNote
 from fairarm.problem.problem import Problem
@@ -49,6 +60,8 @@ AT_RANDOM = (
 
 CHARGED = "missing-outcomes"
 """The finding that does not void an answer by time: a missing outcome counts as the worst that it could be."""
+
+UNSEEN_CELLS = "unseen-cells"
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +102,14 @@ class LogEvidence:
     @property
     def voided_by(self) -> tuple[str, ...]:
         """Findings with which nothing is certified, whatever the numbers say."""
-        return tuple(finding.name for finding in self.findings if finding.voids)
+        return tuple(finding.name for finding in self.findings if finding.blocks_certification)
+
+    @property
+    def bounded_by(self) -> tuple[str, ...]:
+        """Why there are only bounds, where there are."""
+        missing = self.completions is not None or (self.missing is not None and not self.at_random)
+        unseen = not missing or any(finding.name == UNSEEN_CELLS for finding in self.findings)
+        return (UNSEEN_CELLS,) * unseen + (CHARGED,) * missing
 
     @cached_property
     def smooth(self) -> Smoothness | None:
@@ -98,7 +118,7 @@ class LogEvidence:
 
     @property
     def proved_answer(self) -> Answer | None:
-        """The answer by time, UNDECIDED where a finding voids it; None where certified intervals say what is proved."""
+        """The answer by time, UNDECIDED where a finding blocks certification; None where certified intervals say what is proved."""
         if self.by_time is None:
             return None
         void = any(name != CHARGED for name in self.voided_by)
@@ -107,14 +127,13 @@ class LogEvidence:
     @property
     def obstacles(self) -> tuple[Statement, ...]:
         """Why nothing is certified; empty where intervals are."""
-        arm = self.certificate.fitted_logging_arm
+        certificate = self.certificate
         found = [Statement(Obstacle.FINDING, {"finding": name}) for name in self.voided_by]
-        found += [] if arm is None else [Statement(Obstacle.FITTED_LOGGING_ARM, {"arm": arm})]
-        found += [Statement(Obstacle.ADAPTIVE)] if self.certificate.adaptive else []
-        if (lack := self.certificate.lack) is not None:
-            found.append(Statement(Obstacle.LAW, {"law": lack.what, "why": lack.why}))
-        found += [Statement(Obstacle.MISSING)] if self.certificate.missing else []
-        return (*found, *([Statement(Obstacle.SHARES)] if self.certificate.without_shares else []))
+        found += [Statement(Obstacle.FITTED_LOGGING_ARM, {"arm": arm}) for arm in certificate.fitted_logging_arms]
+        found += [Statement(Obstacle.ADAPTIVE)] * certificate.adaptive
+        found += [Statement(Obstacle.LAW, {"law": lack.what, "why": lack.why}) for lack in certificate.lacks]
+        found += [Statement(Obstacle.MISSING)] * certificate.missing
+        return (*found, *[Statement(Obstacle.SHARES)] * certificate.without_shares)
 
     def with_findings(self, more: Iterable[Finding]) -> LogEvidence:
         """With what else was noticed."""
@@ -135,6 +154,8 @@ def evidence_from_log(
     the log alone; ``duplicates``: look for repeated row ids; ``at_random``: what missing outcomes are stated to be; ``sketched``: read
     a real outcome once more for its values; ``told``: how far passes over the rows are."""
     require_counts(reader)
+    if duplicates:
+        reader.drop_repeats()
     if can_be_timed(reader) and not reader.problem.unknown_arms:
         count_batches_too(reader)
     if reader.countable:
@@ -148,6 +169,7 @@ def evidence_from_log(
     natural = found.natural if found.missing is None else found.natural + found.missing.natural
     more = check_counts(problem, reader.map.planned, found.made, natural)
     more += check_duplicates(reader.map.row_id, reader.table) if duplicates else []
+    more += check_units(reader)
     return _with_answer_by_time(reader, found.with_findings(more), delta, estimated)
 
 
@@ -156,7 +178,7 @@ def _with_answer_by_time(reader: LogReader, found: LogEvidence, delta: float, es
     stands = {name for name in found.voided_by if name != CHARGED}
     if stands or not can_be_timed(reader) or found.problem.fitted or found.lines is None:
         return found
-    if found.certificate.without_shares or found.certificate.lack is not None:
+    if found.certificate.without_shares or found.certificate.lacks:
         return found
     rows = rows_by_time(reader, found.lines)
     if rows is None:
@@ -169,10 +191,13 @@ def _from_cells(reader: LogReader, delta: float, estimated: bool, seed: int, at_
     """Finite columns: counts of cells."""
     log = counted_log(reader)
     evidence = log.evidence()
-    # where boxes are too many to be drawn nothing can be bounded: the finding voids
+    needs = check_outcomes(reader)
+    at_random = at_random and not needs
+    # where boxes are too many to be drawn nothing can be bounded: the finding stays as it is
     missing = log.rows_without_outcome() if boxes_fit(log.problem) else None
     certificate = certify_counts(evidence, delta, estimated, reader.map.adaptive, missing, at_random)
     checks = [
+        *needs,
         *check_cells(log.problem, log.every_row, estimated),
         *check_sparse(evidence),
         *check_bounds(certificate.bounds),
@@ -205,18 +230,20 @@ def _assumed(
 ) -> tuple[Statement, ...]:
     """Of a log that has been read; ``made``: its rows by arm and group."""
     several = bool((made.sum(axis=1) > 0).sum() > 1)
-    return assumptions(
+    said = assumptions(
         problem, propensities=reader.map.has_propensities, several_arms=several, fitted=fitted, estimated=estimated,
         left_out=reader.left_out,
     )  # fmt: skip
+    return (Statement(Assumption.NOT_LEARNED), *said)
 
 
 def _believed(evidence: CountedEvidence, estimated: bool, seed: int, missing: MissingRows | None) -> Beliefs:
-    """Rows without an outcome count for who they are: where cells have means of their own, contexts and groups are those of all rows."""
+    """By the prior of logs. Rows without an outcome count for who they are: where cells have means of their own, contexts and groups
+    are those of all rows."""
     beliefs = believe(evidence, estimated, seed)
-    if missing is None or not isinstance(beliefs, CellBeliefs):
+    if not isinstance(beliefs, CellBeliefs):
         return beliefs
-    return missing.counted_in(beliefs)
+    return beliefs.of_log() if missing is None else missing.counted_in(beliefs.of_log())
 
 
 def _bounded(
@@ -228,17 +255,20 @@ def _bounded(
             yield finding
             continue
         start = finding.message.partition(". ")[0]
-        yield replace(finding, message=f"{start}. {AT_RANDOM if at_random else WORST}", voids=False)
+        yield replace(finding, message=f"{start}. {AT_RANDOM if at_random else WORST}", level=Level.WARNING)
 
 
 def _from_rows(reader: LogReader, delta: float, estimated: bool, told: Told | None) -> LogEvidence:
     """Anything else: row by row."""
+    fitted: tuple[FittedNote, ...] = ()
+    if unknown := reader.problem.unknown_arms:
+        if reader.map.has_propensities:
+            raise DataError(
+                f"Arm '{unknown[0]}' has no mechanism, and a log with propensities does not say which rows it made. Declare it, or leave it "
+                f"or log.propensity out."
+            )
+        reader.problem, fitted = with_fitted_arms(reader.problem, every_row(reader), modelled=True)
     problem = reader.problem
-    if unknown := problem.unknown_arms:
-        raise DataError(
-            f"Arm '{unknown[0]}' has no mechanism, and it can be fitted from a log only where every input is finite. Declare "
-            f"it (Arm.from_classifier), or leave it out and give log.propensity."
-        )
     known = replace(problem, shares=None) if estimated else problem
     try:
         found = believe_rows(known, passes_of(reader, told), delta)
@@ -247,12 +277,17 @@ def _from_rows(reader: LogReader, delta: float, estimated: bool, told: Told | No
             raise
         raise no_usable_row(reader) from None
     if found.impossible:
-        reader.leave_out("impossible-rows", found.impossible, [])
+        leave_out_impossible(reader, found.impossible, [])
     both = _completions(reader, known, delta, told)
     certificate = certify_rows(found if both is None else both.together(), delta, reader.map.adaptive)
     mean, error, least = found.mean_weight
     weights = WeightCheck(mean, error, least, found.misfit)
-    checks = [*check_weights(problem, weights), *check_bounds(certificate.bounds)]
+    checks = [
+        *check_outcomes(reader),
+        *check_weights(problem, weights),
+        *check_bounds(certificate.bounds),
+        *check_rules(found.rules),
+    ]
     return LogEvidence(
         problem=problem,
         source=LogSource.of(reader),
@@ -263,8 +298,8 @@ def _from_rows(reader: LogReader, delta: float, estimated: bool, told: Told | No
         natural_squares=found.natural_squares,
         certificate=certificate,
         findings=(*_bounded(reader.findings(), both, False), *checks),
-        fitted=(),
-        assumptions=_assumed(reader, problem, found.made, estimated),
+        fitted=fitted,
+        assumptions=_assumed(reader, problem, found.made, estimated, fitted),
         completions=both,
     )
 

@@ -155,7 +155,7 @@ def _of_arms(found: LogEvidence, counted: CountedEvidence, estimated: bool, whic
     """The rows of these arms alone, believed by themselves."""
     kind = CellBeliefs if found.problem.plain else WorldBeliefs
     missing = None if found.missing is None else found.missing.of_arms(which)
-    return LoggedCells(kind.of(counted.of_arms(which), estimated), missing)
+    return LoggedCells(kind.of(counted.of_arms(which), estimated).of_log(), missing)
 
 
 def _arms(problem: Problem, draws: CellDraws, strength: float, confidence: float) -> tuple[HiddenArm, ...]:

@@ -75,15 +75,16 @@ class Identification(ShownWithRows):
 
     @property
     def correct(self) -> bool | None:
-        """Whether the verdict is the truth; None where that is not known."""
+        """Whether what is recommended is the truth; None where that is not known."""
         if self.truth is None:
             return None
-        return self.verdict.answer == Answer.of(self.truth.answer, self.problem.arm_names)
+        return self.verdict.decision.recommended == Answer.of(self.truth.answer, self.problem.arm_names)
 
     def _facts(self) -> list[Fact]:
         found = self.verdict
         return [
-            ("status", found.status), ("arm", found.arm), ("guarantee", found.guarantee), ("probability", found.probability),
+            ("status", found.status), ("arm", found.arm), ("reason", found.reason), ("recommended", found.recommended),
+            ("guarantee", found.guarantee), ("probability", found.probability),
             ("pulls", self.pulls), ("cost", self.cost), ("log_rows", self.log_rows), ("algorithm", self.algorithm),
             ("seed", self.seed),
         ]  # fmt: skip
@@ -109,23 +110,25 @@ def identify(
     columns: LogMap | None = None,
     engine: str | None = None,
     on_phase: Callable[[PhaseStory], None] | None = None,
+    margin: float = 0.0,
     **options: Any,
 ) -> Identification:
     """Run a named algorithm against a world until it ends. The same seed gives the same result.
 
     ``log`` holds rows that were made before (anything that `read_log` takes or returns; ``columns`` and ``engine`` as there):
     they count in every estimate, but neither as pulls nor as cost. What was noticed in them is the result's ``started_from``.
+    ``margin``: another fair arm may be better than the one found by this, in the outcome's units.
     """
     problem, read = started(problem, log, columns, engine)
     world = require_world(problem, world)
     run = new_run(algorithm, problem, read, pulls, seed, options)
     rng = np.random.default_rng(seed)
     story: list[PhaseStory] = []
-    parts, verdict = 0, run.verdict()
+    parts, verdict = 0, run.verdict(margin)
     while not run.finished:
         phase, before, plan = run.phase, verdict, run.ask()
         run.tell(world.pull(plan, rng), id=f"part-{parts}")
-        parts, verdict = parts + 1, run.verdict()
+        parts, verdict = parts + 1, run.verdict(margin)
         cost = float(problem.compiled.cost_of(plan.counts))
         story.append(_story(phase, before, verdict, tuple(plan), cost))
         if on_phase is not None:
@@ -141,11 +144,11 @@ def identify(
 
 def _wrong_tables(run: Algorithm, verdict: Verdict) -> WrongTables | None:
     """How far off declared tables may be before the verdict tips; None where there is none, or the algorithm has no beliefs."""
-    if verdict.probability is None or verdict.answer.status == Status.UNDECIDED:
+    if verdict.probability is None or verdict.recommended_status == Status.UNDECIDED:
         return None
     from fairarm.experiments.wrong_tables import certificate_of_run, wrong_tables
 
-    beliefs, arm = run.beliefs(), verdict.arm
+    beliefs, arm = run.beliefs(), verdict.recommended
     code = int(Code.NONE) if arm is None else verdict.problem.arm_index(arm)
     proved = certificate_of_run(beliefs, code, verdict.confidence) if verdict.guarantee == Guarantee.CERTIFIED else None
     errors = [np.nan if report.law_error is None else report.law_error for report in verdict.arms]

@@ -47,7 +47,7 @@ def look_again(path: str | Path, found: AnswerByTime | None) -> Look:
     if found is None:
         raise OptionError(
             "A file of looks is for logs whose answer is proved batch by batch: log.time must be given, as numbers or timestamps; "
-            "cells finite, mechanisms declared, no propensities, no counts, not adaptive, no finding that voids, and P(S) declared where there are more than two groups or one is "
+            "cells finite, mechanisms declared, no propensities, no counts, not adaptive, no finding that blocks certification, and P(S) declared where there are more than two groups or one is "
             "compared with the mean. Leave it out."
         )
     before = _remembered(Path(path))

@@ -21,7 +21,9 @@ from fairarm.algorithms.procedure import unwatched
 from fairarm.algorithms.registry import DEFAULT, make_procedure
 from fairarm.beliefs.assumptions import Statement
 from fairarm.beliefs.from_log import rows_of
+from fairarm.beliefs.lines import distinct
 from fairarm.beliefs.robust import choose_method
+from fairarm.core.grouping import moments_by_group
 from fairarm.core.statistics import wilson_interval
 from fairarm.core.types import FloatArray
 from fairarm.errors import BudgetError, OptionError, ProblemError
@@ -56,7 +58,7 @@ class PlanNote(StrEnum):
     """What to mind in a plan; in brackets the facts that go with it."""
 
     REAL_OUTCOME = "real-outcome-taken-as-two-values"
-    """[outcome, low, high, ends_of]."""
+    """[outcome, low, high, sd]."""
     WIDE_MARGINS = "margins-wider-than-differences"
     """[every_arm_right, gain, gap_spread]."""
     ANSWERED = "log-already-answers"
@@ -187,6 +189,7 @@ def plan(
     gap_margin: float | None = None,
     prior_mean: float | None = None,
     prior_strength: float | None = None,
+    sd: float | None = None,
     truths: int = 200,
     most_pulls: int = 50_000,
     seed: int = 0,
@@ -200,7 +203,8 @@ def plan(
     reaches the target.
 
     The mean outcome of a cell is Beta(prior_mean · prior_strength, …) on the outcome's range: 0.5 and 2, the default, is
-    uniform. The margins are in the outcome's units. If not given they are small against the differences between the arms
+    uniform. A real outcome is simplified to two values, its mean less and plus ``sd``, its standard deviation within cells, which a log
+    tells. The margins are in the outcome's units. If not given they are small against the differences between the arms
     in the drawn truths: a fifth of what the best arm has over the average one, at most 2 % of the range; and 10 % of
     the tolerance, at most 10 % of the distance between the arms' gaps. With several rows: of the narrowest, and of how far inside
     its nearest end an arm is.
@@ -217,11 +221,11 @@ def plan(
     _check_counts(truths=(truths, 1), most_pulls=(most_pulls, FEWEST), seed=(seed, 0), jobs=(jobs, 1))
     problem, read = started(problem, log, columns, engine)
     rows = None if read is None else read.batch
-    simple, notes = _countable(problem, rows)
+    simple, notes = _countable(problem, rows, sd)
     before = evidence_for_truths(problem, simple, rows)
     source = truths_of(simple, before, mean, strength)
     drawn = DrawnArms.of((worlds for _, worlds in _chunks(simple, source, truths, seed)), simple)
-    width, default = problem.outcome.width, drawn.margins()
+    width, default = simple.outcome.width, drawn.margins()
     outcome_margin = _two_digits(default.outcome * width) if outcome_margin is None else outcome_margin
     gap_margin = _two_digits(default.gap * width) if gap_margin is None else gap_margin
     margins = Margins(outcome_margin / width, gap_margin / width)
@@ -296,32 +300,43 @@ def _answers(problem: Problem, source: Truths, asked: _Curves, found: Experiment
     return _point(problem, source, replace(asked, margins=NO_MARGINS), 0)[0].error <= asked.target
 
 
-def _countable(problem: Problem, rows: Batch | None = None) -> tuple[Problem, tuple[Statement, ...]]:
-    """The problem with an outcome that has states: a real one is taken as all or nothing, the noisiest with its mean.
-
-    All and nothing are the ends of the declared range; of what a log holds where there is one: its outcomes may vary far
-    less than the range allows, and the truths and the pulls needed follow from how much they vary.
-    """
+def _countable(problem: Problem, rows: Batch | None, sd: float | None) -> tuple[Problem, tuple[Statement, ...]]:
+    """The problem with an outcome that has states: a real one has two, its mean less and plus ``sd``, the standard deviation within
+    cells. Mean and sd are those of the log where there is one: the declared range says nothing of how much outcomes vary."""
     if real := [name for name in problem.cell_columns if not problem.variables[name].finite]:
         raise ProblemError(
-            f"A plan needs finite columns; '{real[0]}' is real-valued. Declare it with states, e.g. bins of its range."
+            f"A plan needs finite columns; '{real[0]}' is real-valued. Leave it out of the plan's problem if no arm looks at it."
         )
     known = problem.outcome
     if known.values is not None:
+        if sd is not None:
+            raise OptionError(f"An sd was given, but the outcome '{known.node}' has states. Leave it out.")
         return problem, ()
-    low, high, whose = known.low or 0.0, known.high or 0.0, "range"
+    mean = 0.5 * ((known.low or 0.0) + (known.high or 0.0))
     if rows is not None:
         check_batch(problem, rows)
-        seen = np.asarray(rows.columns[known.node])[rows.count > 0]
-        if len(seen) and seen.min() < seen.max():
-            low, high, whose = float(seen.min()), float(seen.max()), "log"
+        mean, of_log = _spread_in_cells(problem, rows)
+        sd = sd or of_log
+    if not sd or not 0 < sd <= known.width / 2:
+        raise OptionError(
+            f"The outcome '{known.node}' is real-valued, and how much it varies between people alike in every input is not known: got "
+            f"sd = {sd}. Give sd (--sd), a number above 0 and at most half of its range, {known.width / 2:g}, or a log."
+        )
     made = replace(
         problem,
-        variables={**problem.variables, known.node: Variable(known.node, ("lowest", "highest"))},
-        outcome=Outcome(known.node, values=(low, high), low=known.low, high=known.high),
+        variables={**problem.variables, known.node: Variable(known.node, ("lower", "upper"))},
+        outcome=Outcome(known.node, values=(mean - sd, mean + sd)),
     )
-    facts = {"outcome": known.node, "low": low, "high": high, "ends_of": whose}
+    facts = {"outcome": known.node, "low": mean - sd, "high": mean + sd, "sd": sd}
     return made, (Statement(PlanNote.REAL_OUTCOME, facts),)
+
+
+def _spread_in_cells(problem: Problem, rows: Batch) -> tuple[float, float]:
+    """The mean of a real outcome, and its standard deviation within cells; 0 where no cell has two different outcomes."""
+    cells, at = distinct([np.asarray(rows.columns[name]) for name in (*problem.attributes, *problem.cell_columns)])
+    none, y = np.zeros(rows.size), np.asarray(rows.columns[problem.outcome.node], dtype=np.float64)
+    n, sums, within, _ = moments_by_group(np.stack([rows.count, rows.count * y, none, none]), at, len(cells))
+    return float(sums.sum() / n.sum()), math.sqrt(within.sum() / max(np.maximum(n - 1, 0).sum(), 1))
 
 
 def _budgets(problem: Problem) -> list[float | None]:

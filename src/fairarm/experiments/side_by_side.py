@@ -12,7 +12,7 @@ from fairarm.beliefs.certified import decision_law
 from fairarm.beliefs.counted_bets import predictions
 from fairarm.beliefs.doubt import below_decision, require_cells
 from fairarm.beliefs.evidence import CountedEvidence
-from fairarm.beliefs.findings import Finding
+from fairarm.beliefs.findings import Finding, Level
 from fairarm.beliefs.worlds import WorldBeliefs
 from fairarm.core.doubt.other_estimators import Weighed, errors, paired_errors
 from fairarm.core.doubt.world_estimators import CellRows, WeighedWorlds
@@ -83,7 +83,7 @@ def _groups(beliefs: CellBeliefs, counted: CountedEvidence, confidence: float) -
     """Where worlds are the groups as they are: each group's mean by its own rows."""
     problem = beliefs.problem
     seen, law = counted.by_group(), decision_law(problem)
-    context, m = predictions(problem, seen.rows, seen.sums)
+    context, m = predictions(problem, seen.rows, seen.sums, prior=0.0)
     space = CellSpace.of(problem.cell_columns, problem.variables)
     cut = cut_at(np.maximum(seen.rows.sum(axis=1), 1.0), 1.0 - confidence)
     weighed = Weighed(seen, law, context, space.codes()[problem.decision], cut)
@@ -99,7 +99,8 @@ def _groups(beliefs: CellBeliefs, counted: CountedEvidence, confidence: float) -
 def _worlds(beliefs: CellBeliefs, counted: CountedEvidence, confidence: float) -> Iterator[Estimate]:
     """Any worlds: all rows weighed to each."""
     problem, asked, rows = beliefs.problem, beliefs.problem.compiled.rows, counted.summary(beliefs.cells)
-    seen = CellRows(rows.rows[0].astype(np.float64), rows.sums[0], rows.squares[0])
+    squares = rows.within[0] + rows.sums[0] ** 2 / np.maximum(rows.rows[0], 1)
+    seen = CellRows(rows.rows[0].astype(np.float64), rows.sums[0], squares)
     law = np.concatenate([beliefs.worlds[0], beliefs.everybody[0][:, None]], axis=1)
     mixes = np.concatenate([asked.by_group, asked.everyone[:, None]], axis=1)
     mixes = np.concatenate([np.eye(mixes.shape[1])[-1:], mixes])
@@ -146,4 +147,4 @@ def disagreements(made: tuple[SideBySide, ...], rows: tuple[str, ...]) -> tuple[
         f"that is not so: look at the overlap, at the declared mechanisms, and at columns that were left out."
     )
     worst = [words for _, words in sorted(each, reverse=True)[:5]]
-    return (Finding(DISAGREE, text, 0, tuple(worst), voids=False),)
+    return (Finding(DISAGREE, text, 0, tuple(worst), Level.WARNING),)

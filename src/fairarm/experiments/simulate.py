@@ -55,7 +55,8 @@ CHUNK_COUNTS = 1 << 23
 
 @dataclass(frozen=True)
 class Point:
-    """One algorithm at one number of pulls. ``error`` with Wilson's 95 % limits; UNDECIDED counts as an error."""
+    """One algorithm at one number of pulls: of what is recommended, and with a confidence of the status. ``error`` with Wilson's 95 % limits;
+    UNDECIDED counts as an error."""
 
     algorithm: str
     pulls: int
@@ -65,6 +66,8 @@ class Point:
     error_low: float
     error_high: float
     none_rate: float
+    wrong_rate: float
+    """Wrong, and not UNDECIDED."""
     undecided_rate: float
     mean_cost: float
     mean_pulls: float
@@ -102,7 +105,7 @@ class Simulation(Shown):
     def _columns(self) -> dict[str, Column]:
         return columns_of(
             self.results, algorithm=str, pulls=int, runs=int, errors=int, error=float, error_low=float, error_high=float,
-            none_rate=float, undecided_rate=float, mean_cost=float, mean_pulls=float, pulls_per_limit=float, seconds=float,
+            none_rate=float, wrong_rate=float, undecided_rate=float, mean_cost=float, mean_pulls=float, pulls_per_limit=float, seconds=float,
         )  # fmt: skip
 
 
@@ -318,7 +321,7 @@ def _point(name: str, pulls: int, outcomes: list[_Outcome], right: int, needed: 
     ordered = sorted(outcomes, key=lambda outcome: outcome.task.chunk)
     answers = np.concatenate([outcome.answers for outcome in ordered])
     runs = len(answers)
-    errors = int(np.sum(answers != right))
+    errors, undecided = int(np.sum(answers != right)), int(np.sum(answers == Code.UNDECIDED))
     made = float(np.concatenate([outcome.pulls for outcome in ordered]).mean())
     low, high = wilson_interval(errors, runs)
     return Point(
@@ -330,7 +333,8 @@ def _point(name: str, pulls: int, outcomes: list[_Outcome], right: int, needed: 
         error_low=low,
         error_high=high,
         none_rate=float(np.mean(answers == Code.NONE)),
-        undecided_rate=float(np.mean(answers == Code.UNDECIDED)),
+        wrong_rate=(errors - undecided) / runs,
+        undecided_rate=undecided / runs,
         mean_cost=float(np.concatenate([outcome.costs for outcome in ordered]).mean()),
         mean_pulls=made,
         pulls_per_limit=None if not needed else made / needed,

@@ -11,10 +11,11 @@ import numpy as np
 
 from fairarm.algorithms import Algorithm, Guarantee, make_procedure
 from fairarm.algorithms import algorithm as start
+from fairarm.algorithms.notes import Note, RunNote
 from fairarm.algorithms.procedure import Procedure
 from fairarm.algorithms.saved import fingerprint
 from fairarm.beliefs.evidence import RunEvidence
-from fairarm.beliefs.findings import Finding
+from fairarm.beliefs.findings import MOST_DISCARDED, Finding, Level
 from fairarm.beliefs.from_log import earlier_evidence
 from fairarm.core.types import IntArray
 from fairarm.errors import DataError, OptionError
@@ -59,7 +60,7 @@ class LoggedPulls:
     @property
     def voided_by(self) -> tuple[str, ...]:
         """Findings with which nothing is certified, whatever the numbers say."""
-        return tuple(finding.name for finding in self.findings if finding.voids)
+        return tuple(finding.name for finding in self.findings if finding.blocks_certification)
 
     def evidence(self) -> RunEvidence | None:
         """The rows as a run counts them; None where there is none."""
@@ -111,6 +112,8 @@ def read_log(
         known = problem_of(problem)
         return log.of(known) if isinstance(log, LoggedPulls) else _from_batch(known, log)
     from fairarm.logs.checks import check_cells, check_counts, check_duplicates
+    from fairarm.logs.unanswered import check_outcomes
+    from fairarm.logs.units import check_units
     from fairarm.logs.usable import (
         LogSource,
         counted_log,
@@ -128,6 +131,7 @@ def read_log(
             "log.made_by instead."
         )
     require_counts(reader)
+    reader.drop_repeats()
     known, checks = reader.problem, []
     fitted: tuple[FittedNote, ...] = ()
     missing: Batch | None = None
@@ -142,9 +146,9 @@ def read_log(
     if reader.countable:
         checks = check_cells(known, every, estimated=False)
     checks += check_counts(known, reader.map.planned, *rows_by_group(known, every))
-    checks += check_duplicates(reader.map.row_id, reader.table)
+    checks += [*check_duplicates(reader.map.row_id, reader.table), *check_units(reader), *check_outcomes(reader)]
     said = tuple(_charged(finding, missing) for finding in reader.findings())
-    missing = missing if any(finding.name == HOLES and not finding.voids for finding in said) else None
+    missing = missing if any(finding.name == HOLES and not finding.blocks_certification for finding in said) else None
     source, dropped = LogSource.of(reader), reader.dropped
     return LoggedPulls(known, batch, (*said, *checks), dropped, fitted, source, reader.left_out, missing)
 
@@ -161,19 +165,21 @@ def _charged(finding: Finding, missing: Batch | None) -> Finding:
     """Missing outcomes void nothing where all rows that lack one could be placed."""
     if finding.name != HOLES or missing is None or missing.total != finding.rows:
         return finding
-    return replace(finding, message=f"{finding.message.partition('. ')[0]}. {CHARGED}", voids=False)
+    return replace(finding, message=f"{finding.message.partition('. ')[0]}. {CHARGED}", level=Level.WARNING)
 
 
 def log_reader(
     problem: Problem | WithColumns, log: Any, *, columns: LogMap | None = None, engine: str | None = None
 ) -> LogReader:
     """Whatever ``log=`` may be, to be read for a problem."""
+    from fairarm.logs.digests import learned_from
     from fairarm.logs.reading import LogReader
     from fairarm.logs.sources import open_log
 
     if not isinstance(log, LoggedPulls | Batch):
         known, columns = problem_and_columns(problem, columns)
-        return LogReader(known, open_log(log, engine=engine), columns)
+        opened = open_log(log, engine=engine)
+        return LogReader(known, opened, columns, learned=learned_from(known.arms, opened, columns.row_id))
     _require_no_reading(columns, engine)
     known = problem_of(problem)
     if isinstance(log, LoggedPulls):
@@ -265,7 +271,7 @@ def refuse_holes(read: LoggedPulls | None, procedures: Iterable[Procedure]) -> N
 
 
 def require_certifiable(read: LoggedPulls | None, procedures: Iterable[Procedure]) -> None:
-    """An error where an answer is to be certified that rests on a log with a finding that voids that."""
+    """An error where an answer is to be certified that rests on a log with a finding that blocks certification."""
     if any(procedure.guarantee == Guarantee.CERTIFIED for procedure in procedures):
         refuse_voided(read, "stop='bayes-stop'")
 
@@ -277,6 +283,14 @@ def refuse_voided(read: LoggedPulls | None, instead: str) -> None:
             f"The log has the finding '{read.voided_by[0]}': an answer that rests on it cannot be certified. Correct the log, or "
             f"use {instead}."
         )
+
+
+def _blocking(read: LoggedPulls) -> tuple[Note, ...]:
+    """What of the log blocks the answer of a run that is not certified: the posterior takes outcomes as missing at random."""
+    lacking = 0 if read.missing is None else read.missing.total
+    found = [(finding.name, finding.rows) for finding in read.findings if finding.blocks_answer]
+    found += [(HOLES, lacking)] if lacking > MOST_DISCARDED * (lacking + read.batch.total) else []
+    return tuple(Note(RunNote.LOG_BLOCKS, rows, name) for name, rows in dict(found).items())
 
 
 def algorithm(
@@ -308,7 +322,11 @@ def new_run(
     """A run that starts from a log that has been read, or from nothing."""
     if read is None:
         return start(name, problem, pulls=pulls, seed=seed, **options)
-    require_certifiable(read, [make_procedure(name, problem, pulls, **options)])
-    run = start(name, problem, pulls=pulls, seed=seed, earlier=read.evidence(), missing=read.missing_rows, **options)
+    procedure = make_procedure(name, problem, pulls, **options)
+    require_certifiable(read, [procedure])
+    notes = () if procedure.guarantee == Guarantee.CERTIFIED else _blocking(read)
+    run = start(
+        name, problem, pulls=pulls, seed=seed, earlier=read.evidence(), missing=read.missing_rows, notes=notes, **options
+    )  # fmt: skip
     run.started_from = read
     return run

@@ -51,7 +51,7 @@ class LogTruths:
 
 
 def evidence_for_truths(problem: Problem, simple: Problem, rows: Batch | None) -> RunEvidence | None:
-    """Rows of a log as counts; ``simple`` is the problem with an outcome that has states, the lowest and the highest if it was real."""
+    """Rows of a log as counts; ``simple`` is the problem with an outcome that has states, two if it was real."""
     if rows is not None and simple is not problem:
         check_batch(problem, rows)
         low, high = simple.outcome.values or (0.0, 1.0)
@@ -60,7 +60,7 @@ def evidence_for_truths(problem: Problem, simple: Problem, rows: Batch | None) -
 
 
 def _all_or_nothing(problem: Problem, log: Batch, low: float, high: float) -> Batch:
-    """The log with a real outcome as its lowest or highest value, so that sums are kept. All of it lies between the two.
+    """The log with a real outcome as one of two values, so that the sums of cells whose mean lies between them are kept.
 
     Lines that differ in the outcome alone become two; their sums are rounded one after the other, each taking over what
     the one before left, cell by cell, so that the sum of a cell is off by at most 1 row.
@@ -70,7 +70,7 @@ def _all_or_nothing(problem: Problem, log: Batch, low: float, high: float) -> Ba
     first, at = distinct([log.arm, log.regime, *others.values()])
     rows = np.bincount(at, weights=log.count, minlength=len(first))
     share = (np.asarray(log.columns[node], dtype=np.float64) - low) / (high - low)
-    highest = np.bincount(at, weights=log.count * share, minlength=len(first))
+    highest = np.clip(np.bincount(at, weights=log.count * share, minlength=len(first)), 0.0, rows)
     reached = np.round(np.cumsum(highest))
     tops = np.clip(np.diff(reached, prepend=0.0), 0.0, rows)
     columns: dict[str, Any] = {name: np.tile(values[first], 2) for name, values in others.items()}

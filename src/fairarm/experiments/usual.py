@@ -9,7 +9,6 @@ import numpy as np
 from fairarm.beliefs.beliefs import WEAKLY, Beliefs
 from fairarm.beliefs.draws import Draws
 from fairarm.core.fairness import Rows
-from fairarm.core.posterior.doubly_robust import PRIOR_SD
 from fairarm.core.types import FloatArray
 
 DRAWS = 4000
@@ -56,11 +55,12 @@ def drawn(beliefs: Beliefs, asked: Rows, seed: int) -> Drawn:
     if beliefs.draws_unseen or not much.any():
         return Drawn(draws.outcomes, values, shown, asked)
     normal = np.random.default_rng([seed, DRAWS]).standard_normal((asked.groups, 1, DRAWS, len(much)))
-    moved_by = PRIOR_SD * much * normal
+    moved_by = beliefs.unseen_sd * much * normal
     shared, apart = moved_by[0], moved_by[1:]
-    least, most = asked.possible
-    moved = values + _moves(asked, shared, apart)
-    return Drawn(np.clip(draws.outcomes + shared, 0.0, 1.0), np.clip(moved, least, most), shown, asked)
+    outcomes, moved = draws.outcomes + shared, values + _moves(asked, shared, apart)
+    if beliefs.problem.outcome.values is not None:
+        outcomes, moved = np.clip(outcomes, 0.0, 1.0), np.clip(moved, *asked.possible)
+    return Drawn(outcomes, moved, shown, asked)
 
 
 def _moves(asked: Rows, shared: FloatArray, apart: FloatArray) -> FloatArray:

@@ -13,7 +13,7 @@ import numpy as np
 from fairarm.beliefs.cells import CellBeliefs
 from fairarm.beliefs.declared_law import DeclaredLaw
 from fairarm.beliefs.evidence import Evidence
-from fairarm.beliefs.known_worlds import KnownWorlds, lacking, lacking_contexts
+from fairarm.beliefs.known_worlds import KnownWorlds, lacking
 from fairarm.beliefs.table_moves import LawFactors, TableMoves
 from fairarm.beliefs.world_moves import WorldFactors
 from fairarm.beliefs.worlds import WorldBeliefs
@@ -117,7 +117,7 @@ def _certified(
 
 def shown_errors(problem: Problem, evidence: Evidence | None, estimated: bool) -> FloatArray:
     """The least error of each arm's decisions that the rows would have shown, (K,); nan where none would have."""
-    if evidence is None or (not problem.plain and lacking(problem, estimated) is not None):
+    if evidence is None or (not problem.plain and lacking(problem, estimated)):
         return np.full(len(problem.arms), np.nan)
     law = DeclaredLaw(problem, estimated)
     errors = law.least_errors(law.kinds.by_point(evidence)[0])
@@ -131,7 +131,7 @@ def certificate_of_run(beliefs: object, code: int, confidence: float | None) -> 
         return None
     rows, seen = beliefs.problem.compiled.rows, beliefs.seen
     if isinstance(beliefs, WorldBeliefs):
-        if lacking_contexts(beliefs.problem, beliefs.estimated) is not None:
+        if lacking(beliefs.problem, beliefs.estimated, contexts=True):
             return None
         known, n = KnownWorlds(beliefs.problem), seen.rows.astype(np.float64)
         return code, intervals(n, seen.sums, known.law, 1.0 - confidence, known.shares, None, rows, known.worlds)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairarm.beliefs.findings import Finding
+from fairarm.beliefs.findings import Finding, Level
 from fairarm.core.types import BoolArray, FloatArray, IntArray
-from fairarm.logs.findings import MISMATCH, independence, mismatch
+from fairarm.logs.findings import MISMATCH, independence, mismatch, mismatch_level
 from fairarm.problem.attributes import Block, d_separated
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import Batch, groups_of
@@ -46,10 +46,11 @@ def _check_laws(problem: Problem, natural: Batch) -> Iterator[Finding]:
             continue
         seen = _table(problem, natural, block.causes, (), block.members)[:, 0]
         order = [*(declared.parents.index(name) for name in block.causes), declared.probabilities.ndim - 1]
-        p = mismatch(seen, declared.probabilities.transpose(order).reshape(seen.shape))
+        law = declared.probabilities.transpose(order).reshape(seen.shape)
+        p = mismatch(seen, law)
         if p < MISMATCH:
             text = f"{_law_of(block)} in the natural rows is not the declared one (p = {p:.1g}). Correct it, or evaluate with law = estimated."
-            yield Finding("group-shares-mismatch", text, natural.total)
+            yield Finding("group-shares-mismatch", text, natural.total, level=mismatch_level(seen, law))
 
 
 def _law_of(block: Block) -> str:
@@ -92,13 +93,15 @@ def check_independence(problem: Problem, natural: Batch) -> list[Finding]:
     sound log of 10 000."""
     asked, found = independences(problem), []
     for each in asked:
-        p = independence(_table(problem, natural, each.given, each.first, each.second))
+        table = _table(problem, natural, each.given, each.first, each.second)
+        p = independence(table)
         if p < MISMATCH / len(asked):
             text = (
                 f"The graph has {each.text} independent, and in the natural rows they are not (p = {p:.1g}). Add the missing arrow, a cause that "
                 f"is logged, or a hidden node above both: what is said of the groups is wrong without it."
             )
-            found.append(Finding("attributes-dependent", text, natural.total))
+            level = Level.BLOCKS_ANSWER if _apart(table) > MUCH else Level.BLOCKS_CERTIFICATION
+            found.append(Finding("attributes-dependent", text, natural.total, level=level))
     return found
 
 
@@ -118,8 +121,8 @@ def column_independences(problem: Problem) -> tuple[Independence, ...]:
 
 
 def check_columns(problem: Problem, natural: Batch) -> list[Finding]:
-    """The finding `attribute-and-column-dependent`, for each of these that natural rows contradict, all tests together as above. It voids
-    where shares of a group differ by more than `MUCH`: in a large log nearly everything depends on everything a little."""
+    """The finding `attribute-and-column-dependent`, for each of these that natural rows contradict, all tests together as above. It blocks
+    the answer where shares of a group differ by more than `MUCH`: in a large log nearly everything depends on everything a little."""
     asked, found = column_independences(problem), []
     for each in asked:
         table = _table(problem, natural, each.given, each.first, each.second)
@@ -131,7 +134,14 @@ def check_columns(problem: Problem, natural: Batch) -> list[Finding]:
                 f"{', '.join(each.first)} differs by up to {apart:.2f} with {each.second[0]}. Add the missing arrow: what is said of the groups is wrong "
                 f"without it."
             )
-            found.append(Finding("attribute-and-column-dependent", text, natural.total, voids=apart > MUCH))
+            found.append(
+                Finding(
+                    "attribute-and-column-dependent",
+                    text,
+                    natural.total,
+                    level=Level.BLOCKS_ANSWER if apart > MUCH else Level.WARNING,
+                )
+            )
     return found
 
 
@@ -168,11 +178,11 @@ def compared_groups(problem: Problem) -> dict[str, BoolArray]:
 # ---- contexts ----
 
 
-def contexts_misfit(problem: Problem, batch: Batch) -> float:
-    """The p-value of the rows' contexts against their declared law, by label and way of making rows; 1 where none is declared."""
+def contexts_seen(problem: Problem, batch: Batch) -> tuple[IntArray, FloatArray] | None:
+    """The rows' contexts and their declared law, by label and way of making rows; None where none is declared."""
     cells = problem.compiled.world_cells
     if cells.law is None or cells.contexts == 1:
-        return 1.0
+        return None
     label = groups_of(problem, batch)
     point = CellSpace.of(problem.cell_columns, problem.variables).number(batch.columns)
     natural = np.zeros(cells.cell_of.shape)
@@ -187,7 +197,7 @@ def contexts_misfit(problem: Problem, batch: Batch) -> float:
         np.add.at(made, (batch.arm[lines], label[lines]), batch.count[lines])
         seen.append(rows)
         laws.append(_mixed(made, cells.exposure(kind.labels, factors) * cells.law))
-    return mismatch(np.concatenate(seen), np.concatenate(laws))
+    return np.concatenate(seen), np.concatenate(laws)
 
 
 def _mixed(made: FloatArray, weight: FloatArray) -> FloatArray:

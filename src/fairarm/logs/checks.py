@@ -9,12 +9,12 @@ import numpy as np
 
 from fairarm.beliefs.certified import Certificate
 from fairarm.beliefs.evidence import CountedEvidence
-from fairarm.beliefs.findings import Finding
+from fairarm.beliefs.findings import Finding, Level
 from fairarm.beliefs.robust import choose_method
 from fairarm.core.proof.region import Intervals
 from fairarm.core.types import FloatArray, IntArray
-from fairarm.logs.attribute_checks import check_attributes, compared_groups, contexts_misfit
-from fairarm.logs.findings import MISMATCH, contingency, is_small, mismatch
+from fairarm.logs.attribute_checks import check_attributes, compared_groups, contexts_seen
+from fairarm.logs.findings import MISMATCH, contingency, is_small, mismatch, mismatch_level
 from fairarm.logs.table import LogTable
 from fairarm.problem.fairness import row_labels
 from fairarm.problem.mechanism import Mechanism
@@ -23,8 +23,13 @@ from fairarm.problem.pulls import Batch, groups_of
 from fairarm.problem.shared_cells import missing_children, undeclared
 from fairarm.problem.space import CellSpace
 
+BLOCKS = Level.BLOCKS_ANSWER
+
 WEIGHT_ERRORS = 5.0
-"""Weights whose mean is above 1 by more than so many standard errors cannot be right."""
+"""Weights whose mean is above 1 by more than this number of standard errors cannot be right."""
+
+ROUNDING = 2e-4
+"""The least standard error of a mean weight: propensities are logged with a few digits, and models' are rounded."""
 
 
 @dataclass(frozen=True)
@@ -47,21 +52,24 @@ def check_counts(problem: Problem, planned: Mapping[str, float], made: IntArray,
         if p < MISMATCH:
             each = [f"{n}: {rows} rows, planned {s:.4g}" for n, rows, s in zip(problem.arm_names, by_arm, shares, strict=True)]  # fmt: skip
             text = f"The arms' shares of the rows are not the planned ones (p = {p:.1g}): rows were lost or added by arm."  # fmt: skip
-            found.append(Finding("sample-ratio-mismatch", text, int(by_arm.sum()), tuple(each[:12])))
+            found.append(Finding("sample-ratio-mismatch", text, int(by_arm.sum()), tuple(each[:12]), BLOCKS))
     if problem.plain and problem.shares is not None and natural.sum():
-        p = mismatch(natural[None], np.array(problem.shares)[None])
+        counts, law = natural[None], np.array(problem.shares)[None]
+        p = mismatch(counts, law)
         if p < MISMATCH:
             each = [f"{g}: {n} rows, declared {s:.4g}" for g, n, s in zip(problem.groups, natural, problem.shares, strict=True)]  # fmt: skip
             text = f"The groups' shares of the natural rows are not the declared ones (p = {p:.1g}). Correct problem.shares, or evaluate with law = estimated."  # fmt: skip
-            found.append(Finding("group-shares-mismatch", text, int(natural.sum()), tuple(each)))
+            found.append(
+                Finding("group-shares-mismatch", text, int(natural.sum()), tuple(each), mismatch_level(counts, law))
+            )
     if by_arm.sum() and not natural.sum() and (unknown := _unknown_shares(problem)):
-        found.append(Finding("shares-unknown", unknown, int(by_arm.sum()), voids=False))
+        found.append(Finding("shares-unknown", unknown, int(by_arm.sum()), level=Level.WARNING))
     for group, rows in _rows_of_groups(problem, made.sum(axis=0)).items():
         if by_arm.sum() and not rows:
-            found.append(Finding("group-without-rows", _without_rows(problem, group, made.sum(axis=0))))
+            found.append(Finding("group-without-rows", _without_rows(problem, group, made.sum(axis=0)), level=BLOCKS))
         elif is_small(int(rows), int(by_arm.sum())):
             text = f"Only {rows} of {by_arm.sum()} rows are of the group '{group}': what is said of it is uncertain. Merge it, or get more."
-            found.append(Finding("group-with-few-rows", text, int(rows), voids=False))
+            found.append(Finding("group-with-few-rows", text, int(rows), level=Level.WARNING))
     return found
 
 
@@ -126,13 +134,16 @@ def check_decisions(problem: Problem, batch: Batch) -> list[Finding]:
         lines = np.flatnonzero(batch.arm == k)
         if arm.name in problem.fitted or not len(lines):
             continue
-        p = _misfit(problem, arm.mechanism, batch, lines)
+        seen, law = _seen_and_law(problem, arm.mechanism, batch, lines)
+        p = mismatch(seen, law)
         if p < MISMATCH:
             text = (
                 f"The decisions in the rows of arm '{arm.name}' do not follow its declared mechanism (p = {p:.1g}): "
                 f"another rule ran, or the inputs are not the ones it saw."
             )
-            found.append(Finding("decisions-do-not-fit", text, int(batch.count[lines].sum())))
+            found.append(
+                Finding("decisions-do-not-fit", text, int(batch.count[lines].sum()), level=mismatch_level(seen, law))
+            )
     return found
 
 
@@ -142,18 +153,19 @@ def check_children(problem: Problem, batch: Batch) -> list[Finding]:
     for x in problem.relevant_children:
         if x not in problem.mechanisms or x in problem.fitted or x == problem.outcome.node:
             continue
-        p = _misfit(problem, problem.mechanisms[x], batch, np.arange(batch.size))
+        seen, law = _seen_and_law(problem, problem.mechanisms[x], batch, np.arange(batch.size))
+        p = mismatch(seen, law)
         if p < MISMATCH:
             text = (
                 f"'{x}' does not follow its declared mechanism (p = {p:.1g}). Correct it, or leave it out: each group's rows then "
                 f"speak for that group alone."
             )
-            found.append(Finding("children-do-not-fit", text, int(batch.count.sum())))
+            found.append(Finding("children-do-not-fit", text, int(batch.count.sum()), level=mismatch_level(seen, law)))
     return found
 
 
-def _misfit(problem: Problem, mechanism: Mechanism, batch: Batch, lines: IntArray) -> float:
-    """The p-value of the node's values in these lines, given its parents'."""
+def _seen_and_law(problem: Problem, mechanism: Mechanism, batch: Batch, lines: IntArray) -> tuple[IntArray, FloatArray]:
+    """The node's values in these lines and their declared probabilities, by its parents' values: (cells, states) each."""
     states = problem.variables[mechanism.node].size
     space = CellSpace.of(mechanism.parents, problem.variables)
     columns = {name: batch.columns[name][lines] for name in (*mechanism.parents, mechanism.node)}
@@ -161,7 +173,7 @@ def _misfit(problem: Problem, mechanism: Mechanism, batch: Batch, lines: IntArra
     seen = np.zeros((space.count, states), dtype=np.int64)
     np.add.at(seen, (at, columns[mechanism.node]), batch.count[lines])
     used = np.flatnonzero(seen.sum(axis=1))
-    return mismatch(seen[used], mechanism.distribution(space.codes(used), states, len(used)))
+    return seen[used], mechanism.distribution(space.codes(used), states, len(used))
 
 
 def check_served(problem: Problem, batch: Batch) -> list[Finding]:
@@ -185,26 +197,26 @@ def check_served(problem: Problem, batch: Batch) -> list[Finding]:
         f"Which arm served a person depended on {', '.join(columns)} (p = {worst:.1g}): the arms' rows are of different people. "
         f"Log the probability of each decision (log.propensity), or evaluate the arms' logs apart."
     )
-    return [Finding("arms-served-different-people", text, int(batch.count.sum()))]
+    return [Finding("arms-served-different-people", text, int(batch.count.sum()), level=BLOCKS)]
 
 
 def check_contexts(problem: Problem, batch: Batch) -> list[Finding]:
     """The contexts of the rows against their declared law, by group; cells only."""
-    p = _contexts_misfit(problem, batch) if problem.plain else contexts_misfit(problem, batch)
-    if p >= MISMATCH:
+    tables = _contexts_seen(problem, batch) if problem.plain else contexts_seen(problem, batch)
+    if tables is None or (p := mismatch(*tables)) >= MISMATCH:
         return []
     text = (
         f"What the arms saw does not follow the declared law of contexts (p = {p:.1g}). Correct problem.context, or "
         f"evaluate with law = estimated."
     )
-    return [Finding("contexts-do-not-fit", text, int(batch.count.sum()))]
+    return [Finding("contexts-do-not-fit", text, int(batch.count.sum()), level=mismatch_level(*tables))]
 
 
-def _contexts_misfit(problem: Problem, batch: Batch) -> float:
-    """The p-value, by group; 1 where no law is declared."""
+def _contexts_seen(problem: Problem, batch: Batch) -> tuple[IntArray, FloatArray] | None:
+    """Contexts and their declared law, by group; None where no law is declared."""
     cells = problem.compiled.shared_cells
     if cells.law is None or cells.contexts == 1:
-        return 1.0
+        return None
     group = groups_of(problem, batch)
     context = cells.context_of[group, CellSpace.of(problem.cell_columns, problem.variables).number(batch.columns)]
     made = np.zeros((len(problem.arms), len(problem.groups)))
@@ -212,12 +224,12 @@ def _contexts_misfit(problem: Problem, batch: Batch) -> float:
     seen = np.zeros((len(problem.groups), cells.contexts), dtype=np.int64)
     np.add.at(seen, (group, context), batch.count)
     expected = np.einsum("jt,jtz->tz", made, cells.exposure) * cells.law
-    return mismatch(seen, expected / np.maximum(expected.sum(axis=1, keepdims=True), 1e-300))
+    return seen, expected / np.maximum(expected.sum(axis=1, keepdims=True), 1e-300)
 
 
 def check_weights(problem: Problem, weights: WeightCheck) -> list[Finding]:
     """Weights must average to 1, less what no logging arm can decide, and decisions follow the logging arms' law."""
-    mean, error, least = weights.mean, np.maximum(weights.error, 1e-12), weights.least
+    mean, error, least = weights.mean, np.maximum(weights.error, ROUNDING), weights.least
     off = (mean > 1.0 + WEIGHT_ERRORS * error) | (mean < least - WEIGHT_ERRORS * error)
     found = []
     if off.any():
@@ -228,14 +240,23 @@ def check_weights(problem: Problem, weights: WeightCheck) -> list[Finding]:
             "Weights that must average to 1 do not: the propensities, or the declared mechanism of the logging arm, are "
             "not those with which the decisions were made."
         )
-        found.append(Finding("weights-do-not-average-to-one", text, 0, each))
+        found.append(Finding("weights-do-not-average-to-one", text, 0, each, BLOCKS))
     if weights.misfit > WEIGHT_ERRORS:
         text = (
             f"Among some rows the decisions do not follow the propensities, or the declared mechanisms of the logging arms: off "
             f"by {weights.misfit:.1f} standard errors."
         )
-        found.append(Finding("decisions-do-not-fit", text))
+        found.append(Finding("decisions-do-not-fit", text, level=BLOCKS))
     return found
+
+
+def check_rules(rules: int) -> list[Finding]:
+    """One column of propensities for several rules: valid, but rows of an unsuitable rule get weights that drown the others."""
+    text = (
+        f"People alike in every column have {rules} different propensities of the same decision: {rules} rules made the log. Name the column "
+        f"of the rule (log.logging_rule) and each rule's probability of the logged decision (log.rule_propensities): intervals get narrower."
+    )
+    return [Finding("propensities-of-several-rules", text, level=Level.WARNING)] if rules > 1 else []
 
 
 def check_sparse(evidence: CountedEvidence) -> list[Finding]:
@@ -249,7 +270,7 @@ def check_sparse(evidence: CountedEvidence) -> list[Finding]:
         "Most of what the arms would do falls into cells with fewer than 5 rows. The usual intervals then rest on cells being "
         "alike, and may be too narrow. Merge states, or use arms with fewer inputs."
     )
-    return [Finding("sparse-cells", text, int(evidence.pulls().sum()), voids=False)]
+    return [Finding("sparse-cells", text, int(evidence.pulls().sum()), level=Level.WARNING)]
 
 
 def check_bounds(bounds: Intervals | None) -> list[Finding]:
@@ -257,7 +278,7 @@ def check_bounds(bounds: Intervals | None) -> list[Finding]:
     if bounds is None or not bounds.empty:
         return []
     text = "No truth lies within all certified bounds: something that was declared, or that it rests on, is wrong."
-    return [Finding("bounds-contradict", text)]
+    return [Finding("bounds-contradict", text, level=BLOCKS)]
 
 
 def check_agreement(
@@ -277,7 +298,7 @@ def check_agreement(
     what = ("outcome", *row_labels(problem))
     found = tuple(f"{what[j]} of {problem.arm_names[k]}" for j, k in np.argwhere(apart.T)[:5])
     text = "Usual and certified intervals do not meet: something that was declared, or that they rest on, is wrong."
-    return [Finding("intervals-disagree", text, 0, found)]
+    return [Finding("intervals-disagree", text, 0, found, BLOCKS)]
 
 
 def check_duplicates(row_id: str | None, table: LogTable) -> list[Finding]:
@@ -299,5 +320,5 @@ def check_times(untimed: int, void: bool) -> list[Finding]:
         found.append(Finding("rows-without-time", text, untimed))
     if void:
         text = "Batch by batch, every answer is refuted: no truth explains the rows. Something that was declared is not so."
-        found.append(Finding("answers-contradict", text))
+        found.append(Finding("answers-contradict", text, level=BLOCKS))
     return found

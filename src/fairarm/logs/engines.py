@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from copy import copy
 from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -27,6 +28,8 @@ class Engine:
     """Rows that are gathered are read by this process."""
     asked_for = AT_ONCE
     """Rows that are asked for at a time, to be gathered."""
+    again: Callable[[], Any] | None = None
+    """Makes the same table on a connection of its own."""
 
     def __init__(self, native: Any, *, disputed: Mapping[str, str] | None = None, **collecting: Any) -> None:
         self.native = native
@@ -42,6 +45,12 @@ class Engine:
         """The named columns."""
         frame: Frame = nw.from_native(self.native).lazy()
         return frame.select(*columns)
+
+    def changed(self, transform: Transform) -> Engine:
+        """The table that a query makes of this one."""
+        twin = copy(self)
+        twin.native, twin.again = transform(nw.from_native(self.native).lazy()).to_native(), None
+        return twin
 
     def collect(self, frame: Frame) -> pa.Table:
         """The result, here. An index that pandas adds is dropped."""

@@ -117,9 +117,9 @@ def status(value: nw.Expr, column: str, dtype: Any, low: float, high: float) -> 
 
 
 def scaled(value: nw.Expr, low: float, high: float) -> nw.Expr:
-    """y' = (y - low) / (high - low), in [0, 1]; 0 where the outcome is not OK."""
+    """(y - low) / (high - low), in [0, 1]; 0 where y is outside."""
     inside = nw.when(between(value, low, high)).then(value).otherwise(nw.lit(low))
-    return (inside - low) / (high - low)
+    return (inside - low) / (high - low or 1.0)
 
 
 def high_part(unit: nw.Expr) -> nw.Expr:
@@ -163,6 +163,16 @@ def dropped(schema: Any, values: Sequence[tuple[str, str]]) -> nw.Expr:
     for place, (column, value) in enumerate(values, start=1):
         chain = chain.when(_is(column, schema[column], value)).then(nw.lit(place))
     return (chain.otherwise(nw.lit(0)) if values else nw.lit(0)).cast(nw.Int64)
+
+
+def without_missing(schema: Any, values: Sequence[tuple[str, str]]) -> list[nw.Expr]:
+    """The columns of the schema that may hold one of their values, with nulls in place of these."""
+    found: dict[str, nw.Expr] = {}
+    for column, value in values:
+        if column in schema and kind(schema[column]) in ("text", "integer", "real"):
+            held = found.get(column, nw.col(column))
+            found[column] = nw.when(~_is(column, schema[column], value)).then(held)
+    return [held.alias(column) for column, held in found.items()]
 
 
 def _is(column: str, dtype: Any, value: str) -> nw.Expr:

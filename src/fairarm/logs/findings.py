@@ -8,36 +8,41 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import betainc, chdtrc
 
+from fairarm.beliefs.findings import Level
 from fairarm.core.types import FloatArray, IntArray
 
 EXAMPLES = 5
 MISMATCH = 1e-4
 """A test of the rows against what was declared is a finding below this p-value: one sound log in 10 000."""
 
+MATTERS = 0.02
+"""A mismatch blocks the answer if this share of the rows would have to be in other categories; in a large log a smaller one is found too."""
+
 FEW_EXPECTED = 5.0
 """Expected counts below this are merged before a chi-square test."""
 
 
+CERTIFICATION = Level.BLOCKS_CERTIFICATION
 LEFT_OUT = {
-    "missing-outcomes": (True, "have no outcome. They were left out, not taken as 0; if outcomes are missing for a reason, what is left misleads"),
-    "outcomes-out-of-range": (True, "have an outcome outside the declared range"),
-    "outcomes-not-numbers": (True, "have an outcome that is not a number"),
-    "values-not-numbers": (True, "hold something that is not a number where one is needed"),
-    "undeclared-states": (True, "hold a value that is not a declared state. Declare it, or map it in [log.labels]"),
-    "missing-values": (True, "lack a value that the problem needs"),
-    "values-out-of-range": (True, "hold a number outside the declared range"),
-    "unknown-arms": (True, "name an arm that the problem does not have"),
-    "unknown-regimes": (True, "name a regime that is neither natural nor a group"),
-    "regimes-not-offered": (True, "were forced to a group in a regime that the problem does not offer. Offer it (regimes), or take such rows out"),
-    "forced-rows-of-another-group": (True, "were forced to one group and hold another"),
-    "impossible-propensities": (True, "have a propensity that is missing, not above 0, or above 1 (a percentage is to be divided by 100)"),
-    "incredible-propensities": (True, "have a propensity so small that such a decision would hardly be seen once in a thousand logs of this size"),
-    "propensities-do-not-sum": (True, "have propensities that do not sum to 1 over the decisions"),
-    "impossible-rows": (True, "hold a decision or child that the declared mechanisms give probability 0: the rows are from another arm, or a mechanism is not the one that ran"),
-    "missing-times": (True, "have no time, or one that cannot be read: whether their outcome was due is not known"),
-    "outcomes-not-due": (False, "are younger than the time within which outcomes arrive; they wait, with and without outcome alike"),
+    "missing-outcomes": (CERTIFICATION, "have no outcome. They were left out, not taken as 0; if outcomes are missing for a reason, what is left misleads"),
+    "outcomes-out-of-range": (CERTIFICATION, "have an outcome outside the declared range"),
+    "outcomes-not-numbers": (CERTIFICATION, "have an outcome that is not a number"),
+    "values-not-numbers": (CERTIFICATION, "hold something that is not a number where one is needed"),
+    "undeclared-states": (CERTIFICATION, "hold a value that is not a declared state. Declare it, or map it in [log.labels]"),
+    "missing-values": (CERTIFICATION, "lack a value that the problem needs"),
+    "values-out-of-range": (CERTIFICATION, "hold a number outside the declared range"),
+    "unknown-arms": (CERTIFICATION, "name an arm that the problem does not have"),
+    "unknown-regimes": (CERTIFICATION, "name a regime that is neither natural nor a group"),
+    "regimes-not-offered": (CERTIFICATION, "were forced to a group in a regime that the problem does not offer. Offer it (regimes), or take such rows out"),
+    "forced-rows-of-another-group": (CERTIFICATION, "were forced to one group and hold another"),
+    "impossible-propensities": (CERTIFICATION, "have a propensity that is missing, not above 0, or above 1 (a percentage is to be divided by 100)"),
+    "incredible-propensities": (CERTIFICATION, "have a propensity so small that such a decision would hardly be seen once in a thousand logs of this size"),
+    "propensities-do-not-sum": (CERTIFICATION, "have propensities that do not sum to 1 over the decisions"),
+    "impossible-rows": (CERTIFICATION, "hold a decision or child that the declared mechanisms give probability 0: the rows are from another arm, or a mechanism is not the one that ran"),
+    "missing-times": (CERTIFICATION, "have no time, or one that cannot be read: whether their outcome was due is not known"),
+    "outcomes-not-due": (Level.INFO, "are younger than the time within which outcomes arrive; they wait, with and without outcome alike"),
 }  # fmt: skip
-"""Why rows are left out: whether that voids what is certified, and the sentence after the number of rows."""
+"""Why rows are left out: the level of the finding, and the sentence after the number of rows."""
 
 
 FEW_ROWS, SMALL_SHARE = 30, 0.05
@@ -89,6 +94,12 @@ def mismatch(observed: IntArray, expected: FloatArray) -> float:
         rare.append((sum(seen for seen, _, _ in together), of, sum(n * p for _, n, p in together) / max(of, 1)))
     tests = ([float(chdtrc(freedom, statistic))] if freedom else []) + ([_too_often(rare)] if rare else [])
     return min(1.0, len(tests) * min(tests)) if tests else 1.0
+
+
+def mismatch_level(observed: IntArray, expected: FloatArray) -> Level:
+    """Of a `mismatch` that was found: whether it is large enough to change the answer."""
+    differ = np.abs(observed - expected * observed.sum(axis=1, keepdims=True)).sum() / 2
+    return Level.BLOCKS_ANSWER if differ > MATTERS * observed.sum() else Level.BLOCKS_CERTIFICATION
 
 
 def _rare(counts: IntArray, shares: FloatArray, total: int) -> list[tuple[int, int, float]]:

@@ -35,7 +35,7 @@ def grouped(
     frame: Frame,
     keys: Sequence[str],
     weight: str | None,
-    real: tuple[str, float, float] | None,
+    real: tuple[str, float, float, float, float] | None,
     marks: Mapping[str, nw.Expr],
 ) -> Frame:
     """Rows by key and by marks, which are integers made of other columns, and sums of a real column's parts. Nothing is made
@@ -89,15 +89,23 @@ def _with_weight(frame: Frame, weight: str) -> Frame:
     return frame.with_columns((1 - ex.flag(sound)).alias(BAD), amount.alias(WEIGHT))
 
 
-def _with_parts(frame: Frame, real: tuple[str, float, float], weighted: bool) -> Frame:
-    """What each outcome is, and y' and y'^2 as two integers each, times the row's weight. One step a line: an expression
-    that is used twice would be worked out twice."""
-    column, low, high = real
+def seen_range(frame: Frame, column: str, low: float, high: float) -> Frame:
+    """The smallest and the largest number of a column within a range."""
+    frame = frame.select(ex.number(column, frame.collect_schema()[column]).alias(REAL))
+    found = frame.filter(ex.between(nw.col(REAL), low, high))
+    return found.select(nw.col(REAL).min().alias(LOW[0]), nw.col(REAL).max().alias(HIGH[0]))
+
+
+def _with_parts(frame: Frame, real: tuple[str, float, float, float, float], weighted: bool) -> Frame:
+    """What each outcome is, and u, u^2 and u^3 as two integers each, times the row's weight, u its share of the way from the smallest to
+    the largest. One step a line: an expression that is used twice would be worked out twice."""
+    column, low, high, least, most = real
     dtype = frame.collect_schema()[column]
     frame = frame.with_columns(ex.number(column, dtype).alias(REAL))
     code = ex.status(nw.col(REAL), column, dtype, low, high)
-    frame = frame.with_columns(code.alias(STATUS), ex.scaled(nw.col(REAL), low, high).alias(UNIT[0]))
+    frame = frame.with_columns(code.alias(STATUS), ex.scaled(nw.col(REAL), least, most).alias(UNIT[0]))
     frame = frame.with_columns((nw.col(UNIT[0]) * nw.col(UNIT[0])).alias(UNIT[1]))
+    frame = frame.with_columns((nw.col(UNIT[1]) * nw.col(UNIT[0])).alias(UNIT[2]))
     frame = frame.with_columns(*(ex.high_part(nw.col(u)).alias(h) for u, h in zip(UNIT, HIGH, strict=True)))
     rest = zip(UNIT, HIGH, LOW, strict=True)
     frame = frame.with_columns(*(ex.low_part(nw.col(u), nw.col(h)).alias(part) for u, h, part in rest))
@@ -107,12 +115,14 @@ def _with_parts(frame: Frame, real: tuple[str, float, float], weighted: bool) ->
     )
 
 
-def kept(frame: Frame, drop: Sequence[tuple[str, str]]) -> Frame:
-    """The rows that hold none of these values."""
-    if not drop:
-        return frame
-    coded = frame.with_columns(ex.dropped(frame.collect_schema(), drop).alias(DROP))
-    return coded.filter(nw.col(DROP) == 0).drop(DROP)
+def kept(frame: Frame, drop: Sequence[tuple[str, str]], missing: Sequence[tuple[str, str]]) -> Frame:
+    """The rows that hold none of the values to drop, with the missing ones as nulls."""
+    schema = frame.collect_schema()
+    if drop:
+        coded = frame.with_columns(ex.dropped(schema, drop).alias(DROP))
+        frame = coded.filter(nw.col(DROP) == 0).drop(DROP)
+    blank = ex.without_missing(schema, missing)
+    return frame.with_columns(*blank) if blank else frame
 
 
 def left_out(frame: Frame, drop: Sequence[tuple[str, str]], weight: str | None) -> Frame:
@@ -162,6 +172,18 @@ def each_value(frame: Frame, column: str) -> Frame:
 def repeated(frame: Frame, column: str) -> Frame:
     """The values that are there more than once, and their rows."""
     return by_value(frame, column).filter(nw.col(ROWS) > 1)
+
+
+def without_repeats(frame: Frame, ids: str) -> Frame:
+    """Rows that have an id and are equal in every column once; rows without an id as they are."""
+    coded = frame.with_columns(ex.dropped(frame.collect_schema(), [(ids, "")]).alias(DROP))
+    return nw.concat([coded.filter(nw.col(DROP) == 0).unique(), coded.filter(nw.col(DROP) == 1)]).drop(DROP)
+
+
+def of_repeated(frame: Frame, column: str, most: int) -> Frame:
+    """The rows of the first ``most`` values, in order, that are there more than once."""
+    chosen = repeated(frame, column).sort(VALUE).head(most).select(VALUE)
+    return frame.with_columns(nw.col(column).alias(VALUE)).join(chosen, on=VALUE, how="semi").drop(VALUE)
 
 
 def summed(found: Frame) -> Frame:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairarm.beliefs.assumptions import Assumption, Statement
-from fairarm.beliefs.findings import Finding
+from fairarm.beliefs.findings import MOST_DISCARDED, Finding, Level
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.errors import DataError
 from fairarm.logs.coding import ABSENT, UNDECLARED, Coder, all_within, cause, numbers, read_numbers
@@ -45,7 +45,7 @@ INCREDIBLE = 1000
 
 @dataclass(frozen=True)
 class LoggedCells:
-    """The usable rows of a finite log, one line per combination. Of a real outcome, ``sums`` (I, 2): Σ Y' and Σ Y'², and
+    """The usable rows of a finite log, one line per combination. Of a real outcome, ``sums`` (I, 3): Σ Y', Σ (Y' − Ȳ')² and Σ (Y' − Ȳ')³, and
     ``pilot`` (I,): 1 for rows that are chosen by their ids, -1 for those without; None where there are no such ids."""
 
     batch: Batch
@@ -83,6 +83,10 @@ class LogReader:
     used: int = 0
     dropped: tuple[Dropped, ...] = ()
     """What was left out on purpose."""
+    learned: Sequence[int] = ()
+    """Arms that were learned from these rows."""
+    repeats: int = 0
+    """Rows that equal another one, id included; they are not read."""
     batches: Batches | None = None
     """Batches by time in which rows are counted when they are counted by cell."""
     by_batch: Counts | None = None
@@ -97,7 +101,7 @@ class LogReader:
 
     @property
     def _left_out(self) -> int:
-        return sum(each.rows for each in self.dropped)
+        return self.repeats + sum(each.rows for each in self.dropped)
 
     def __post_init__(self) -> None:
         self.map.check(self.problem)
@@ -111,10 +115,21 @@ class LogReader:
                     f"The column '{name}' cannot be used: names that start with {OWN} are those of fairarm. Rename it."
                 )
         _ = self._made_by
-        self.table = self.table.without(drop)
+        missing = [(column, value) for column in self.columns for value in self.map.missing_values]
+        self.table = self.table.without(drop, missing)
         found = self.table.left_out(self.map.count).tolist()
         self.dropped = tuple(Dropped(column, value, rows) for (column, value), rows in zip(drop, found, strict=True))
         self.rows = self._left_out
+
+    def drop_repeats(self) -> None:
+        """Leave out rows that equal another one in their id and in every column."""
+        from fairarm.logs.queries import without_repeats
+
+        ids = self.map.row_id
+        if ids is not None and self.table.duplicates(ids).ids:
+            once = self.table.changed(lambda frame: without_repeats(frame, ids))
+            self.repeats = self.table.rows() - once.rows()
+            self.table, self.rows = once, self._left_out
 
     def _no_column(self, name: str) -> str:
         if name in self.table.disputed:
@@ -125,10 +140,15 @@ class LogReader:
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """Everything that is read."""
-        named = (self.map.arm, self.map.regime, self.map.propensity, *self.map.propensities.values(), self.map.count)
+        named = (self.map.arm, self.map.regime, *self._chances, self.map.count)
         nodes = [self.map.column(node) for node in self.problem.observed]
         time = self.map.time if self.map.outcome_within is not None else None
         return tuple(dict.fromkeys([*nodes, *(name for name in (*named, time) if name is not None)]))
+
+    @property
+    def _chances(self) -> tuple[str | None, ...]:
+        """Columns of propensities."""
+        return (self.map.propensity, *self.map.propensities.values(), *self.map.rule_propensities.values())
 
     @cached_property
     def ids(self) -> list[str]:
@@ -152,7 +172,7 @@ class LogReader:
     def countable(self) -> bool:
         """Rows can be counted by cell: the columns are finite, few enough, and weights do not differ within a cell."""
         variables = [self.problem.variables[name] for name in self.problem.cell_columns]
-        if self.map.has_propensities or any(not v.finite for v in variables):
+        if self.map.has_propensities or self.map.fit_propensity or any(not v.finite for v in variables):
             return False
         cells = 1
         for v in variables:
@@ -167,15 +187,19 @@ class LogReader:
         """All usable rows, counted in the log's own engine."""
         due, real = self.due, self.real
         found = self._counted(real, due)
-        raw = dict(found.keys)
-        if real is not None and found.outcome is not None:
-            stand_in = {"ok": 0.5 * (real.low + real.high), "missing": None, "outside": np.inf, "unreadable": "?"}
-            raw[real.column] = object_array([stand_in[status] for status in found.outcome])
-        rows, kept = self.taken(raw, found.rows, found.due)
+        rows, kept = self.taken_lines(found)
         self._show(real, due)
         sums = None if found.sums is None else found.sums[kept]
         pilot = None if found.pilot is None else found.pilot[kept]
         return LoggedCells(rows.batch, sums, pilot, without_outcome(self, found, real))
+
+    def taken_lines(self, found: Counts) -> tuple[LoggedRows, BoolArray]:
+        """The usable lines of counted rows, and which they are; a real outcome that was summed has a stand-in."""
+        raw, real = dict(found.keys), self.real
+        if real is not None and found.outcome is not None:
+            stand_in = {"ok": 0.5 * (real.low + real.high), "missing": None, "outside": np.inf, "unreadable": "?"}
+            raw[real.column] = object_array([stand_in[status] for status in found.outcome])
+        return self.taken(raw, found.rows, found.due)
 
     @cached_property
     def real(self) -> RealColumn | None:
@@ -221,6 +245,8 @@ class LogReader:
         twin = copy(self)
         if self.map.has_propensities:
             twin.__dict__["_least_chance"] = self._least_chance
+        if self.map.rule_propensities:
+            twin.__dict__["_rule_shares"] = self._rule_shares
         twin.__dict__["ids"] = self.ids
         twin.table = NO_TABLE
         twin.tallies, twin.rows, twin.used, twin.batches, twin.by_batch = {}, 0, 0, None, None
@@ -407,6 +433,9 @@ class LogReader:
         if self.map.propensity is not None:
             written = raw[self.map.propensity]
             chance = numbers(written)
+        elif self.map.rule_propensities:
+            each = np.stack([numbers(raw[column]) for column in self.map.rule_propensities.values()])
+            chance = written = (self._rule_shares[:, columns[self.problem.sensitive]] * each).sum(axis=0)
         else:
             states = self.problem.variables[self.problem.decision].states or ()
             each = np.stack([numbers(raw[self.map.propensities[state]]) for state in states])
@@ -421,6 +450,26 @@ class LogReader:
         self._leave("impossible-propensities", wrong, usable, count, lambda i: shown(written[i]))
         self._leave("incredible-propensities", chance < self._least_chance, usable, count, lambda i: shown(written[i]))
         return chance
+
+    @cached_property
+    def _rule_shares(self) -> FloatArray:
+        """The rules' shares of the rows, by state of S, (rules, states): a decision has the probability of their mixture, whichever made it."""
+        node, rules = self.problem.sensitive, list(self.map.rule_propensities)
+        found = self.table.counts([self.map.column(node), self.map.logging_rule or ""], weight=self.map.count)
+        rule, state = (
+            found.keys[self.map.logging_rule or ""],
+            self.coders[node].codes(found.keys[self.map.column(node)]),
+        )
+        if unknown := [shown(name) for name in rule if str(name) not in rules]:
+            raise DataError(
+                f"Column '{self.map.logging_rule}' names the rule '{unknown[0]}', of which log.rule_propensities has no column. Name one, or leave its rows out."
+            )
+        made = np.zeros(
+            (len(rules), self.problem.variables[node].size + 1)
+        )  # the last place is for rows without a state
+        place = np.array([rules.index(str(name)) for name in rule], dtype=np.int64)
+        np.add.at(made, (place, np.maximum(state, -1)), found.rows)
+        return np.asarray(made / np.maximum(made.sum(axis=0), 1.0))
 
     @cached_property
     def _least_chance(self) -> float:
@@ -446,13 +495,18 @@ class LogReader:
         self.used -= rows
 
     def findings(self) -> list[Finding]:
-        """What was left out on purpose, then what was wrong with rows, largest first."""
-        found = self._on_purpose()
+        """What was left out on purpose, then what was wrong with rows, largest first. Discarded rows of all kinds together block the answer
+        above `MOST_DISCARDED`; missing outcomes, which may be bounded later, by themselves."""
+        found, bounded = self._on_purpose(), "missing-outcomes"
+        lost = [name for name in self.tallies if LEFT_OUT[name][0] == Level.BLOCKS_CERTIFICATION and name != bounded]
+        discarded = sum(self.tallies[name].rows for name in lost)
         for name, tally in sorted(self.tallies.items(), key=lambda item: -item[1].rows):
-            voids, text = LEFT_OUT[name]
+            level, text = LEFT_OUT[name]
+            many = (tally.rows if name == bounded else discarded) > MOST_DISCARDED * self.rows
+            level = Level.BLOCKS_ANSWER if many and level != Level.INFO else level
             why = next((w for example in tally.examples if (w := cause(example.rpartition(" = ")[2]))), "")
             message = f"{tally.rows} of {self.rows} rows {text}." + (f" {why}" if why else "")
-            found.append(Finding(name, message, tally.rows, tuple(tally.examples), voids))
+            found.append(Finding(name, message, tally.rows, tuple(tally.examples), level))
         return found
 
     @cached_property
@@ -460,7 +514,7 @@ class LogReader:
         """Columns that hold the decision or what follows from it: its chance, which depends on what was drawn, too."""
         graph, decision = self.problem.roles.graph, self.problem.decision
         nodes = {decision, *graph.descendants(decision)}
-        chances = (self.map.propensity, *self.map.propensities.values(), self.map.count)
+        chances = (*self._chances, self.map.count)
         return {*(self.map.column(node) for node in nodes), *(name for name in chances if name is not None)}
 
     @property
@@ -477,13 +531,21 @@ class LogReader:
         return *rows, *(Statement(Assumption.LEFT_OUT_BY, {"column": column}) for column in self.unplaced)
 
     def _on_purpose(self) -> list[Finding]:
-        """Rows left out on purpose. It voids where what came after the decision chose them."""
+        """Arms learned from the rows, repeated rows, and rows left out on purpose. It blocks certification where what came after the decision chose them."""
         met = self.met
+        found: list[Finding] = []
+        if self.learned:
+            names = tuple(self.problem.arm_names[k] for k in self.learned)
+            text = f"Learned from these rows, on which such an arm looks better than it is: {', '.join(names)}. It is neither compared nor recommended."
+            found.append(Finding("learned-from-this-log", text, 0, names))
+        if self.repeats:
+            text = f"{self.repeats} of {self.rows} rows equal another row in '{self.map.row_id}' and in every column. Each was counted once."
+            found.append(Finding("repeated-rows", text, self.repeats, level=Level.INFO))
         if not met:
-            return []
-        total = self._left_out
+            return found
+        total = self._left_out - self.repeats
         text = f"{total} of {self.rows} rows were left out on purpose ({listed(met)})."
-        found = [Finding("rows-left-out", text, total, voids=False)]
+        found.append(Finding("rows-left-out", text, total, level=Level.INFO))
         late = [part for part in met if part.column in self._decided]
         if late:
             rows = sum(part.rows for part in late)

@@ -1,16 +1,18 @@
 """One table of a log, whatever holds it: rows counted by value, rows in parts, what a column looks like.
 
 Results do not depend on the engine, on its threads or on the order of the rows. Counts are integers. The sums of a real
-outcome are sums of integers too: each y' in [0, 1] is cut into two integers of 20 bits, the first exact and the second to
-the nearest, so that a row is off by at most 2^-41. Sums of 64 bits hold that for 2^42 rows.
+outcome are sums of integers too: each y, as a share of the way from the smallest to the largest, is cut into two integers of 20 bits,
+the first exact and the second to the nearest, so that a row is off by at most 2^-41 of that. Sums of 64 bits hold that for 2^42 rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from copy import copy
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cached_property
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -113,7 +115,7 @@ class Counts:
     rows: IntArray
     """(lines,) number of rows, or the sum of the weight column."""
     sums: FloatArray | None = None
-    """(lines, 2): Σ y' and Σ y'^2 of a real outcome, y' = (y - low) / (high - low); 0 unless it is ok."""
+    """(lines, 3): Σ y', Σ (y' - mean)^2 and Σ (y' - mean)^3 of a real outcome, y' = (y - low) / (high - low); 0 unless it is ok."""
     outcome: NDArray[Any] | None = None
     """(lines,) one of OUTCOMES, of a real outcome."""
     marks: dict[str, IntArray] = field(default_factory=dict)
@@ -147,19 +149,46 @@ class Duplicates:
 class LogTable:
     """A table of logged rows. ``open_log`` makes one."""
 
-    def __init__(self, name: str, engine: str, held: Engine, drop: Sequence[tuple[str, str]] = ()) -> None:
+    def __init__(
+        self, name: str, engine: str, held: Engine, drop: Sequence[tuple[str, str]] = (), whole: str | None = None
+    ) -> None:
         self.name = name
+        self.whole = whole
+        """Of a part of a log: the digest of the whole."""
         self.engine = engine
         self.drop = tuple(drop)
+        self.missing: tuple[tuple[str, str], ...] = ()
         self._held = held
         self.disputed = held.disputed
         self._rows: int | None = None
         with self._speaking():
             self.columns = held.columns()
 
-    def without(self, drop: Sequence[tuple[str, str]]) -> LogTable:
-        """The same table without the rows in which a column holds a value: pairs of both, the value as text."""
-        return LogTable(self.name, self.engine, self._held, (*self.drop, *drop))
+    def without(self, drop: Sequence[tuple[str, str]], missing: Sequence[tuple[str, str]] = ()) -> LogTable:
+        """The same table without the rows in which a column holds a value, and with ``missing`` values as nulls: pairs of column and
+        value, the value as text."""
+        made = LogTable(self.name, self.engine, self._held, (*self.drop, *drop))
+        made.missing = (*self.missing, *missing)
+        return made
+
+    @cached_property
+    def digest(self) -> str:
+        """Which rows it holds (`log_digest`)."""
+        from fairarm.logs.digests import log_digest
+
+        return log_digest(self)
+
+    def to_arrow(self) -> pa.Table:
+        """All rows, in memory."""
+        with self._speaking():
+            return self._held.collect(self._frame(self.columns))
+
+    def changed(self, transform: Transform) -> LogTable:
+        """The table that a query makes of this one."""
+        made = copy(self)
+        with self._speaking():
+            made._held, made._rows = self._held.changed(transform), None
+        return made
 
     def left_out(self, weight: str | None = None) -> IntArray:
         """Rows left out by ``drop``, each counted for the first of its pairs that it meets, (pairs,). A line left out for its
@@ -201,23 +230,23 @@ class LogTable:
     ) -> Counts:
         """Rows by the values of the key columns, counted in the engine; ``real``, ``due``, ``ids`` (where they are whole numbers) and
         ``parts`` add a key each."""
-        frame, found, marks = self._grouped(keys, weight, real, due, ids, parts)
+        frame, found, marks, seen = self._grouped(keys, weight, real, due, ids, parts)
         if len(found) > MAX_GROUPS:
             raise DataError(self._too_many(list(dict.fromkeys(keys))))
         if weight is not None:
             self._check_weights(found, frame, weight)
-        return _lines(found, keys, real is not None, marks)
+        return _lines(found, keys, seen, marks)
 
     def counts_and_parts(
         self, keys: Sequence[str], parts: Parts, *, real: RealColumn | None, due: Due | None, ids: str | None
     ) -> tuple[Counts, Counts] | None:
         """What ``counts`` gives without the parts, and what it gives with them alone, from one look at the rows; None where
         the combinations of both are too many."""
-        _, found, marks = self._grouped(keys, None, real, due, ids, parts)
+        _, found, marks, seen = self._grouped(keys, None, real, due, ids, parts)
         if len(found) > MAX_GROUPS:
             return None
         others = [mark for mark in marks if mark != PART_OF]
-        return _lines(found, keys, real is not None, others), _lines(found, keys, real is not None, [PART_OF])
+        return _lines(found, keys, seen, others), _lines(found, keys, seen, [PART_OF])
 
     def _grouped(
         self,
@@ -227,8 +256,9 @@ class LogTable:
         due: Due | None,
         ids: str | None,
         parts: Parts | None,
-    ) -> tuple[nw.LazyFrame[Any], pa.Table, list[str]]:
-        """The rows that are counted, one line too many at most of their combinations, and the names of the marks."""
+    ) -> tuple[nw.LazyFrame[Any], pa.Table, list[str], tuple[float, float] | None]:
+        """The rows that are counted, one line too many at most of their combinations, the names of the marks, and from where to where
+        real outcomes lie, as y'."""
         from fairarm.logs import queries as ask
 
         named = list(dict.fromkeys(keys))
@@ -236,12 +266,21 @@ class LogTable:
             named, weight, real.column if real else None, due.column if due else None, ids, parts[0] if parts else None
         )
         with self._speaking():
-            bounds = (real.column, real.low, real.high) if real else None
+            low, high = self._seen_range(frame, real) if real else (0.0, 0.0)
+            bounds = (real.column, real.low, real.high, low, high) if real else None
             marks = {DUE: self._due(frame, due)} if due else {}
             marks |= ask.pilot(frame, ids) if ids is not None else {}
             marks |= ask.parts(frame, *parts) if parts is not None else {}
             found = self._held.collect(ask.grouped(frame, named, weight, bounds, marks).head(MAX_GROUPS + 1))
-        return frame, found, list(marks)
+        seen = ((low - real.low) / (real.high - real.low), (high - real.low) / (real.high - real.low)) if real else None
+        return frame, found, list(marks), seen
+
+    def _seen_range(self, frame: nw.LazyFrame[Any], real: RealColumn) -> tuple[float, float]:
+        """The smallest and the largest outcome within the declared range."""
+        from fairarm.logs import queries as ask
+
+        low, high = self._one(ask.seen_range(frame, real.column, real.low, real.high)).values()
+        return (real.low, real.high) if low is None or np.isnan(low) else (float(low), float(high))
 
     def duplicates(self, column: str, examples: int = 5) -> Duplicates:
         """How many values of a column are there more than once. DuckDB does this on disk where memory is short."""
@@ -289,7 +328,7 @@ class LogTable:
         frame = self._frame(named, due.column if due else None)
         flag = self._due(frame, due) if due else None
         used = frame.collect_schema().names()
-        return used, lambda each: ask.selected(ask.kept(each, self.drop), named, flag)
+        return used, lambda each: ask.selected(ask.kept(each, self.drop, self.missing), named, flag)
 
     def column(self, name: str, rows: int = 1 << 20) -> Iterator[pa.ChunkedArray]:
         """The entries of one column as Arrow holds them, in parts of at most ``rows``, in no promised order."""
@@ -338,7 +377,7 @@ class LogTable:
 
         frame = self._all(named, *others, *(column for column, _ in self.drop))
         with self._speaking():
-            return ask.kept(frame, self.drop)
+            return ask.kept(frame, self.drop, self.missing)
 
     def _all(self, named: Sequence[str], *others: str | None) -> nw.LazyFrame[Any]:
         """The columns that are used, once they are known to be there."""
@@ -454,8 +493,9 @@ class LogTable:
         return speaking(f"{self.name}: {self.engine} could not read it", DataError)
 
 
-def _lines(found: pa.Table, keys: Sequence[str], real: bool, marks: Sequence[str]) -> Counts:
-    """The engine's result in the order of its values, equal lines together."""
+def _lines(found: pa.Table, keys: Sequence[str], seen: tuple[float, float] | None, marks: Sequence[str]) -> Counts:
+    """The engine's result in the order of its values, equal lines together; ``seen``: from where to where a real outcome lies, as y'."""
+    real = seen is not None
     named = list(dict.fromkeys(keys))
     coded = [plain.encoded(name, found[name]) for name in named]
     extra = [plain.to_numpy(name, found[name]) for name in (*([STATUS] if real else []), *marks)]
@@ -467,7 +507,13 @@ def _lines(found: pa.Table, keys: Sequence[str], real: bool, marks: Sequence[str
             f"A combination of values has more than {MAX_ROWS} rows: its sums would not fit. Split the log."
         )
     held = {name: values[code[kept]] for name, (values, _), code in zip(named, coded, codes, strict=False)}
-    sums = (amounts[kept, 1:3] + amounts[kept, 3:5] / PART) / PART if real else None
+    sums = None
+    if seen is not None:
+        n, (first, second, third) = amounts[kept, 0], ((amounts[kept, 1:4] + amounts[kept, 4:] / PART) / PART).T
+        mean, width = first / n, seen[1] - seen[0]
+        within, cubes = second - mean * first, third - 3 * mean * second + 2 * mean**2 * first
+        sums = np.stack([n * seen[0] + width * first, width**2 * np.maximum(within, 0.0), width**3 * cubes], axis=1)
+        sums[codes[len(named)][kept] != OUTCOMES.index("ok")] = 0.0
     statuses = plain.object_array(OUTCOMES)[codes[len(named)][kept]] if real else None
     marked = dict(zip(marks, (code[kept] for code in codes[len(codes) - len(marks) :]), strict=True))
     return Counts(held, amounts[kept, 0], sums, statuses, marked)

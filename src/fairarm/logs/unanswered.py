@@ -8,14 +8,52 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairarm.beliefs.findings import Finding, Level
 from fairarm.core.types import BoolArray, IntArray
 from fairarm.logs.coding import ABSENT
-from fairarm.logs.values import object_array
+from fairarm.logs.findings import MISMATCH, at_least
+from fairarm.logs.values import NOT_DUE, object_array
 
 if TYPE_CHECKING:
     from fairarm.logs.reading import LogReader
     from fairarm.logs.table import Counts, RealColumn
     from fairarm.problem.pulls import Batch
+
+NEARLY_ALL, MOST_OTHERS = 0.95, 0.5
+"""An outcome needs a decision where this share of the rows of another one lack it, and at most that share of the others."""
+
+
+def check_outcomes(reader: LogReader) -> list[Finding]:
+    """Whether the outcome is missing because of the decision: a loan that is denied is never repaid."""
+    problem, real = reader.problem, reader.real
+    if "missing-outcomes" not in reader.tallies or problem.decision not in reader.coders:
+        return []
+    decision, outcome = (reader.map.column(node) for node in (problem.decision, problem.outcome.node))
+    found = reader.table.counts(
+        [decision] if real else [decision, outcome], weight=reader.map.count, real=real, due=reader.due
+    )
+    coder = reader.coders[problem.decision]
+    decided = coder.codes(found.keys[decision])
+    known = (decided >= 0) & (True if found.due is None else found.due != NOT_DUE)
+    missing = (
+        found.outcome == "missing" if real else reader.coders[problem.outcome.node].codes(found.keys[outcome]) == ABSENT
+    )
+    rows, lacking = (
+        np.bincount(decided[at], found.rows[at], len(coder.states)) for at in (known, known & np.asarray(missing))
+    )
+    none = (rows > 0) & (lacking >= NEARLY_ALL * rows)
+    others = lacking[~none].sum() / max(rows[~none].sum(), 1)
+    chance = at_least(lacking.astype(np.float64), rows.astype(np.float64), np.full(len(rows), others))
+    none &= (chance < MISMATCH) & (others <= MOST_OTHERS) & rows[~none].any()
+    if not none.any():
+        return []
+    which = ", ".join(np.array(coder.states)[none])
+    text = (
+        f"'{outcome}' is missing in {int(lacking[none].sum())} of {int(rows[none].sum())} rows with {decision} = {which}, and in {others:.1%} of the "
+        f"others: it exists only after some decisions, so nothing is known about it after {which}, and it is not missing at random. Log one "
+        f"outcome for all rows, such as denied / default / repaid, with a value for each; or a value for {decision} = {which} itself."
+    )
+    return [Finding("outcome-needs-decision", text, int(lacking[none].sum()), level=Level.BLOCKS_ANSWER)]
 
 
 def stand_in(reader: LogReader, raw: dict[str, NDArray[Any]], found: Counts, real: RealColumn | None) -> BoolArray:

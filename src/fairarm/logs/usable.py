@@ -14,11 +14,15 @@ from fairarm.errors import DataError
 from fairarm.logs.reading import Dropped, LogReader
 from fairarm.problem.fitting import FittedNote, fit_mechanisms
 from fairarm.problem.problem import Problem
+from fairarm.problem.propensity import fit_models
 from fairarm.problem.pulls import Batch
 from fairarm.problem.world_terms import needs_children
 
 MOST_ROWS = 1_000_000
 """Rows that can be kept one by one."""
+
+MOST_IMPOSSIBLE = 0.2
+"""Above this share of rows that their arm cannot have made, they are not said to be of the right arm."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,7 @@ class CountedLog:
     """With the mechanisms that were fitted from them."""
     batch: Batch
     sums: FloatArray | None
-    """Of a real outcome: Σ Y' and Σ Y'² of each line, (I, 2)."""
+    """Of a real outcome: Σ Y', Σ (Y' − Ȳ')² and Σ (Y' − Ȳ')³ of each line, (I, 3)."""
     fitted: tuple[FittedNote, ...]
     pilot: BoolArray | None = None
     """Of a real outcome: lines of rows that are chosen by their ids, (I,), where every row has one."""
@@ -76,13 +80,13 @@ def require_counts(reader: LogReader) -> None:
     if problem.plain or reader.countable:
         return
     start = f"Problem '{problem.name}' has several attributes, causes of one, or kept nodes, and its rows are then counted by cell:"
-    if reader.map.has_propensities:
+    if reader.map.has_propensities or reader.map.fit_propensity:
         raise DataError(
-            f"{start} logged propensities cannot be used. Leave log.propensity out, and say which arm made each row (log.arm)."
+            f"{start} propensities cannot be used, logged or fitted. Leave them out, and say which arm made each row (log.arm)."
         )
     if real := [name for name in problem.cell_columns if not problem.variables[name].finite]:
         raise DataError(
-            f"{start} '{real[0]}' is real-valued. Declare it with states, and give the log such a column (bins)."
+            f"{start} '{real[0]}' is real-valued. Leave it out if no rule looked at it, or ask about one attribute without causes."
         )
     raise DataError(
         f"{start} there are too many combinations of values to count. Merge states, or use arms with fewer inputs."
@@ -124,9 +128,9 @@ def joined(first: Batch, second: Batch) -> Batch:
     return Batch(arm, regime, columns, count)
 
 
-def with_fitted_arms(problem: Problem, batch: Batch) -> tuple[Problem, tuple[FittedNote, ...]]:
+def with_fitted_arms(problem: Problem, batch: Batch, modelled: bool = False) -> tuple[Problem, tuple[FittedNote, ...]]:
     """The problem with a table for every arm that has none, from the arm's own rows; with children's too where nothing can be said
-    without them."""
+    without them. With a model in place of a table where an input is real-valued, or that is asked (``modelled``)."""
     children = needs_children(problem)
     if not problem.unknown_arms and not children:
         return problem, ()
@@ -134,6 +138,9 @@ def with_fitted_arms(problem: Problem, batch: Batch) -> tuple[Problem, tuple[Fit
     for k, name in enumerate(problem.arm_names):
         lines = np.flatnonzero(batch.arm == k)
         by_arm[name] = ({n: v[lines] for n, v in batch.columns.items()}, batch.count[lines])
+    modelled |= any(not problem.variables[name].finite for arm in problem.arms for name in arm.parents)
+    if modelled and problem.variables[problem.decision].finite:
+        return fit_models(problem, by_arm)
     return fit_mechanisms(problem, by_arm, children=children)
 
 
@@ -156,7 +163,36 @@ def _leave_out(reader: LogReader, problem: Problem, batch: Batch, possible: Bool
     names = ("arm", problem.decision, *(x for x in problem.relevant_children if x in batch.columns))
     labels = batch.take(wrong[:5]).labels(problem)
     texts = [", ".join(f"{n} = {labels[n][i]}" for n in names) for i in range(len(labels["arm"]))]
-    reader.leave_out("impossible-rows", int(batch.count[wrong].sum()), texts)
+    leave_out_impossible(reader, int(batch.count[wrong].sum()), texts)
+
+
+def leave_out_impossible(reader: LogReader, rows: int, examples: list[str]) -> None:
+    """Rows that the declared mechanisms cannot have made; an error where they are many."""
+    reader.leave_out("impossible-rows", rows, examples)
+    if rows <= MOST_IMPOSSIBLE * reader.rows:
+        return
+    problem, log = reader.problem, reader.map
+    start = f"{rows:,} of {reader.rows:,} rows have decisions that"
+    if log.arm is not None or log.has_propensities:
+        raise DataError(f"{start} their rules never make. Correct log.arm, or the declared mechanisms.")
+    by_rule = rule_of_decision(problem)
+    labels = ", and name the rule of each value in log.labels.arm" if any(a != b for a, b in by_rule.items()) else ""
+    hint = f' Each decision is of one rule: log.arm = "{log.column(problem.decision)}"{labels}.' if by_rule else ""
+    raise DataError(
+        f"{start} rule {log.made_by or problem.deployed} never makes. Which rule made each row? Set log.arm.{hint}"
+    )
+
+
+def rule_of_decision(problem: Problem) -> dict[str, str]:
+    """Decision -> the arm that always makes it, or that is called so; empty where decisions do not tell arms apart."""
+    states = problem.variables[problem.decision].states or ()
+    if {*states} <= {*problem.arm_names}:
+        return {state: state for state in states}
+    tables = {arm.name: getattr(arm.mechanism, "probabilities", np.zeros(1)) for arm in problem.arms}
+    if any(table.shape != (len(states),) or table.max() < 1 for table in tables.values()):
+        return {}
+    made = {states[int(table.argmax())]: name for name, table in tables.items()}
+    return made if len(made) == len(tables) else {}
 
 
 def every_row(reader: LogReader) -> Batch:
@@ -168,8 +204,8 @@ def every_row(reader: LogReader) -> Batch:
         total += part.batch.size
         if total > MOST_ROWS:
             raise DataError(
-                f"The log has more than {MOST_ROWS} usable rows that cannot be counted by cell. Start from a part of it, or declare "
-                f"its columns with states."
+                f"The log has more than {MOST_ROWS} usable rows that cannot be counted by cell. Start from a part of it, or log "
+                f"the propensity of each decision (log.propensity)."
             )
     if not total:
         raise no_usable_row(reader)

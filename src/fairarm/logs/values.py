@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 ROWS, LINES, LARGEST, BAD = "fairarm_rows", "fairarm_lines", "fairarm_largest", "fairarm_bad"
 STATUS, DUE, WEIGHT, VALUE = "fairarm_status", "fairarm_due", "fairarm_weight", "fairarm_value"
-HIGH, LOW = ("fairarm_high", "fairarm_high2"), ("fairarm_low", "fairarm_low2")
-REAL, UNIT, DROP, OFFSET = "fairarm_real", ("fairarm_unit", "fairarm_unit2"), "fairarm_drop", "fairarm_offset"
+HIGH, LOW, UNIT = (tuple(f"fairarm_{part}{power}" for power in (1, 2, 3)) for part in ("high", "low", "unit"))
+REAL, DROP, OFFSET = "fairarm_real", "fairarm_drop", "fairarm_offset"
 PILOT, PART_OF = "fairarm_pilot", "fairarm_part"
 """Names of the columns that queries add to the table's own."""
 

@@ -41,6 +41,8 @@ class Model:
     """The variables that it was made for, as far as it knows them."""
     version: str | None = None
     """As in `Code`."""
+    counts: int | None = None
+    """The rows of a log that it was fitted from (`propensity.py`); None where it is declared."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "parents", tuple(self.parents))

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from fairarm.core.types import IntArray
 from fairarm.errors import DataError, ProblemError
-from fairarm.problem.mechanism import Arm, Columns, Mechanism, Table, Unknown, check_size
+from fairarm.problem.mechanism import Columns, Mechanism, Table, Unknown, check_size
 from fairarm.problem.problem import Problem
 from fairarm.problem.shared_cells import missing_children
 from fairarm.problem.space import CellSpace
@@ -39,11 +39,15 @@ class FittedNote:
     """Rows of the parent combination with the fewest, among those seen."""
     unseen: int
     """Parent combinations without a row: there the table is uniform."""
+    model: str = ""
+    """Which model was fitted in place of a table, how well it predicts decisions, and the overlap; ``smallest`` is then that of decisions."""
 
     @property
     def text(self) -> str:
         """In a sentence: of what, from how many rows, and where there were none."""
         what = f"arm '{self.arm}'" if self.arm is not None else f"'{self.node}'"
+        if self.model:
+            return f"The propensity of {what} is estimated from {self.rows} rows, by {self.model}."
         unseen = f"; {self.unseen} combinations have no row: there it is uniform" if self.unseen else ""
         return (
             f"The mechanism of {what} is fitted from {self.rows} rows, at least {self.smallest} for each combination of "
@@ -65,7 +69,7 @@ def fit_mechanisms(
         if isinstance(arm.mechanism, Unknown):
             own = [lines[arm.name]] if arm.name in lines else []
             table, note = _fit(problem, arm.mechanism.node, arm.mechanism.parents, own, arm.name)
-            arm = Arm(arm.name, table)
+            arm = replace(arm, mechanism=table)
             notes.append(note)
         arms.append(arm)
     mechanisms: dict[str, Mechanism] = dict(problem.mechanisms)

@@ -127,6 +127,8 @@ def find_roles(
     children = dict.fromkeys(x for attribute in attributes for x in graph.children(attribute))
     relevant = tuple(x for x in children if x not in (decision, *attributes) and (x == outcome or x in above))
     needed = {*attributes, decision, outcome, *parents, *relevant, *(p for x in relevant for p in graph.parents(x))}
+    noise = _noise(graph, needed, hidden, outcome)
+    graph, needed = graph.without((node, outcome) for node in noise), needed - noise
     _refuse_hidden(graph, needed, hidden, decision, relevant, {*attributes, decision, outcome})
     blocks = find_blocks(graph, attributes, needed, outcome, hidden)
     needed |= {cause for block in blocks for cause in block.causes}
@@ -182,6 +184,13 @@ def _decision_parents(graph: Graph, decision: str, outcome: str, used: Iterable[
     return tuple(node for node in graph.nodes if node in parents)
 
 
+def _noise(graph: Graph, needed: set[str], hidden: Collection[str], outcome: str) -> set[str]:
+    """Hidden parents of Y, needed only if S -> Y, that share no cause with any other column: summed out, they are noise of Y alone."""
+    rest = graph.above(needed.difference(hidden, [outcome]))
+    parents = needed.intersection(hidden, graph.parents(outcome))
+    return {node for node in parents if rest.isdisjoint(graph.above([node]))}
+
+
 def _refuse_hidden(
     graph: Graph, needed: set[str], hidden: Collection[str], decision: str, relevant: tuple[str, ...], named: set[str]
 ) -> None:
@@ -196,5 +205,6 @@ def _refuse_hidden(
             child = next(c for c in graph.children(node) if c == decision or c in relevant)
             why = f"it is a parent of '{child}'"
         raise ProblemError(
-            f"Node '{node}' is declared hidden but must be observed: {why}. Observe it, or choose arms that do not need it."
+            f"Node '{node}' is declared hidden but must be observed: {why}. Observe it, choose arms that do not need it, or, if it acts on "
+            f"one node alone, leave the node out and draw the edges from its causes to that one."
         )

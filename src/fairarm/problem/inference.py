@@ -50,6 +50,20 @@ def own_law(network: Network, block: Block) -> FloatArray:
     return np.asarray(np.divide(joint, total, out=alike, where=total > 0))
 
 
+def without_noise(network: Network, problem: Problem) -> Network:
+    """The same with hidden parents of Y that are noise summed out: P(y | observed parents) = Σ_h P(h) P(y | parents, h)."""
+    node, graph = problem.outcome.node, problem.roles.graph
+    table = network.tables.get(node)
+    left_out = {*problem.graph.edges} - {*graph.edges}
+    noise = () if table is None else tuple(p for p in table.parents if (p, node) in left_out)
+    if table is None or not noise:
+        return network
+    kept = tuple(p for p in table.parents if p not in noise)
+    law = _summed(network, noise, stop=())
+    summed = opt_einsum.contract(table.probabilities, (*table.parents, node), law, noise, (*kept, node))
+    return replace(network, tables={**network.tables, node: Table(node, kept, summed)})
+
+
 def _summed(network: Network, columns: tuple[str, ...], stop: tuple[str, ...]) -> FloatArray:
     """The product of all tables but those of ``stop``, summed over every node that is not in ``columns``: an axis for each."""
     sizes = tuple(network.variables[name].size for name in columns)
@@ -97,7 +111,7 @@ def context_law(network: Network, problem: Problem) -> ContextLaw:
 def completed(problem: Problem, network: Network) -> Problem:
     """What the problem leaves open, taken from the network of its world: mechanisms of relevant children and of attributes with causes, the
     laws of those without, the context law."""
-    blocks = problem.roles.blocks
+    network, blocks = without_noise(network, problem), problem.roles.blocks
     caused = {block.members[0]: block for block in blocks if block.causes and len(block.members) == 1}
     tables = {name: Table(name, block.causes, own_law(network, block)) for name, block in caused.items()}
     return replace(

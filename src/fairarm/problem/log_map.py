@@ -33,6 +33,12 @@ class LogMap:
     """The column with the probability (density) that the logging rule gave the logged decision."""
     propensities: Mapping[str, str] = field(default_factory=dict)
     """Or one column for each state of the decision."""
+    logging_rule: str | None = None
+    """Of a log of several rules: the column that names the rule of each row."""
+    rule_propensities: Mapping[str, str] = field(default_factory=dict)
+    """With it, in place of ``propensity``: rule -> the column with the probability that this rule gives the logged decision."""
+    fit_propensity: bool = False
+    """Fit the propensity of arms without a table by a model, also where a table could be counted; needs scikit-learn."""
     count: str | None = None
     """The column with the number of rows that a line stands for."""
     row_id: str | None = None
@@ -49,6 +55,8 @@ class LogMap:
     """Arm -> the share of rows it was planned to have."""
     drop: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Node, "arm", "regime" or column -> values whose rows are left out on purpose; "" is a missing value."""
+    missing_values: Sequence[str] = ()
+    """Values that mean a missing one in every column that is read, such as "." or "pending"."""
 
     def column(self, node: str) -> str:
         """The log's name of a node; its own where none is given."""
@@ -63,7 +71,7 @@ class LogMap:
     @property
     def has_propensities(self) -> bool:
         """Whether the log says how probable each decision was."""
-        return self.propensity is not None or bool(self.propensities)
+        return self.propensity is not None or bool(self.propensities or self.rule_propensities)
 
     def check(self, problem: Problem) -> None:
         """Everything named is part of the problem; raises where it is not. Runs wherever the two meet."""
@@ -83,9 +91,19 @@ class LogMap:
             problem.arm_index(name)
         if self.planned:
             self._check_planned()
-        if self.propensity is not None and self.propensities:
+        if self.fit_propensity and (self.has_propensities or not problem.unknown_arms):
             raise ProblemError(
-                "log.propensity is the logged decision's, log.propensities one column per state: give one."
+                "log.fit_propensity fits the arms that have parents and no table, from a log without propensities: leave out the table of "
+                "the arm that made the rows, or log.fit_propensity."
+            )
+        if (self.propensity is not None) + bool(self.propensities) + bool(self.rule_propensities) > 1:
+            raise ProblemError(
+                "log.propensity is the logged decision's, log.propensities one column per state, log.rule_propensities one per rule: give one."
+            )
+        if bool(self.rule_propensities) != (self.logging_rule is not None):
+            raise ProblemError(
+                "log.logging_rule, the column that names each row's rule, and log.rule_propensities, rule = the column with the probability that "
+                "it gives the logged decision, need each other."
             )
         if self.outcome_within is not None and (self.time is None or not 0 <= self.outcome_within < math.inf):
             raise ProblemError(
@@ -94,13 +112,17 @@ class LogMap:
             )
         self._check_roles(problem)
         self._check_drop(problem)
+        self._check_texts("log.missing_values", self.missing_values)
+        for node in problem.observed:
+            self._check_dropped("log.missing_values", self.missing_values, node, problem)
 
     def _roles(self) -> Iterator[tuple[str, str]]:
         """Roles other than nodes, and their columns."""
-        for role in ("arm", "regime", "propensity", "count", "row_id", "time"):
+        for role in ("arm", "regime", "propensity", "logging_rule", "count", "row_id", "time"):
             if (column := getattr(self, role)) is not None:
                 yield role, column
         yield from ((f"propensities.{state}", column) for state, column in self.propensities.items())
+        yield from ((f"rule_propensities.{rule}", column) for rule, column in self.rule_propensities.items())
 
     def _check_roles(self, problem: Problem) -> None:
         """A column has one role. Nodes may share one, and what an arm saw or decided may be the arm's name or the time."""
@@ -123,14 +145,18 @@ class LogMap:
                 f"log.drop names more than {MOST_DROPPED} values. Leave those rows out of the log itself."
             )
         for key, values in self.drop.items():
-            if isinstance(values, str) or not values or not all(isinstance(value, str) for value in values):
-                raise ProblemError(f"log.drop.{key} is {values!r}; a list of texts is needed, such as ['U'].")
+            self._check_texts(f"log.drop.{key}", values or "")
             column = self.column_of(key, problem)
             for node in (n for n in problem.observed if self.column(n) == column):
-                self._check_dropped(key, values, node, problem)
+                self._check_dropped(f"log.drop.{key}", values, node, problem)
             for role in ("arm", "regime"):
                 if getattr(self, role) == column:
-                    self._refuse(key, values, problem.arm_names if role == "arm" else problem.regimes, role)
+                    states = problem.arm_names if role == "arm" else problem.regimes
+                    self._refuse(f"log.drop.{key}", values, states, role)
+
+    def _check_texts(self, key: str, values: Sequence[str]) -> None:
+        if isinstance(values, str) or not all(isinstance(value, str) for value in values):
+            raise ProblemError(f"{key} is {values!r}; a list of texts is needed, such as ['U'].")
 
     def _check_dropped(self, key: str, values: Sequence[str], node: str, problem: Problem) -> None:
         declared = problem.outcome if node == problem.outcome.node else problem.variables[node]
@@ -141,7 +167,7 @@ class LogMap:
         for value in values:
             if (number := _number(value)) is not None and (declared.low or 0.0) <= number <= (declared.high or 0.0):
                 raise ProblemError(
-                    f"log.drop.{key} leaves out {value}, which is in the declared range of '{node}': that would choose rows "
+                    f"{key} leaves out {value}, which is in the declared range of '{node}': that would choose rows "
                     f"by a value that counts. Narrow the range, or keep the rows."
                 )
 
@@ -153,14 +179,12 @@ class LogMap:
                     f"leads to the state '{labels[value]}' in log.labels" if value in labels else "is a declared state"
                 )
                 raise ProblemError(
-                    f"log.drop.{key} leaves out '{value}', which {what}: the answer is about all declared states. Take it "
+                    f"{key} leaves out '{value}', which {what}: the answer is about all declared states. Take it "
                     f"out of the one or the other."
                 )
 
     def _named_columns(self) -> tuple[str, ...]:
-        single = (self.arm, self.regime, self.propensity, self.count, self.row_id, self.time)
-        named = (column for column in single if column is not None)
-        return (*self.columns.values(), *self.propensities.values(), *named)
+        return (*self.columns.values(), *(column for _, column in self._roles()))
 
     def _check_states(self, problem: Problem) -> None:
         states = {name: v.states for name, v in problem.variables.items() if v.states is not None}

@@ -332,15 +332,27 @@ Rule = Callable[[Columns], Any]
 """What a Python rule is: columns in (codes for finite nodes, values for real ones), one answer per row out."""
 
 
+_DIGEST = re.compile(r"[0-9]+:[0-9a-f]{32}:[A-Za-z0-9_=-]*(/[0-9]+:[0-9a-f]{32})?")
+
+
 @dataclass(frozen=True)
 class Arm:
     """A candidate mechanism of the decision node."""
 
     name: str
     mechanism: Mechanism
+    learned_from: Any = None
+    """The log that it was learned from (`open_log`, a part of `split_log`) or the digest of one, which is what is kept."""
 
     def __post_init__(self) -> None:
         check_name(self.name, "The name of an arm")
+        digest = getattr(self.learned_from, "digest", self.learned_from)
+        if digest is not None and not (isinstance(digest, str) and _DIGEST.fullmatch(digest)):
+            raise ProblemError(
+                f"Arm '{self.name}': learned_from is {str(digest)[:40]!r}. Give the log, as open_log(...), or the text that log_digest(log) "
+                f"gives, or None if it was not learned from a log."
+            )
+        object.__setattr__(self, "learned_from", digest)
         if reads_as_no_fair_arm(str(self.name)):
             raise ProblemError(
                 f"An arm is called '{self.name}'. That is how the answer is called that no arm is fair: give it another name."
@@ -362,6 +374,7 @@ class Arm:
         decision: str,
         inputs: Iterable[str],
         variables: Mapping[str, Variable] | Iterable[Variable],
+        learned_from: Any,
         decide: Literal["sample", "argmax"] = "sample",
         explore: float = 0.0,
         classes: Mapping[Any, str] | None = None,
@@ -387,6 +400,9 @@ class Arm:
         given. The score is the probability of ``score_class`` (the second of two classes if not given), the
         ``decision_function`` of a classifier without probabilities, or what a regressor predicts.
 
+        ``learned_from``: the log that the model was fitted on, or its digest; None if it was fitted on no log of this study. An arm is never
+        recommended from the rows that it was learned from: `split_log` makes a part to learn from and one to evaluate on.
+
         ``explore``: with this probability the decision is drawn evenly from all states instead. ``version``: any text of yours
         that changes when the model does; a saved run is not resumed with another one, and a certified one not without.
         """
@@ -394,14 +410,15 @@ class Arm:
 
         if threshold is None and tiers is None and states is None and score_class is None:
             made = classifier_model(name, model, decision, inputs, variables, decide, explore, classes)
-            return cls(name, replace(made, version=version))
+            return cls(name, replace(made, version=version), learned_from)
         if decide != "sample" or classes is not None:
             raise ProblemError(
                 f"Arm '{name}': decide and classes are for a model of the decision; threshold, tiers, states and score_class for "
                 f"one whose score is cut. Give one kind."
             )
         cuts = Cuts.of(name, threshold, tiers, states, score_class)
-        return cls(name, replace(score_model(name, model, decision, inputs, variables, explore, cuts), version=version))
+        made = score_model(name, model, decision, inputs, variables, explore, cuts)
+        return cls(name, replace(made, version=version), learned_from)
 
     @classmethod
     def from_callable(

@@ -52,6 +52,11 @@ class Outcome:
         """hi − lo: a gap of 1 on the scale of Y' is this much in the outcome's units."""
         return (self.high or 0.0) - (self.low or 0.0)
 
+    @property
+    def possible(self) -> tuple[float, float]:
+        """What a mean can be on the scale of Y': estimates of a real outcome do not depend on its declared range."""
+        return (0.0, 1.0) if self.values is not None else (-math.inf, math.inf)
+
     def scale(self, raw: FloatArray) -> FloatArray:
         """Y' = (Y − lo) / (hi − lo)."""
         return (raw - (self.low or 0.0)) / self.width

@@ -65,8 +65,8 @@ class Question:
 
     @property
     def effect(self) -> Effect:
-        """Which part of a difference it asks about."""
-        return self.asked.effect
+        """Which part of a difference it asks about; without a mediator the direct effect is the total."""
+        return "total" if self.asked.effect == "direct" and not self.keep else self.asked.effect
 
     # ---- groups ----
 

@@ -17,6 +17,9 @@ def first_error(
     """Key, rule, what arrived, the way out; ``places``: models of the tables inside ``root`` by their name; ``keys`` says where all keys
     are listed."""
     errors = error.errors(include_url=False)
+    for location in (e["loc"] for e in errors if e["type"] == "extra_forbidden"):
+        if home := _home(location, places or {}):
+            return f"`{location[-1]}` belongs to [{home}]: move it above the first [[...]]."
     first = errors[0]
     key = _key(first["loc"])
     if first["type"] == "missing":
@@ -44,6 +47,14 @@ def _nearest(location: tuple[int | str, ...], root: type[BaseModel], places: Map
     if near := get_close_matches(word, known, n=1):
         return f"Did you mean '{near[0]}'?"
     return f"Keys here: {', '.join(known)}." if len(known) <= FEW_KEYS else ""
+
+
+def _home(location: tuple[int | str, ...], places: Mapping[str, type[BaseModel]]) -> str:
+    """The table above a list of tables that a key after [[...]] was meant for; "" where it is no key of one."""
+    above = location[: next((i for i, part in enumerate(location) if isinstance(part, int)), 1) - 1]
+    return next(
+        (str(table) for table in above if table in places and location[-1] in places[str(table)].model_fields), ""
+    )
 
 
 def _is_branch(part: int | str) -> bool:

@@ -13,7 +13,7 @@ EXTENSIONS = (".bif", ".bif.gz", *pyagrum_formats.EXTENSIONS)
 """Every network format that can be read."""
 
 
-def read_network(path: Path) -> Network:
+def read_network(path: str | Path) -> Network:
     """The network in a file: BIF, plain or gzipped, by our own reader; other formats through pyagrum.
 
     The result's ``notes`` say what was put right, such as rows that did not sum to exactly 1.

@@ -69,11 +69,12 @@ class ReadProblem(NamedTuple):
     """Its ``[log]``: where its logs keep what the problem needs."""
 
 
-def read_problem(path: Path, tolerance: float | None = None) -> ReadProblem:
+def read_problem(path: str | Path, tolerance: float | None = None) -> ReadProblem:
     """The problem of a file, its world's network if it has one, and its ``[log]``. Errors name the file and the line or key.
 
     ``tolerance`` is used instead of the file's own; a file may leave it open.
     """
+    path = Path(path)
     return parse_problem(read_text(path, MAX_BYTES), str(path), path.parent, tolerance)
 
 
@@ -236,7 +237,10 @@ def _problem(entry: ProblemEntry, network: Network | None, needs_columns: bool) 
         nodes, edges = (nodes, edges) if edges else (list(network.variables), network.edges())
     if entry.ordered is not None:
         variables = with_order(variables, entry.ordered, "problem.ordered")
-    arms = [Arm(a.name, _arm(a, entry.decision, variables, f"problem.arms[{i}]")) for i, a in enumerate(entry.arms)]
+    arms = [
+        Arm(a.name, _arm(a, entry.decision, variables, f"problem.arms[{i}]"), a.learned_from)
+        for i, a in enumerate(entry.arms)
+    ]
     mechanisms = [_table(m, m.node, variables, f"problem.mechanisms[{i}]") for i, m in enumerate(entry.mechanisms)]
     problem = Problem(
         **{key: getattr(entry, key) for key in AS_WRITTEN},
@@ -256,7 +260,8 @@ def _problem(entry: ProblemEntry, network: Network | None, needs_columns: bool) 
 
 
 def _log_map(entry: LogEntry) -> LogMap:
-    return LogMap(**{**entry.model_dump(), "randomised": tuple(entry.randomised)})
+    lists = {"randomised": tuple(entry.randomised), "missing_values": tuple(entry.missing_values)}
+    return LogMap(**{**entry.model_dump(), **lists})
 
 
 def _constraint(entry: ConstraintEntry, i: int) -> Constraint:

@@ -30,6 +30,7 @@ class ArmEntry(_Entry):
     cost: float | dict[str, float] | None = Field(
         None, description="of a pull: one number, or one per regime; forced = every forced regime that is not named"
     )
+    learned_from: str | None = Field(None, description="the digest of the log that the rule was learned from")
 
 
 class OutcomeEntry(_Entry):
@@ -129,6 +130,11 @@ class LogEntry(_Entry):
     regime: str | None = Field(None, description="the column that says natural, or the group that S was forced to")
     propensity: str | None = Field(None, description="the column with the logged decision's probability")
     propensities: dict[str, str] = Field({}, description="state of the decision = column with its probability")
+    logging_rule: str | None = Field(None, description="the column that names the rule of each row, of several")
+    rule_propensities: dict[str, str] = Field(
+        {}, description="rule = the column with its probability of the logged decision"
+    )
+    fit_propensity: bool = Field(False, description="fit arms without a table by a model, not by a table")
     count: str | None = Field(None, description="the column with the number of rows that a line stands for")
     row_id: str | None = Field(None, description="the column that is different in every row")
     time: str | None = Field(None, description="the column with the time of the decision")
@@ -137,6 +143,7 @@ class LogEntry(_Entry):
     randomised: list[str] = Field([], description="arms whose decisions were drawn with the declared probabilities")
     planned: dict[str, float] = Field({}, description="arm = the share of rows it was planned to have")
     drop: dict[str, list[str]] = Field({}, description="node or column = values whose rows are left out on purpose")
+    missing_values: list[str] = Field([], description="values that mean a missing one, such as '.' or 'pending'")
 
 
 class ProblemFile(_Entry):

@@ -21,7 +21,7 @@ from fairarm.problem.regimes import KINDS, NATURAL
 
 
 def write_problem(
-    problem: Problem | WithColumns, path: Path, network: Network | None = None, *, columns: LogMap | None = None
+    problem: Problem | WithColumns, path: str | Path, network: Network | None = None, *, columns: LogMap | None = None
 ) -> None:
     """Save a problem, with its world's network inline if given. Arms made of code cannot be saved.
 
@@ -76,7 +76,7 @@ def _problem(problem: Problem) -> dict[str, Any]:
         "ordered": _ordered(problem),
         "context": _context(problem),
         "arms": [
-            {"name": arm.name, "cost": _cost(problem, costs), **_rows(arm.mechanism, f"Arm '{arm.name}'")}
+            _without_none(name=arm.name, cost=_cost(problem, costs), learned_from=arm.learned_from, **_rows(arm.mechanism, f"Arm '{arm.name}'"))
             for arm, costs in zip(problem.arms, problem.costs, strict=True)
         ],
         "mechanisms": [_mechanism(mechanism) for mechanism in problem.mechanisms.values()],

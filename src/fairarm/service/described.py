@@ -136,7 +136,7 @@ FINDING = {
     "message": "Outcomes follow the weekday.",
     "rows": 0,
     "examples": [],
-    "voids": True,
+    "level": "blocks the answer",
 }
 EXPOSURE = {
     "people": {"as-now": {"village": 120, "town": 131}, "by-distance": {"village": 122, "town": 127}},
@@ -152,6 +152,7 @@ ANSWER = {
     "status": "UNDECIDED",
     "arm": None,
     "reason": "not-proved-yet",
+    "reason_text": "No answer is proved yet.",
     "recommended": "by-distance",
     "recommended_status": "FOUND",
     "recommended_probability": 0.7,

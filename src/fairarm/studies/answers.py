@@ -224,6 +224,8 @@ class StudyAnswer:
     """The arm that is certified to be the best fair one."""
     reason: str | None
     """Why it is undecided: "not-proved-yet", "not-proved" (the study has ended) or "blocking-warning" (``void_by``)."""
+    reason_text: str | None
+    """The same as a sentence."""
     recommended: str | None
     """The arm that the posterior recommends: not certified, and not safe to act on while people look every day."""
     recommended_status: str

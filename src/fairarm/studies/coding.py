@@ -138,13 +138,13 @@ class Coding:
     def decision(self, arm: int, label: int | None, known: Known | None, number: float) -> int | None:
         """Drawn from the arm's table by a ``number`` in [0, 1), where all that the arm looks at is known; else None.
 
-        Whoever does not say what is known makes the decision, and tells it.
+        Whoever leaves ``known`` out makes the decision and tells it, unless the arm looks at nothing.
         """
         mechanism, codes = self.problem.arms[arm].mechanism, dict(known or {})
         if label is not None:
             at = self.problem.compiled.profile_codes[label].tolist()
             codes.update(zip(self.problem.attributes, at, strict=True))
-        if known is None or not all(parent in codes for parent in mechanism.parents):
+        if (known is None and mechanism.parents) or not all(parent in codes for parent in mechanism.parents):
             return None
         columns = {name: np.array([codes[name]]) for name in mechanism.parents}
         states = self.problem.variables[self.problem.decision].size
@@ -188,8 +188,9 @@ class Coding:
                 )
         codes = before | codes
         if missing := [name for name in problem.observed if name not in codes]:
+            drawn = ", or let assign draw it (known=)" if missing[0] == problem.decision else ""
             raise Invalid(
-                f"The row has no '{missing[0]}', which was not known at assignment. Tell it with the outcome."
+                f"The row has no '{missing[0]}', which was not known at assignment. Tell it with the outcome{drawn}."
             )
         made = Coded(
             self._labels[tuple(codes[name] for name in problem.attributes)],

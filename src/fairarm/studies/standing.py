@@ -16,8 +16,9 @@ from fairarm.algorithms.verdict import ArmReport, Verdict, verdict
 from fairarm.beliefs.assumptions import Assumption, Statement, assumptions
 from fairarm.beliefs.beliefs import believe
 from fairarm.beliefs.certified import certify_counts
-from fairarm.beliefs.findings import Finding
+from fairarm.beliefs.findings import Finding, Level
 from fairarm.beliefs.standing import Proof
+from fairarm.beliefs.status import REASONS
 from fairarm.core.answer import Code
 from fairarm.core.entry import VOID, Coverage
 from fairarm.core.proof.guard import ALPHA as GUARD_ALPHA
@@ -36,7 +37,6 @@ from fairarm.studies.options import moment
 from fairarm.studies.progress import Progress
 from fairarm.studies.running import Running
 from fairarm.studies.summaries import cohorts_of, people_by_group, settled_counts
-from fairarm.studies.ticking import recommendation
 
 CLOCK_HELD = (
     "The clock may be wrong: it is behind what was stored, or ahead of the last tick by more than one cohort, or it was moved while the service "
@@ -109,16 +109,18 @@ class Known:
         if gone <= MOST_UNSERVED * dealt:
             return []
         text = PEOPLE_UNSERVED.format(share=gone / dealt) + COUNTED_AS[self.study.options.unserved]
-        return [Finding("people-unserved", text, gone, voids=False)]
+        return [Finding("people-unserved", text, gone, level=Level.WARNING)]
 
     def _of_the_clock(self) -> list[Finding]:
         """Whether the study stands still: its clock is held, or nobody ticked when a cohort was to open."""
-        found = [Finding("clock-held", CLOCK_HELD, voids=False)] if is_held(self.connection, self.study.id) else []
+        found = (
+            [Finding("clock-held", CLOCK_HELD, level=Level.WARNING)] if is_held(self.connection, self.study.id) else []
+        )
         last = events_of(self.connection, self.study.id, kinds=("opened", SKIPPED))[-1:]
         if last and last[0].kind == SKIPPED:
             number = last[0].body["cohort"]
             chance = moment(self.study.starts(number + 1)).isoformat()
-            found.append(Finding("opens-late", OPENS_LATE.format(number=number, chance=chance), voids=False))
+            found.append(Finding("opens-late", OPENS_LATE.format(number=number, chance=chance), level=Level.WARNING))
         return found
 
     def _of_calls(self) -> list[Finding]:
@@ -128,10 +130,10 @@ class Known:
         count: dict[str, int] = dict(self.connection.execute(asked).all())
         after, conflicts = (count.get(kind, 0) for kind in (schema.AFTER, schema.CONFLICT))
         people = int(self._people().sum())
-        found = [Finding(schema.AFTER, AFTER.format(count=after), after, voids=False)] if after else []
+        found = [Finding(schema.AFTER, AFTER.format(count=after), after, level=Level.WARNING)] if after else []
         if conflicts > MOST_CONFLICTS * people:
             text = CONFLICTS.format(count=conflicts, people=people)
-            found.append(Finding("inputs-conflict", text, conflicts, voids=False))
+            found.append(Finding("inputs-conflict", text, conflicts, level=Level.WARNING))
         return found
 
     # ---- the answer ----
@@ -140,7 +142,6 @@ class Known:
         """The answer, or how far it is."""
         study, shown, found = self.study, self.plain_verdict(), self.findings()
         state, void = state_of(self.connection, study.id), bool(self.progress.settled.void[0])
-        recommended, probability = recommendation(study, self.progress.info)
         reports = cohorts_of(self.connection, study, self.now)
         done = [each for each in reports if each.settled is not None]
         out = [each for each in reports if each.settled is None]
@@ -148,11 +149,15 @@ class Known:
         stated = [Statement(Assumption.AT_RANDOM)] if study.options.lost == AT_RANDOM else []
         stated += [Statement(Assumption.UNSERVED)] if study.options.unserved == AT_RANDOM else []
         stated += [Statement(Assumption.DROPPED, {"cohorts": dropped})] if dropped else []
+        void_by = tuple(dict.fromkeys(each.name for each in found if each.blocks_certification)) if void else ()
+        reason = self._reason(shown.status, state)
         return StudyVerdict(
-            study=study.name, state=state, status=str(shown.status), arm=shown.arm, reason=self._reason(shown.status, state),
-            recommended=recommended.arm, recommended_status=str(recommended.status), recommended_probability=_number(probability),
+            study=study.name, state=state, status=str(shown.status), arm=shown.arm, reason=reason,
+            reason_text=None if reason is None else REASONS[reason].format(warning=", ".join(void_by)),
+            recommended=shown.recommended, recommended_status=str(shown.recommended_status),
+            recommended_probability=_number(shown.recommended_probability),
             confidence=study.options.confidence, void=void,
-            void_by=tuple(dict.fromkeys(each.name for each in found if each.voids)) if void else (),
+            void_by=void_by,
             settled=len(done), out=len(out), people=sum(each.dealt for each in reports), counted=sum(each.counted or 0 for each in done),
             filled=sum(each.filled or 0 for each in done), unserved=sum(each.unserved for each in done),
             erased=sum(each.erased or 0 for each in done), lost=sum(each.lost or 0 for each in done), lost_means=study.options.lost,

@@ -26,8 +26,8 @@ def tabulated(problem: Problem) -> Problem:
         if variable is None or not variable.finite:
             what = "the outcome" if node == problem.outcome.node else f"'{node}'"
             raise Invalid(
-                f"A live study is certified, and the proof is for columns with states; {what} is real-valued. Declare '{node}' with states "
-                f"(bins), or run in phases by ask and tell, with stop=bayes-stop."
+                f"A live study is certified, and the proof is for columns with states; {what} is real-valued. Leave it out if no arm "
+                f"looks at it, declare an outcome with states, or run in phases by ask and tell, with stop=bayes-stop."
             )
     if len(problem.arms) >= MOST_ARMS:
         raise Invalid(f"The problem has {len(problem.arms)} arms; a study has fewer than {MOST_ARMS}.")

@@ -307,7 +307,7 @@ def recommendation(study: Running, info: Info) -> tuple[Answer, float | None]:
     """What the posterior recommends, and how probable it is; nothing where no answer is probable enough."""
     if info.standing is None or np.isnan(info.standing.none[0]):
         return Answer(Status.UNDECIDED), None
-    found = info.standing.choice(study.rule.pool.asked.min_fair_probability)
+    found = info.standing.choice()
     answer = Answer.of(int(found.code[0]), study.problem.arm_names)
     return answer, None if answer.status == Status.UNDECIDED else float(found.probability[0])
 

@@ -182,7 +182,7 @@ def closing_phases_with_nothing_ends_in_a_defined_verdict(subject: Subject, worl
         close(run)
     verdict = run.verdict()
     same(int(run.pulls_made().sum()), 0, "the pulls")
-    same((verdict.finished, verdict.status, verdict.arm), (True, Status.UNDECIDED, None), "the verdict without a row")
+    same((verdict.finished, verdict.recommended_status), (True, Status.UNDECIDED), "the verdict without a row")
     for arm in verdict.arms:
         same(
             (arm.outcome, set(arm.gaps.values()), arm.rejected_in_phase),
@@ -209,7 +209,7 @@ def never_more_pulls_or_cost_than_given(subject: Subject, world: World, pulls: i
     """At most T pulls at a cost of at most B·T; where a run is to use every pull, exactly T unless it is decided early."""
     run = finish(subject.start(world, pulls), world)
     made = int(run.pulls_made().sum())
-    early = (run.info.rejected == 0).sum() <= 1 or run.verdict().status is Status.NO_FAIR_ARM
+    early = (run.info.rejected == 0).sum() <= 1 or run.verdict().recommended_status is Status.NO_FAIR_ARM
     holds(made <= pulls, f"{made} pulls of {pulls}")
     holds(early or made == pulls or not subject.uses_every_pull, f"only {made} of {pulls} pulls")
     _affordable(run, run.pulls_made(), pulls)

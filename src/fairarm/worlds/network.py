@@ -16,7 +16,7 @@ from fairarm.errors import ProblemError
 from fairarm.problem.attributes import Block
 from fairarm.problem.context import ContextLaw
 from fairarm.problem.graph import Graph, find_roles
-from fairarm.problem.inference import completed, own_law, shared_factor
+from fairarm.problem.inference import completed, own_law, shared_factor, without_noise
 from fairarm.problem.mechanism import Table
 from fairarm.problem.network import Network
 from fairarm.problem.problem import Problem
@@ -36,6 +36,7 @@ class NetworkWorld:
     network: Network
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "network", without_noise(self.network, self.problem))
         check_agreement(self.problem, self.network)
 
     @cached_property

@@ -21,7 +21,7 @@ from many_groups import many_groups
 PULLS, SEED, LOG_ROWS = 60, 3, 25
 
 CERTIFIED = {"confidence": 0.6}
-BAYES_STOP = {"confidence": 0.75, "stop": "bayes-stop", "law": "estimated", "min_fair_probability": 0.6}
+BAYES_STOP = {"confidence": 0.75, "stop": "bayes-stop", "law": "estimated"}
 READINGS = {"phases": "product", "clip_base": "e", "programme": "reciprocal", "outcome_pulls": "all", "final_arm": "random"}  # fmt: skip
 
 
@@ -97,7 +97,7 @@ def units(part: Batch) -> Batch:
 
 def said(verdict: Verdict) -> dict[str, Any]:
     """What a verdict says but for the reasons, which may be put better, and the problem, which is not inside."""
-    plain = {f.name: getattr(verdict, f.name) for f in fields(verdict) if f.name not in ("problem", "answer")}
+    plain = {f.name: getattr(verdict, f.name) for f in fields(verdict) if f.name not in ("problem", "decision")}
     arms = [{k: v for k, v in asdict(arm).items() if k != "reason"} for arm in verdict.arms]
     notes = [asdict(note) for note in verdict.notes]
-    return plain | {"status": verdict.status, "arm": verdict.arm, "arms": arms, "notes": notes}
+    return plain | {"decision": asdict(verdict.decision), "arms": arms, "notes": notes}

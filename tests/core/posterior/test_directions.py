@@ -59,13 +59,22 @@ def test_cells_that_no_pull_can_meet_have_no_part() -> None:
     assert found[0, 0, 2] == 0
 
 
+def test_rare_states_share_one_effect() -> None:
+    """Of 300 states the 256 with most rows have an effect each."""
+    a, rows = np.repeat(np.arange(300), 2), np.repeat(np.random.default_rng(0).permutation(300), 2)
+    found = main_effects([a, np.tile([0, 1], 300)], rows)
+    assert len(found) == 257 + 2
+    assert np.count_nonzero(found[:256], axis=1).tolist() == [2] * 256
+    assert set(np.flatnonzero(found[256])) == set(np.flatnonzero(rows < 44))
+
+
 def test_main_effects() -> None:
     a, b = np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 0, 1, 0, 1])
-    found = main_effects([a, b, np.zeros(6, dtype=int)], 6)
+    found = main_effects([a, b, np.zeros(6, dtype=int)], np.ones(6, dtype=int))
     expected = [a == 0, a == 1, a == 2, b == 0, b == 1]
     np.testing.assert_allclose(found, 0.7 / np.sqrt(2) * np.array(expected))
-    assert main_effects([a], 6).shape == (0, 6)
-    assert main_effects([], 1).shape == (0, 1)
+    assert main_effects([a], np.ones(6, dtype=int)).shape == (0, 6)
+    assert main_effects([], np.ones(1, dtype=int)).shape == (0, 1)
 
 
 @pytest.mark.parametrize(("J", "C"), [(4, 9), (9, 4), (5, 5), (1, 3), (3, 1)])

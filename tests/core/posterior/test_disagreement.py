@@ -10,6 +10,9 @@ import pytest
 from fairarm.core.fairness import Rows
 from fairarm.core.posterior.disagreement import WeightedSums, of_cells, of_rows
 
+UNIFORM = math.sqrt(1 / 12)
+"""The sd of a mean that no row speaks for, of an outcome from 0 to 1."""
+
 
 def test_cells_by_loops_over_rows() -> None:
     """Two arms, two groups, four cells, the last of which no row and the third no pull can reach."""
@@ -22,9 +25,10 @@ def test_cells_by_loops_over_rows() -> None:
     y = rng.random(50)
     model = rng.random(4), np.array([0.2, 0.001, 0.1, 0.1]), np.array([5.0, 0.001, 1.0, 1.0])
     rows, sums, squares = (np.bincount(cell, y**p, 4)[None] for p in (0, 1, 2))
+    within = squares - sums**2 / np.maximum(rows, 1)
     q = np.einsum("jt,jtc->c", made / 50, law)
     found = of_cells(
-        law[None], q[None], shares[None], (rows.astype(int), sums, squares), *(part[None] for part in model)
+        law[None], q[None], shares[None], (rows.astype(int), sums, within), *(part[None] for part in model), UNIFORM
     )
     for k in range(2):
         for what, a in enumerate((shares, (1.0, -1.0))):
@@ -48,7 +52,7 @@ def test_rows_by_loops() -> None:
     unseen[2] = [0.1, 0.3]
     second = np.stack([np.einsum("kti,kui,i->ktu", w, w, y**p) for p in (0, 1, 2)]) / 20**2
     seen = WeightedSums(np.stack([w.sum(axis=2), w @ y]) / 20, second, w.max(axis=2) / 20)
-    found = of_rows(seen, 0.05, means, shares, unseen)
+    found = of_rows(seen, 0.05, means, shares, unseen, UNIFORM)
     for k in range(3):
         for what, a in enumerate((shares, (1.0, -1.0))):
             terms = [sum(a[t] * w[k, t, i] * (y[i] - means[k, t]) for t in (0, 1)) for i in range(20)]
@@ -65,7 +69,7 @@ def one_cell(model: float, events: int, n: int, strength: float = 1e9) -> bool:
     one, rows = np.ones((1, 1, 2, 1)), np.array([[n]])
     sums = np.array([[float(events)]])
     noise = np.array([[model * (1 - model)]])
-    found = of_cells(one, np.ones((1, 1)), np.array([[0.5, 0.5]]), (rows, sums, sums), np.array([[model]]), noise, np.array([[strength]]))  # fmt: skip
+    found = of_cells(one, np.ones((1, 1)), np.array([[0.5, 0.5]]), (rows, sums, sums - sums**2 / np.maximum(rows, 1)), np.array([[model]]), noise, np.array([[strength]]), UNIFORM)  # fmt: skip
     return bool(found.arms[0, 0])
 
 
@@ -99,10 +103,20 @@ def test_every_row_of_several_groups_by_loops() -> None:
     rows, mean, noise = np.array([[5, 9, 3, 8]]), rng.random((1, 4)), rng.random((1, 4)) / 4
     sums = rows * rng.random((1, 4))
     q = law.mean(axis=(0, 1))[None]
-    found = of_cells(law[None], q, shares[None], (rows, sums, sums), mean, noise, np.ones((1, 4)), asked)
+    found = of_cells(
+        law[None],
+        q,
+        shares[None],
+        (rows, sums, sums - sums**2 / np.maximum(rows, 1)),
+        mean,
+        noise,
+        np.ones((1, 4)),
+        UNIFORM,
+        asked,
+    )
     first = WeightedSums(rng.random((2, 2, 3)), rng.random((3, 2, 3, 3)), rng.random((2, 3)))
     means, unseen = rng.random((2, 3)), rng.random((2, 3)) / 10
-    by_rows = of_rows(first, 0.1, means, shares, unseen, asked)
+    by_rows = of_rows(first, 0.1, means, shares, unseen, UNIFORM, asked)
     assert found.difference.shape == by_rows.difference.shape == (4, 1, 2)
     for what, a in enumerate((shares, [0.0, 1.0, -1.0], [1 - 0.2, -0.3, -0.5], [0.0, 0.0, 1.0])):
         for k in range(2):

@@ -41,7 +41,7 @@ def test_roles_states_and_log_are_drafted_and_the_draft_evaluates() -> None:
     assert problem.variables["region"].states == ("north", "south", "west")
     assert problem.outcome.values == (0.0, 1.0) and problem.variables["repaid"].states == ("no", "yes")
     assert (where.row_id, where.time) == ("id", "decided_at")
-    assert "salary" in draft.text and "salary" not in problem.graph.nodes
+    assert "salary" in problem.graph.nodes and not problem.variables["salary"].finite  # as it is, not in bins
     assert draft.text.count("TO CONFIRM") >= 5
     assert {"sensitive = sex", "decision = offer", "outcome = repaid"} <= set(draft.to_confirm)
     found = evaluate(read, columns())
@@ -102,7 +102,7 @@ def test_awkward_names_survive() -> None:
 
 def test_what_cannot_be_drafted_says_so() -> None:
     with pytest.raises(OptionError, match="--sensitive"):
-        draft_problem(open_log({"age": [1.5, 2.5, 3.5], "offer": [0, 1, 1], "outcome": [0, 1, 0]}), decision="offer", outcome="outcome")  # fmt: skip
+        draft_problem(open_log({"salary": [1.5, 2.5, 3.5], "offer": [0, 1, 1], "outcome": [0, 1, 0]}), decision="offer", outcome="outcome")  # fmt: skip
     with pytest.raises(OptionError, match="no column 'gender'"):
         draft_problem(open_log(columns()), sensitive="gender")
     with pytest.raises(DataError, match="no rows"):
@@ -128,3 +128,34 @@ def test_the_drafted_candidate_loads_and_regimes_and_ids_are_found() -> None:
     )
     uncommented = uncommented.replace("# parents = []", "parents = []").replace("# table = ", "table = ")
     assert parsed(uncommented).problem.arm_names == ("deployed", "even")
+
+
+def test_protected_names_first_then_inputs_that_matter_and_no_sentence_is_an_id() -> None:
+    """A table has room for two columns of 12 values: race is kept though it comes last, and so is the column that the decision follows."""
+    rng, n = np.random.default_rng(2), 3000
+    noise = {f"x{i}": rng.integers(0, 12, n) for i in range(4)}
+    segment = rng.integers(0, 12, n)
+    held = noise | {
+        "sex": rng.choice(["f", "m"], n), "offer": np.where(segment > 5, "yes", "no"), "repaid": rng.integers(0, 2, n),
+        "segment": segment, "comment": [f"a sentence, the {i}th" for i in range(n)], "code": [f"c-{i}" for i in range(n)],
+        "race": rng.choice(["a", "b", "c"], n),
+    }  # fmt: skip
+    roles = {column.name: column.role for column in draft_problem(held).columns}
+    assert (roles["sex"], roles["race"], roles["segment"]) == ("sensitive", "input", "input")
+    assert (roles["comment"], roles["code"]) == ("unused", "row_id")
+    assert [roles[f"x{i}"] for i in range(4)].count("input") == 1
+
+
+def test_rare_groups_stay_and_words_for_missing_outcomes_are_no_states() -> None:
+    n = 1000
+    held = {
+        "age": ["young", "old"] * 495 + ["very old"] * 10, "price": [str(i % 40) for i in range(n)],
+        "repaid": (["yes", "no"] * 350 + ["."] * 200 + ["pending"] * 100)[:n], "page": [1, 2] * 500,
+    }  # fmt: skip
+    draft = draft_problem(held)
+    assert {group.group for group in draft.groups} == {"young", "old", "very old"} and not draft.drop
+    read = parsed(draft.text)
+    assert set(read.columns.missing_values) == {".", "pending"} and len(read.problem.variables["price"].states) == 40
+    assert read.problem.variables["repaid"].states == ("no", "yes")
+    found = {finding.name: finding.rows for finding in evaluate(read, held).findings}
+    assert found["missing-outcomes"] == 300 and "undeclared-states" not in found

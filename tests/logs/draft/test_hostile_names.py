@@ -90,7 +90,7 @@ PLACES = [
     pytest.param(name, place, id=f"{what}-{PLAIN[place]}")
     for what, name in HOSTILE.items()
     for place in range(5)
-    if (name, place) != ("arm", 3)  # that name says what the column is
+    if name != "arm" or place not in (1, 3)  # that name says what the column is
 ]
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fairarm import load_problem
+from fairarm.beliefs.findings import Level
 from fairarm.reports.known import KnownArm, KnownRow
 from fairarm.reports.page.study import SeenStudy, study_page
 from fairarm.reports.page.study_arm import MOST_DRAWN, arm_page
@@ -83,7 +84,7 @@ def test_certified_and_usual_ends_are_drawn_apart(seen: SeenStudy) -> None:
 
 
 def test_findings_that_void_stand_first_and_say_so(seen: SeenStudy) -> None:
-    mild = replace(VOIDS, name="loss-differs", voids=False)
+    mild = replace(VOIDS, name="loss-differs", level=Level.WARNING)
     page = read(study_page(replace(seen, findings=(mild, VOIDS))))
     cards = page.all("article")
     assert ["outcomes-drift" in card.text for card in cards] == [True, False]

@@ -24,6 +24,7 @@ CHANCES = {"fair_probability": 0.123, "best_probability": 0.0456}
 
 SENTENCES: list[tuple[ArmReason, dict[str, Any], str]] = [
     (ArmReason.FOUND, {}, "found: best of the fair arms"),
+    (ArmReason.RECOMMENDED, {}, "recommended: best of the fair arms"),
     (ArmReason.UNFAIR, {"gaps": {"a|b": -0.25, "b|a": 0.125}}, "unfair: gap 0.25 > 0.1"),
     (ArmReason.UNFAIR, {"gaps": {"a|b": None, "b|a": 0.125}}, "unfair: gap 0.125 > 0.1"),
     (ArmReason.WORSE, {}, "worse than a fair arm"),
@@ -68,26 +69,23 @@ def test_reasons_where_fairness_was_not_tested(run: Identification, reason: ArmR
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({}, [("That is the truth in this world.", "good")]),
-        ({"answer": Answer(Status.FOUND, "tilted")}, [("That is not the truth in this world.", "bad")]),
-        ({"answer": Answer(Status.NO_FAIR_ARM)}, [("That is not the truth in this world.", "bad")]),
-        ({"answer": Answer(Status.UNDECIDED)}, [("There is no usable estimate. Give more pulls.", "plain")]),
+        ({}, [("What is recommended is the truth in this world.", "good")]),
         (
-            {"answer": Answer(Status.UNDECIDED), "confidence": 0.9},
-            [("Not sure enough. Give more pulls.", "plain")],
+            {"recommended": Answer(Status.FOUND, "tilted")},
+            [("What is recommended is not the truth in this world.", "bad")],
         ),
+        ({"recommended": Answer(Status.NO_FAIR_ARM)}, [("What is recommended is not the truth in this world.", "bad")]),
         (
-            {"fairness_tested": False},
-            [
-                ("This algorithm does not test fairness: the arm may be unfair.", "warn"),
-                ("That is the truth in this world.", "good"),
-            ],
+            {"reasons": ("arms-too-close",)},
+            [("Give more pulls.", "plain"), ("What is recommended is the truth in this world.", "good")],
         ),
     ],
 )
 def test_the_closing_lines_of_a_run(run: Identification, changes: dict[str, Any], said: list[tuple[str, str]]) -> None:
-    found = replace(run, verdict=replace(run.verdict, **changes))
+    found = replace(run, verdict=replace(run.verdict, decision=replace(run.verdict.decision, **changes)))
     assert [(remark.text, remark.tone) for remark in closing(found)] == said
+    untested = closing(replace(found, verdict=replace(found.verdict, fairness_tested=False)))
+    assert next(untested).text == "This algorithm does not test fairness: the arm may be unfair."
 
 
 def test_nothing_is_said_of_a_truth_that_is_not_known(run: Identification) -> None:
@@ -105,6 +103,7 @@ NOTES = {
     RunNote.LOST_WORST: "3 rows never came; each counts",
     RunNote.LOST_AT_RANDOM: "3 rows never came. What is certified holds if they were lost at random",
     RunNote.LOST_AS_STATE: "to mean the outcome 'no'",
+    RunNote.LOG_BLOCKS: "'no', found in the log, blocks the answer (3 rows)",
     RunNote.LOG_WORST: "3 rows of the log lack their outcome; what is certified counts each",
 }
 

@@ -50,7 +50,8 @@ class Summary:
     """n_c, (N, C)."""
     sums: FloatArray
     """Σ Y' in the cell, (N, C)."""
-    squares: FloatArray
+    within: FloatArray
+    """Σ (Y' − Ȳ'_c)² in the cell, (N, C)."""
     states: IntArray | None
     """Rows by cell and outcome state, (N, C, O); None for a real outcome."""
     by_arm: IntArray
@@ -59,6 +60,8 @@ class Summary:
     """Rows in each context, (N, Z)."""
     natural: IntArray
     """Natural rows by group, (N, G)."""
+    third: FloatArray | None = None
+    """Σ (Y' − Ȳ'_c)³ in the cell, (N, C), of a log with a real outcome."""
 
 
 class Evidence(ABC):

@@ -145,10 +145,11 @@ class CellEvidence(RunEvidence, CountedEvidence):
             [sum_by_group(seen[:, :, y], cells.cell_of.ravel(), cells.cells) for y in range(len(values))], axis=2
         )
         contexts = sum_by_group(seen.sum(axis=2), cells.context_of.ravel(), cells.contexts)
+        rows, sums = states.sum(axis=2), states @ values
         return Summary(
-            rows=states.sum(axis=2),
-            sums=states @ values,
-            squares=states @ values**2,
+            rows=rows,
+            sums=sums,
+            within=states @ values**2 - sums**2 / np.maximum(rows, 1),
             states=states,
             by_arm=self.counts.sum(axis=(1, 4)),
             contexts=contexts,

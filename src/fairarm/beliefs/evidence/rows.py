@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fairarm.beliefs.evidence.base import Observations, RunEvidence, Summary, require_possible, whole_numbers
 from fairarm.beliefs.lines import Lines, distinct
-from fairarm.core.grouping import sum_by_group
+from fairarm.core.grouping import moments_by_group, sum_by_group
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.problem.likelihood import Likelihood, likelihood
 from fairarm.problem.problem import Problem
@@ -110,13 +110,14 @@ class RowEvidence(RunEvidence):
         group, outcome = groups_of(problem, batch), scaled_outcomes(problem, batch)
         x = CellSpace.of(problem.cell_columns, problem.variables).number(batch.columns)
         cell = cells.cell_of[group, x]
-        rows, sums, squares = (
-            sum_by_group((batch.count * power)[None], cell, cells.cells) for power in (outcome**0, outcome, outcome**2)
+        none = np.zeros(len(outcome))
+        rows, sums, within, _ = moments_by_group(
+            np.stack([batch.count, batch.count * outcome, none, none])[:, None], cell, cells.cells
         )
         by_arm = self._made(group)[None]
         natural = sum_by_group(np.where(batch.regime == 0, batch.count, 0)[None], group, len(problem.groups))
         contexts = sum_by_group(batch.count[None], cells.context_of[group, x], cells.contexts)
-        return Summary(rows.astype(np.int64), sums, squares, None, by_arm, contexts, natural)
+        return Summary(rows.astype(np.int64), sums, within, None, by_arm, contexts, natural)
 
     def rows_by_cell(self, regimes: tuple[int, ...] | None = None) -> IntArray:
         """Lines counted."""

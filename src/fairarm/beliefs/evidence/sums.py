@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -10,7 +11,7 @@ import numpy as np
 
 from fairarm.beliefs.evidence.base import CountedEvidence, Observations, Summary
 from fairarm.beliefs.lines import Lines
-from fairarm.core.grouping import sum_by_group
+from fairarm.core.grouping import moments_by_group, sum_by_group
 from fairarm.core.proof.log_intervals import GroupCells
 from fairarm.core.types import BoolArray, FloatArray, IntArray
 from fairarm.problem.likelihood import Likelihood, likelihood
@@ -23,29 +24,35 @@ from fairarm.problem.world_laws import Places
 
 @dataclass(frozen=True)
 class SumEvidence(CountedEvidence):
-    """Rows, sums and sums of squares of a real outcome by (regime, arm, group, cell), (R, K, G, X) each: what a log with
-    finite columns comes to, however long it is; one replicate."""
+    """Rows, sums, and Σ (Y' − Ȳ')² and Σ (Y' − Ȳ')³ of a real outcome by (regime, arm, group, cell), (R, K, G, X) each: what a log
+    with finite columns comes to, however long it is; one replicate."""
 
     problem: Problem
     counts: IntArray
     sums: FloatArray
-    squares: FloatArray
+    within: FloatArray
+    third: FloatArray
     pilot: SumEvidence | None = None
     """Of the rows that are chosen by their ids, where every row has one."""
     summed: ClassVar[bool] = True
 
     @classmethod
-    def of(cls, problem: Problem, batch: Batch, sums: FloatArray, pilot: BoolArray | None = None) -> SumEvidence:
-        """From lines without an outcome and their Σ Y' and Σ Y'², (I, 2); ``pilot`` (I,): those chosen by their ids."""
+    def of(cls, problem: Problem, batch: Batch, moments: FloatArray, pilot: BoolArray | None = None) -> SumEvidence:
+        """From lines without an outcome and their Σ Y', Σ (Y' − Ȳ')² and Σ (Y' − Ȳ')³, (I, 3); ``pilot`` (I,): those chosen by their
+        ids."""
         space = CellSpace.of(problem.cell_columns, problem.variables)
-        at = (batch.regime, batch.arm, groups_of(problem, batch), space.number(batch.columns))
         shape = (len(problem.regimes), len(problem.arms), len(problem.groups), space.count)
-        chosen = None if pilot is None else cls.of(problem, batch.take(np.flatnonzero(pilot)), sums[pilot])
-        made = cls(problem, np.zeros(shape, dtype=np.int64), np.zeros(shape), np.zeros(shape), chosen)
-        np.add.at(made.counts, at, batch.count)
-        np.add.at(made.sums, at, sums[:, 0])
-        np.add.at(made.squares, at, sums[:, 1])
-        return made
+        place = (batch.regime, batch.arm, groups_of(problem, batch), space.number(batch.columns))
+        at = np.ravel_multi_index(place, shape)
+        chosen = None if pilot is None else cls.of(problem, batch.take(np.flatnonzero(pilot)), moments[pilot])
+        by_place = moments_by_group(np.stack([batch.count, *moments.T]), at, math.prod(shape))
+        rows, sums, within, third = by_place.reshape(4, *shape)
+        return cls(problem, rows.astype(np.int64), sums, within, third, chosen)
+
+    @property
+    def _squares(self) -> FloatArray:
+        """Σ Y'²."""
+        return np.asarray(self.within + self.sums**2 / np.maximum(self.counts, 1))
 
     @cached_property
     def likelihood(self) -> Likelihood:
@@ -71,24 +78,25 @@ class SumEvidence(CountedEvidence):
         """The rows and sums of the other arms are 0."""
         kept = which[:, None, None]
         pilot = None if self.pilot is None else self.pilot.of_arms(which)
-        return SumEvidence(self.problem, self.counts * kept, self.sums * kept, self.squares * kept, pilot)
+        sums, within, third = (part * kept for part in (self.sums, self.within, self.third))
+        return SumEvidence(self.problem, self.counts * kept, sums, within, third, pilot)
 
     def summary(self, cells: SharedCells | Places) -> Summary:
-        """By shared cell: rows, sums and squares, and no states."""
-        at = cells.cell_of.ravel()
-        rows, sums, squares = (
-            sum_by_group(part.sum(axis=(0, 1)).reshape(1, -1), at, cells.cells)
-            for part in (self.counts, self.sums, self.squares)
-        )
+        """By shared cell, without states."""
+        at = np.flatnonzero(self.counts)
+        seen = [part.ravel()[at] for part in (self.counts, self.sums, self.within, self.third)]
+        cell = cells.cell_of.ravel()[at % cells.cell_of.size]
+        rows, sums, within, third = moments_by_group(np.stack(seen).astype(np.float64)[:, None], cell, cells.cells)
         contexts = sum_by_group(self.counts.sum(axis=(0, 1)).reshape(1, -1), cells.context_of.ravel(), cells.contexts)
         return Summary(
-            rows,
+            rows.astype(np.int64),
             sums,
-            squares,
+            within,
             None,
             self.counts.sum(axis=(0, 3))[None],
             contexts,
             self.counts[0].sum(axis=(0, 2))[None],
+            third,
         )
 
     def rows_by_cell(self, regimes: tuple[int, ...] | None = None) -> IntArray:
@@ -103,7 +111,7 @@ class SumEvidence(CountedEvidence):
 
     def by_group(self) -> GroupCells:
         """Over regimes and arms."""
-        rows, sums, squares = (part.sum(axis=(0, 1)) for part in (self.counts, self.sums, self.squares))
+        rows, sums, squares = (part.sum(axis=(0, 1)) for part in (self.counts, self.sums, self._squares))
         return GroupCells(rows.astype(np.float64), sums, squares, self.counts.sum(axis=(0, 3)))
 
     def by_state(self) -> None:
@@ -115,7 +123,7 @@ class SumEvidence(CountedEvidence):
 
     def natural_squares(self) -> FloatArray:
         """Σ Y'² of the natural rows by group, (G,)."""
-        return np.asarray(self.squares[0].sum(axis=(0, 2)))
+        return np.asarray(self._squares[0].sum(axis=(0, 2)))
 
     def lines(self, replicate: int = 0) -> Lines:
         """Not available: what a regression would need was summed away."""

@@ -22,7 +22,7 @@ from fairarm.beliefs.robust.layout import DESIGN_POINTS, Layout, few_contexts
 from fairarm.core.design.events import Laws
 from fairarm.core.fairness import draw_shares, gap_of
 from fairarm.core.posterior.disagreement import Disagreement, of_rows
-from fairarm.core.posterior.doubly_robust import PRIOR_SD
+from fairarm.core.posterior.doubly_robust import PRIOR_SD, prior_sd
 from fairarm.core.posterior.prior import NOISE_FLOOR
 from fairarm.core.posterior.regression import FOLDS
 from fairarm.core.types import FloatArray, IntArray
@@ -88,20 +88,29 @@ class RobustBeliefs:
             wider = np.sqrt(freedom / rng.chisquare(freedom, (draws, 1)))
             moved = wider * (rng.standard_normal((draws, len(fit.sampled))) @ fit.sampled)
             moved += rng.standard_normal((draws, len(fit.unknown))) @ fit.unknown
-            means = np.clip(fit.means + moved.reshape(draws, *fit.means.shape), 0.0, 1.0)
+            means = np.clip(fit.means + moved.reshape(draws, *fit.means.shape), *self.problem.outcome.possible)
             outcomes.append((means * self._draw_shares(fit, rng, draws)[:, None]).sum(axis=2))
             by_group.append(means)
         return Draws(np.stack(outcomes), np.stack(by_group))
 
     def values(self, outcomes: FloatArray, means: FloatArray) -> Draws:
         """The estimates themselves."""
-        return point_values(self.means, np.stack([fit.shares for fit in self.fits]))
+        return point_values(self.problem, self.means, np.stack([fit.shares for fit in self.fits]))
+
+    @property
+    def unseen_sd(self) -> float:
+        """That of a uniform number, or of a real outcome's own values."""
+        real = self.problem.outcome.values is None
+        return max(prior_sd(f.lines.outcome, f.lines.count, True) if real else PRIOR_SD for f in self.fits)
 
     def self_check(self) -> Disagreement:
         """The estimates against plain weighted means."""
         noise = [1.0 if fit.regression is None else fit.regression.pooled_variance for fit in self.fits]
         asked = self.problem.compiled.rows
-        made = [of_rows(f.weighted, v, f.means, f.shares, f.lost, asked) for f, v in zip(self.fits, noise, strict=True)]
+        made = [
+            of_rows(f.weighted, v, f.means, f.shares, f.lost, self.unseen_sd, asked)
+            for f, v in zip(self.fits, noise, strict=True)
+        ]
         return Disagreement(*(np.concatenate([getattr(d, n) for d in made], axis=1) for n in ("difference", "error")))
 
     def _draw_shares(self, fit: Fit, rng: np.random.Generator, draws: int) -> FloatArray:
@@ -162,7 +171,7 @@ def _design(fit: Fit, rows: int) -> tuple[FloatArray, FloatArray, FloatArray]:
     # the expected rows of the pulls made, not those that came: points are no cells, and rows fall between them
     counts = np.tensordot(fit.lines.made, p, axes=2) + 1.0 / p.shape[2]
     units = np.concatenate([np.einsum("ktc,t->kc", p, fit.shares)[None], np.moveaxis(p, 1, 0)])
-    return counts, np.maximum(v, NOISE_FLOOR), units
+    return counts, np.maximum(v, NOISE_FLOOR * fit.regression.width**2), units
 
 
 def _heaviest(p: FloatArray, most: int) -> IntArray:

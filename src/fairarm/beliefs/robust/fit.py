@@ -84,7 +84,8 @@ def fit_lines(lines: Lines, layout: Layout, seed: int, estimated: bool) -> Fit:
     )
     states = {name: _states(layout.problem, name) for name in features}
     columns = {name: lines.columns[name] for name in features}
-    regression = cross_fit(columns, states, layout.problem.decision, lines.outcome, folds)
+    real = layout.problem.outcome.values is None
+    regression = cross_fit(columns, states, layout.problem.decision, lines.outcome, folds, real=real)
     return Work(lines, layout, contexts, regression, folds, shares, seed).fit(columns)
 
 
@@ -175,7 +176,8 @@ class Work:
         points = self._point_sums(spread)
         term = ContextTerm(points.integral, points.mass, points.law)
         self._add_contexts(spread, term)
-        scale = prior_sd(self.lines.outcome, self.lines.count) / PRIOR_SD
+        real = self.layout.problem.outcome.values is None
+        scale = prior_sd(self.lines.outcome, self.lines.count, real) / PRIOR_SD
         # where V cannot be summed out the points are the rows themselves, which cannot show what they miss: the weights do, by
         # how much less than 1 they are on average, beyond what chance explains
         if self.contexts.rows is not None and self.layout.nodes is None:

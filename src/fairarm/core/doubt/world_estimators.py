@@ -36,6 +36,14 @@ class CellRows:
         return np.asarray(np.sqrt(np.maximum(square - self.mean(a, b) ** 2, 0.0) / n))
 
 
+def plain_means(rows: FloatArray, sums: FloatArray, at: IntArray) -> FloatArray:
+    """The mean of all rows with the same number ``at``, at every cell; that of all rows where there are none. All of one shape."""
+    size = int(at.max()) + 1
+    n, total = (sum_by_group(part.ravel(), at.ravel(), size) for part in (rows, sums))
+    found = np.divide(total, n, out=np.full(size, sums.sum() / max(rows.sum(), 1.0)), where=n > 0)
+    return np.asarray(found[at])
+
+
 @dataclass(frozen=True, eq=False)
 class OfWorlds:
     """One estimator: means (K, W), and a and b of its rows, (K, W, C) each; ``shared`` is the part of a that moves with the law of
@@ -96,10 +104,8 @@ class WeighedWorlds:
     def estimates(self) -> dict[str, OfWorlds]:
         """By name."""
         seen, w = self.seen, self._over(self.law, self.made)
-        by_cell = (seen.sums + 0.5) / (seen.rows + 1.0)
-        states = int(self.decision.max()) + 1
-        rows, sums = (sum_by_group(part[None], self.decision, states)[0] for part in (seen.rows, seen.sums))
-        by_decision = ((sums + 0.5) / (rows + 1.0))[self.decision]
+        by_decision = plain_means(seen.rows, seen.sums, self.decision)
+        by_cell = np.divide(seen.sums, seen.rows, out=by_decision.copy(), where=seen.rows > 0)
         whole = seen.mean(w, np.zeros_like(w))[..., None]
         normal = w / np.where(whole > 0, whole, 1.0)
         ratio = seen.mean(np.zeros_like(w), normal)

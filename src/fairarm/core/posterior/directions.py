@@ -27,6 +27,9 @@ MOST = 64
 """Directions kept besides the constant and the smooth ones: with more columns and cells than that, the largest. As many again may
 be added for single arms that these leave out."""
 
+MOST_STATES = 256
+"""Effects of one column of the cell."""
+
 LEFT_OUT = 0.05
 """A column of an arm has a direction of its own for what the largest leave out, if that is more than this share of its size."""
 
@@ -93,16 +96,27 @@ def arm_columns(coefficients: FloatArray, q: FloatArray, noise: FloatArray | Non
     return np.asarray(column * scale[:, :, None])  # (B2)
 
 
-def main_effects(codes: Sequence[IntArray], cells: int) -> FloatArray:
-    """A 0/1 column for each state of each column of the cell, (M, C), from the columns' codes (C,) each.
+def main_effects(codes: Sequence[IntArray], rows: IntArray) -> FloatArray:
+    """A 0/1 column for each state of each column of the cell, (M, C), from the columns' codes (C,) each and the cells' rows (C,).
 
-    None for a single column, whose states are the cells themselves, and none for a column that is the same everywhere.
+    None for a single column, whose states are the cells themselves, and none for a column that is the same everywhere. States beyond
+    the `MOST_STATES` with most rows share one effect.
     """
     varied = [column for column in codes if np.ptp(column) > 0]
     if len(varied) < 2:
-        return np.zeros((0, cells))
-    states = [(column == state).astype(np.float64) for column in varied for state in np.unique(column)]
+        return np.zeros((0, len(rows)))
+    coded = [_effect_of(column, rows) for column in varied]
+    states = [(code == state).astype(np.float64) for code in coded for state in range(code.max() + 1)]
     return np.asarray(EFFECT / np.sqrt(len(varied)) * np.stack(states))
+
+
+def _effect_of(column: IntArray, rows: IntArray) -> IntArray:
+    """Which effect of a column each cell has, (C,)."""
+    states, code = np.unique(column, return_inverse=True)
+    if len(states) <= MOST_STATES:
+        return code
+    order = np.argsort(-np.bincount(code, rows), kind="stable")
+    return np.minimum(np.argsort(order, kind="stable")[code], MOST_STATES)
 
 
 def _spanned(columns: FloatArray) -> FloatArray:

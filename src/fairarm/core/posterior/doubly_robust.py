@@ -38,12 +38,14 @@ SKETCH = 2048
 """Such sums: variances are then right to √(2/2048) = 3 %, sds to 1.6 %."""
 
 
-def prior_sd(outcome: FloatArray, count: IntArray) -> float:
-    """The sd of a mean about which nothing is known: no more than the outcomes (n,) themselves vary."""
+def prior_sd(outcome: FloatArray, count: IntArray, real: bool) -> float:
+    """The sd of a mean about which nothing is known: no more than the outcomes (n,) themselves vary, and of a ``real`` one just that."""
     rows = max(int(count.sum()), 1)
     mean = float(count @ outcome) / rows
-    variance = (float(count @ (outcome - mean) ** 2) + PRIOR_ROWS * PRIOR_SD**2) / (rows + PRIOR_ROWS)
-    return min(PRIOR_SD, math.sqrt(variance))
+    square = float(count @ (outcome - mean) ** 2)
+    if real and outcome.size and np.ptp(outcome) > 0:
+        return math.sqrt(square / (rows - 1))
+    return min(PRIOR_SD, math.sqrt((square + PRIOR_ROWS * PRIOR_SD**2) / (rows + PRIOR_ROWS)))
 
 
 def clip_levels(rows: IntArray, by_group: bool) -> FloatArray:

@@ -1,7 +1,7 @@
-"""Real outcomes in [0, 1]: the cell's mean is normal around θ_c, θ_c normal around Φ_c b, v/s its variance.
+"""Real outcomes: the cell's mean is normal around θ_c, θ_c normal around Φ_c b, v/s its variance.
 
-The variance within a cell is its own shrunk toward the one common to all; draws let it vary by its χ² law, and are
-cut to [0, 1].
+Location and scale are those of the rows: the declared range plays no part, unless outcomes do not vary. The variance within a cell is
+its own shrunk toward the one common to all, the more the less the cells' variances differ; draws let it vary by its χ² law.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import numpy as np
 
 from fairarm.core.posterior.directions import Directions
 from fairarm.core.posterior.prior import (
-    NOISE_FLOOR,
     Grid,
     Kept,
     blocks,
@@ -21,23 +20,25 @@ from fairarm.core.posterior.prior import (
     log_determinant,
     prior_rows,
 )
+from fairarm.core.special import log_gamma
 from fairarm.core.types import FloatArray, IntArray
 
-CONSTANT, CENTRE = 1.0, 0.5
-"""Prior sd and mean of the constant: one row at ½."""
+CONSTANT = 3.0
+"""Prior sd of the constant around the mean outcome of all rows, in units of the outcomes' sd."""
 
 SCALES = {(1.0, 1.0): 1.0, (4.0, 4.0): 1.0}
 """ω, in units of √v, of the arms' directions and of the effects of columns, with their odds."""
 
-VARIANCE_ROWS = 4.0
-"""How many rows the variance common to all cells counts in a cell's own."""
+FREEDOMS = 10.0 ** np.arange(0.0, 4.5, 0.5)
+"""ν, how many rows the variance common to all cells may count in a cell's own."""
 
-UNIFORM_VARIANCE = 1.0 / 12.0
+UNIFORM_MEAN, UNIFORM_VARIANCE, LEAST_VARIANCE = 0.5, 1.0 / 12.0, 1e-28
+"""Location and scale where rows do not tell them: those of a uniform outcome on the declared range. Less than the last is rounding."""
 
 
 @dataclass(frozen=True)
 class CellRows:
-    """Rows of each cell as a normal model takes them, (N, C) each but the last."""
+    """Rows of each cell as a normal model takes them, (N, C) or (N,)."""
 
     rows: IntArray
     averages: FloatArray
@@ -46,17 +47,27 @@ class CellRows:
     """v_c, shrunk Var(Y | c)."""
     common: FloatArray
     """v, that of all cells together, (N,)."""
+    freedom: FloatArray
+    """Rows that v_c rests on less 1, the common variance's included, (N, C)."""
+    centre: FloatArray
+    """The mean of all rows, (N,)."""
+    spread: FloatArray
+    """The sd of all rows, (N,)."""
 
     @classmethod
-    def of(cls, rows: IntArray, sums: FloatArray, squares: FloatArray) -> CellRows:
-        """From rows, Σ Y' and Σ Y'² of each cell, (N, C) each."""
-        averages = np.divide(sums, rows, out=np.full(sums.shape, CENTRE), where=rows > 0)
-        within = np.maximum(squares - averages * sums, 0.0)
-        freedom = np.maximum(rows - 1, 0)
-        # one row of a uniform outcome, so that cells with one row each do not look free of noise
-        pooled = (within.sum(axis=1) + UNIFORM_VARIANCE) / (freedom.sum(axis=1) + 1.0)
-        variance = (VARIANCE_ROWS * pooled[:, None] + within) / (VARIANCE_ROWS + freedom)
-        return cls(rows, averages, np.maximum(variance, NOISE_FLOOR), np.maximum(pooled, NOISE_FLOOR))
+    def of(cls, rows: IntArray, sums: FloatArray, within: FloatArray) -> CellRows:
+        """From rows, Σ Y' and Σ (Y' − Ȳ'_c)² of each cell, (N, C) each."""
+        n = rows.sum(axis=1)
+        centre = np.where(n > 0, sums.sum(axis=1) / np.maximum(n, 1), UNIFORM_MEAN)
+        averages = np.divide(sums, rows, out=np.repeat(centre[:, None], rows.shape[1], axis=1), where=rows > 0)
+        total = (within + rows * (averages - centre[:, None]) ** 2).sum(axis=1) / np.maximum(n - 1, 1)
+        total = np.where(total > LEAST_VARIANCE, total, UNIFORM_VARIANCE)
+        own = np.maximum(rows - 1, 0)
+        # one row with the variance of all rows, so that cells with one row each do not look free of noise
+        common = (within.sum(axis=1) + total) / (own.sum(axis=1) + 1.0)
+        shared = _shared_freedom(within, own, common)[:, None]
+        variance = (shared * common[:, None] + within) / (shared + own)
+        return cls(rows, averages, variance, common, shared + own, centre, np.sqrt(total))
 
     @property
     def precision(self) -> FloatArray:
@@ -70,7 +81,7 @@ class RealPosterior:
 
     cells: CellRows
     basis: FloatArray
-    """Φ, all but the constant times √v: (N, C, R)."""
+    """Φ, the constant times the outcomes' sd and the others times √v: (N, C, R)."""
     grid: Grid
     weights: FloatArray
     """Of the grid's points, (N, H)."""
@@ -84,26 +95,38 @@ class RealPosterior:
     def of(cls, cells: CellRows, directions: Directions) -> RealPosterior:
         """From the rows of each cell, and directions whose arms' columns have the factor v_c."""
         basis, grid = directions.basis.copy(), Grid.of(directions, CONSTANT, SCALES)
+        basis[:, :, 0] *= cells.spread[:, None]
         basis[:, :, 1:] *= np.sqrt(cells.common)[:, None, None]
         weights, points = _fitted(cells, basis, grid)
         mean, variance = _moments(cells, basis, grid, points)
         strength = prior_rows(cells.variance, variance, cells.rows)
         smooth = grid.smooth(directions, weights)
-        return cls(cells, basis, grid, weights, points, np.clip(mean, 0, 1), cells.variance, strength, smooth)
+        return cls(cells, basis, grid, weights, points, mean, cells.variance, strength, smooth)
 
     def draw(self, rng: np.random.Generator, draws: int) -> FloatArray:
         """θ from the posterior, (N, draws, C), with the prior's mean and the cells' variances drawn too."""
         cells, at = self.cells, choose(self.weights, rng, draws)
         b = self.kept.drawn(at, rng) * self.grid.scale[at]
-        centre = CENTRE + b @ self.basis.transpose(0, 2, 1)
+        centre = cells.centre[:, None, None] + b @ self.basis.transpose(0, 2, 1)
         prior = (self.grid.strength[at] / cells.common[:, None])[:, :, None]
-        freedom = VARIANCE_ROWS + np.maximum(cells.rows - 1, 0)
         # a variance from few rows is itself uncertain: draws with it fixed would be too narrow
-        variance = (cells.variance * freedom)[:, None] / rng.chisquare(freedom[:, None], centre.shape)
+        variance = (cells.variance * cells.freedom)[:, None] / rng.chisquare(cells.freedom[:, None], centre.shape)
         precision = cells.rows[:, None] / variance
         posterior = 1.0 / (precision + prior)
         mean = posterior * (precision * cells.averages[:, None] + prior * centre)
-        return np.clip(mean + np.sqrt(posterior) * rng.standard_normal(variance.shape), 0.0, 1.0)
+        return np.asarray(mean + np.sqrt(posterior) * rng.standard_normal(variance.shape))
+
+
+def _shared_freedom(within: FloatArray, own: IntArray, common: FloatArray) -> FloatArray:
+    """ν of every replicate, (N,), by the likelihood of the cells' variances, s_c² / v ~ F(d_c, ν) with d_c = n_c − 1; no more than the
+    common variance rests on itself."""
+    nu, d = FREEDOMS[:, None, None], own.astype(np.float64)
+    each = log_gamma((d + nu) / 2) - log_gamma(nu / 2) - d / 2 * np.log(nu)
+    each -= (d + nu) / 2 * np.log1p(within / (nu * common[:, None]))
+    likelihood = each.sum(axis=2)
+    weights = np.exp(likelihood - likelihood.max(axis=0))
+    found = np.exp(np.log(FREEDOMS) @ weights / weights.sum(axis=0))
+    return np.asarray(np.minimum(found, own.sum(axis=1) + 1.0))
 
 
 def _fitted(cells: CellRows, basis: FloatArray, grid: Grid) -> tuple[FloatArray, Kept]:
@@ -119,7 +142,7 @@ def _fitted(cells: CellRows, basis: FloatArray, grid: Grid) -> tuple[FloatArray,
         marginal = precision / (1.0 + precision * (cells.common[n] / grid.strength[h])[:, None])
         weighted = marginal[:, :, None] * X
         curvature = X.transpose(0, 2, 1) @ weighted + np.eye(R)  # (B9)
-        target = cells.averages[n] - CENTRE
+        target = cells.averages[n] - cells.centre[n][:, None]
         gain = (target[:, None] @ weighted)[:, 0]
         modes[part] = np.linalg.solve(curvature, gain[:, :, None])[..., 0]
         factors[part] = np.linalg.cholesky(curvature)
@@ -138,7 +161,7 @@ def _moments(cells: CellRows, basis: FloatArray, grid: Grid, points: Kept) -> tu
     centre, spread = np.empty_like(posterior), np.empty_like(posterior)
     for part in blocks(len(n), basis[0].size):
         X = basis[n[part]] * grid.scale[h[part]][:, None]
-        centre[part] = CENTRE + (X @ points.mode[part][:, :, None])[..., 0]
+        centre[part] = cells.centre[n[part]][:, None] + (X @ points.mode[part][:, :, None])[..., 0]
         spread[part] = ((X @ points.root[part].transpose(0, 2, 1)) ** 2).sum(axis=2)
     means = posterior * (cells.precision[n] * cells.averages[n] + prior * centre)
     # θ_c given the prior's mean, and what not knowing that mean adds

@@ -228,18 +228,29 @@ class Basis:
 
 @dataclass(frozen=True)
 class Regression:
-    """m fitted without each fold in turn, (F, p), and the residual variance, (p,), both linear in the features."""
+    """m fitted without each fold in turn, (F, p), and the residual variance, (p,), both linear in the features, of outcomes as shares of
+    the way from the lowest to the highest."""
 
     basis: Basis
     coefficients: FloatArray
     variance_coefficients: FloatArray
     pooled_variance: float
     penalty: float
+    low: float
+    width: float
+    """Of outcomes: predictions lie between ``low`` and ``low + width``."""
 
     def predict(self, columns: Columns) -> FloatArray:
-        """m of rows by each fold's fit, in [0, 1]: (F, n)."""
+        """m of rows by each fold's fit: (F, n)."""
         parts = [self.basis.rows(part) @ self.coefficients.T for part in _blocks(columns)]
-        return np.clip(np.concatenate(parts).T, 0.0, 1.0)
+        return self._outcomes(np.concatenate(parts).T)
+
+    def _outcomes(self, made: FloatArray) -> FloatArray:
+        """Shares of the way as outcomes, cut to what was seen or declared; in place."""
+        np.clip(made, 0.0, 1.0, out=made)
+        made *= self.width
+        made += self.low
+        return made
 
     def variance(self, columns: Columns) -> FloatArray:
         """E[(Y − m)² | row], (n,)."""
@@ -251,8 +262,8 @@ class Regression:
         parts = self._parts(columns, nodes)
         out = np.zeros(1)
         for f, coefficients in enumerate(self.coefficients):
-            # each fit is cut to [0, 1] before they are mixed: one wild fold must not pull the others along
-            out = out + shares[:, f, None] * np.clip(_surface(*parts, coefficients), 0.0, 1.0)
+            # each fit is cut before they are mixed: one wild fold must not pull the others along
+            out = out + shares[:, f, None] * self._outcomes(_surface(*parts, coefficients))
         return out
 
     def predict_states(self, columns: Columns, states: int, shares: FloatArray) -> FloatArray:
@@ -273,7 +284,7 @@ class Regression:
         """The same of one fold's fit alone."""
         length = len(next(iter(columns.values())))
         made = self._by_column(columns, length, self.coefficients[fold], *self.basis.tail(np.arange(states)))
-        return np.clip(made, 0.0, 1.0, out=made)
+        return self._outcomes(made)
 
     def _by_column(
         self, columns: Columns, length: int, beta: FloatArray, tail: FloatArray, lead: FloatArray
@@ -318,7 +329,7 @@ class Regression:
         return (*self.basis.head(columns), *self.basis.tail(nodes))
 
     def _bounded(self, variance: FloatArray) -> FloatArray:
-        return np.clip(variance, LEAST_SHARE * self.pooled_variance, 1.0)
+        return np.clip(variance * self.width**2, LEAST_SHARE * self.pooled_variance, self.width**2)
 
 
 def _surface(
@@ -340,12 +351,16 @@ def cross_fit(
     outcome: FloatArray,
     folds: IntArray,
     quick: bool = False,
+    real: bool = False,
 ) -> Regression:
-    """Fit on n lines; ``folds`` (n, F) says how many rows of each line lie in each fold, ``outcome`` (n,) in [0, 1].
+    """Fit on n lines; ``folds`` (n, F) says how many rows of each line lie in each fold, ``outcome`` (n,) in [0, 1]. ``real``: the
+    outcome has no states, and predictions lie between the smallest and the largest that came.
 
     Residuals of the rows in fold f come from the fit that never saw them; only the penalty is chosen by all of them.
     ``quick``: fewer features, for streams of rows that cost little otherwise.
     """
+    low, high = (float(outcome.min()), float(outcome.max())) if real and np.ptp(outcome) > 0 else (0.0, 1.0)
+    outcome = (outcome - low) / (high - low)
     basis = Basis.of(columns, states, decision, folds.sum(axis=1), quick)
     features = _Features(basis, columns)
     gram, moment = _moments(features, outcome[:, None] * folds, folds)
@@ -360,7 +375,8 @@ def cross_fit(
     pooled = (total + VARIANCE_ROWS * VARIANCE_PRIOR) / (rows + VARIANCE_ROWS)
     _, moment = _moments(features, folds * residual, folds, gram_too=False)
     by_fold, _ = _ridge(gram, moment, (residual**2 * folds).sum(axis=0), prior * VARIANCE_ROWS, pooled)
-    return Regression(basis, coefficients, by_fold.mean(axis=0), pooled, penalty)
+    width = high - low
+    return Regression(basis, coefficients, by_fold.mean(axis=0), pooled * width**2, penalty, low, width)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from fairarm.core.posterior.prior import (
     STRENGTHS,
     Grid,
     Kept,
+    Scales,
     blocks,
     choose,
     kept,
@@ -35,6 +36,9 @@ SCALES = {(0.3, 0.3): 2.5, (0.3, 1.5): 2.5, (1.5, 1.5): 1.0}
 
 Few rows do not tell which it is, and there nearer arms save pulls; with many rows the odds are overruled.
 """
+
+LOG_SCALES = {(1.0, 1.0): 1.0, (1.0, 1.5): 1.0, (4.0, 1.5): 1.0}
+"""The same for a log, which has no pulls to save: nearer arms would make intervals from few rows too narrow."""
 
 START = 3
 """The strength, by its place in the grid, at which Newton's steps start; the others go on from there."""
@@ -187,11 +191,16 @@ class StatesPosterior:
 
     @classmethod
     def of(
-        cls, counts: IntArray, values: FloatArray, directions: Directions, columns: Sequence[IntArray] = ()
+        cls,
+        counts: IntArray,
+        values: FloatArray,
+        directions: Directions,
+        columns: Sequence[IntArray] = (),
+        scales: Scales = SCALES,
     ) -> StatesPosterior:
         """From the counts of each state in each cell, (N, C, O), and the states' values, (O,); ``columns``: the codes of the cells'
         columns, (C,) each, which may tell which states there are."""
-        basis, grid = directions.basis, Grid.of(directions, CONSTANT, SCALES)
+        basis, grid = directions.basis, Grid.of(directions, CONSTANT, scales)
         tilt = Tilt.of(counts, values, columns)
         rows = _Rows.of(counts, basis, tilt)
         W, S = len(grid.strength) // len(STRENGTHS), len(STRENGTHS)

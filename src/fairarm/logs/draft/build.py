@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
+from typing import Any
 
 import numpy as np
 
 from fairarm.errors import DataError, OptionError, one_line
-from fairarm.logs.draft.columns import Column, Numbers, States, survey
+from fairarm.logs.draft.columns import Column, Numbers, States, is_unknown, survey
 from fairarm.logs.draft.confirm import to_confirm
 from fairarm.logs.draft.naming import plain_name, shown
 from fairarm.logs.draft.roles import ROLES, Choice, choose
@@ -18,9 +19,11 @@ from fairarm.logs.draft.text import file_text
 from fairarm.logs.draft.worth import doubts, worth
 from fairarm.logs.findings import is_small
 from fairarm.logs.reading import LogReader
+from fairarm.logs.sources import open_log
 from fairarm.logs.table import LogTable
+from fairarm.logs.unanswered import check_outcomes
 from fairarm.problem.log_map import LogMap
-from fairarm.problem.mechanism import Arm, Unknown
+from fairarm.problem.mechanism import Arm, Table, Unknown
 from fairarm.problem.outcome import Outcome
 from fairarm.problem.problem import Problem
 from fairarm.problem.pulls import groups_of
@@ -121,7 +124,7 @@ class Draft:
 
 
 def draft_problem(
-    table: LogTable,
+    log: Any,
     *,
     sensitive: str | Sequence[str] | None = None,
     decision: str | None = None,
@@ -130,8 +133,9 @@ def draft_problem(
 ) -> Draft:
     """Roles that are given are kept; the others are guessed from names and values. The tolerance is never guessed.
 
-    ``sensitive``: one column, or several; where none is given, one is guessed.
+    ``log``: whatever `open_log` takes. ``sensitive``: one column, or several; where none is given, one is guessed.
     """
+    table = open_log(log)
     first, *more = (sensitive,) if sensitive is None or isinstance(sensitive, str) else tuple(sensitive) or (None,)
     named = {"sensitive": first, "decision": decision, "outcome": outcome}
     given = {role: name for role, name in named.items() if name is not None}
@@ -140,13 +144,15 @@ def draft_problem(
     lines = next(iter(columns.values())).rows
     if not lines:
         raise DataError(one_line(f"The log {table.name} has no rows to draft a problem from."))
-    choice = choose(columns, given, tuple(name for name in more if name is not None))
+    choice = choose(table, columns, given, tuple(name for name in more if name is not None))
     names = node_names(choice)
     problem = problem_of(choice, names, 1.0 if tolerance is None else tolerance)
     where = log_map(choice, names)
-    reader, groups, mean = _means(problem, where, table)
+    plain = replace(choice, role={n: r for n, r in choice.role.items() if r != "input" or n not in choice.real})
+    reader, groups, mean = _means(problem_of(plain, node_names(plain), 1.0), log_map(plain, node_names(plain)), table)
     name = choice.column("outcome") or ""
-    said = tuple(doubts(columns[name], choice.node("outcome"), table))
+    needs = (finding.message.rstrip(".") for finding in check_outcomes(reader))
+    said = (*needs, *doubts(columns[name], choice.node("outcome"), table))
     draft = Draft(
         text="",
         log=table.name,
@@ -209,17 +215,25 @@ def problem_of(choice: Choice, names: Mapping[str, str], tolerance: float) -> Pr
     V, Y = (names[choice.column(role) or ""] for role in ROLES[1:])
     inputs = [names[name] for name in choice.inputs]
     made = {node: choice.nodes[name] for name, node in names.items()}
+    real = [
+        Variable(node, low=each.low, high=each.high)
+        for node, each in made.items()
+        if node in inputs and isinstance(each, Numbers)
+    ]
     states = {node: tuple(each.rows) for node, each in made.items() if isinstance(each, States)}
     arms = arm_names(choice)
     return Problem(
         name="draft",
-        variables=[Variable(node, held) for node, held in states.items()],
-        graph=edges(S, V, Y, inputs),
+        variables=[*(Variable(node, held) for node, held in states.items()), *real],
+        graph=[edge for edge in edges(S, V, Y, inputs) if edge[1] != V or not choice.variants],
         sensitive=S,
         hidden=[SHARED] if len(S) > 1 else [],
         decision=V,
         outcome=_outcome(Y, choice),
-        arms=[Arm(arm, Unknown(V, (*S, *inputs))) for arm in arms],
+        arms=[
+            Arm(a, Table(V, (), law) if choice.variants else Unknown(V, (*S, *inputs)))
+            for a, law in zip(arms, np.eye(len(arms)), strict=True)
+        ],
         tolerance=tolerance,
         deployed=arms[0],
     )
@@ -241,7 +255,7 @@ def edges(S: tuple[str, ...], V: str, Y: str, inputs: list[str]) -> list[tuple[s
 
 def arm_names(choice: Choice) -> list[str]:
     """The arms that the log names, or the one that made all of it."""
-    made = choice.node("arm")
+    made = choice.node("decision" if choice.variants else "arm")
     return list(made.rows) if isinstance(made, States) else ["deployed"]
 
 
@@ -255,18 +269,25 @@ def _outcome(node: str, choice: Choice) -> Outcome:
 def log_map(choice: Choice, names: Mapping[str, str]) -> LogMap:
     """Where the log keeps each node, how it spells the states, and which values are left out."""
     keys = {**names, **{name: role for name, role in choice.role.items() if role in ("arm", "regime")}}
-    made = {keys[name]: each for name, each in choice.nodes.items()}
+    made = {keys[name]: each for name, each in choice.nodes.items() if name in keys}
+    decision = choice.column("decision")
+    if choice.variants:
+        made["arm"] = choice.nodes[decision or ""]
     count = choice.column("count")
     uncounted = {count: tuple(choice.bad_counts)} if count and choice.bad_counts else {}
+    used = {text for each in made.values() if isinstance(each, States) for text in (*each.rows, *each.labels)}
+    unusable = [(text, role) for role in ROLES[1:] if (node := choice.node(role)) for text in node.unusable]
+    missing = [text for text, role in unusable if is_unknown(text, role) and text not in used and text.strip()]
     return LogMap(
         columns={node: name for name, node in names.items() if node != name},
         labels={key: each.labels for key, each in made.items() if isinstance(each, States) and each.labels},
         drop={**{key: tuple(each.drop) for key, each in made.items() if each.drop}, **uncounted},
-        arm=choice.column("arm"),
+        arm=decision if choice.variants else choice.column("arm"),
         regime=choice.column("regime"),
         count=count,
         row_id=choice.column("row_id"),
         time=choice.column("time"),
+        missing_values=tuple(dict.fromkeys(missing)),
     )
 
 

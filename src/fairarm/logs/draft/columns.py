@@ -24,8 +24,8 @@ from fairarm.problem.fairness import MAX_GROUPS
 from fairarm.problem.mechanism import reads_as_no_fair_arm
 from fairarm.problem.regimes import NATURAL
 
-MOST_LISTED = 200
-"""Values of a column that are looked at."""
+MOST_LISTED = 1000
+"""Values of a column that are looked at, and states of a decision."""
 
 MOST_COUNTS = 100_000
 """The same of a column with a count's name: each of its values must be a number of rows."""
@@ -36,9 +36,6 @@ MOST_STRAYS = 50
 
 RARE = 0.05
 """Strays are at most this share of a column's rows."""
-
-STRAY, FEW_ROWS = 0.01, 30
-"""A value of the sensitive attribute with at most this share of the rows, and fewer rows than this, is taken for a mistake."""
 
 TINY = 0.001
 """A value this rare may be left out where a column has too many."""
@@ -51,6 +48,8 @@ COUNT = ("count", "counts", "n", "n_rows", "num", "number", "applicants", "peopl
 
 UNKNOWN = {*MISSING_WORDS, *["?", "-", "--", ".", "unk", "unknown", "missing", "n.a.", "#n/a", "nil", "undefined", "undisclosed"], "not known", "not stated", "not available", "prefer not to say"}  # fmt: skip
 """Words for a value that is not known, in lower case."""
+PENDING = {"pending", "tbd", "tba", "in progress", "not yet"}
+"""Words for a decision or an outcome that is not known yet."""
 
 Spelt = dict[str, dict[str, int]]
 """What is one value to a reader -> its spellings and their rows."""
@@ -100,7 +99,7 @@ class States:
 
 @dataclass(frozen=True)
 class Numbers:
-    """A column as a real-valued outcome."""
+    """A column as a real-valued outcome or input."""
 
     low: float
     high: float
@@ -176,42 +175,40 @@ def as_states(column: Column, role: Role) -> States | str:
         return trouble
     if role == "input" and column.missing > RARE * column.rows:
         return f"it is missing in {column.missing / column.rows:.0%} of the rows"
-    spelt = _spellings(column)
+    spelt, most = _spellings(column), MOST_LISTED if role == "decision" else MOST_STATES
     drop = dict(column.strays)
-    unknown = [key for key in spelt if key in UNKNOWN - {"none"}]
-    if role == "sensitive" or sum(_rows(spelt[key]) for key in unknown) <= RARE * column.filled:
+    if role == "sensitive":  # a rare group is a group
+        for text, _ in column.strays:
+            spelt.setdefault(_folded(text), {})[text] = drop.pop(text)
+    unknown = [key for key in spelt if is_unknown(key, role) and not (key == "-" and "+" in spelt)]
+    if role not in ("input", "arm") or sum(_rows(spelt[key]) for key in unknown) <= RARE * column.filled:
         drop |= _removed(spelt, unknown)
     if role == "sensitive" and len(spelt) > 2:
-        drop |= _without_strays(spelt, column)
+        _join_abbreviations(spelt)
     if role == "outcome" and len(spelt) > 2 and not _numeric(column):
-        drop |= _two_of(spelt, column)
+        _join_abbreviations(spelt)
+        once = [key for key in spelt if _rows(spelt[key]) == 1]  # a typing error; every other value is an outcome
+        drop |= _removed(spelt, once) if len(spelt) - len(once) > 1 else {}
     if role == "sensitive" and len(spelt) > MAX_GROUPS:
         return f"it has {len(spelt)} groups ({_listed(spelt)}), and at most {MAX_GROUPS} are compared"
-    if role != "sensitive" and len(spelt) > MOST_STATES:
+    if role not in ("sensitive", "outcome") and len(spelt) > most:
         drop |= _without_tiny(spelt, column)
-    if role != "sensitive" and len(spelt) > MOST_STATES:
-        return f"it has {len(spelt)} different values, and a table takes at most {MOST_STATES}"
+    if role != "sensitive" and len(spelt) > most:
+        return f"it has {len(spelt)} different values, and a table takes at most {most}"
     if len(spelt) < (1 if role == "arm" else 2):
         return f"it has {'one value only' if spelt else 'no values'}{_beside(drop)}"
     drop |= {"": column.missing} if column.missing else {}
-    rows, labels = _stated(spelt, _numeric(column), {NATURAL} if role == "sensitive" else _no_fair_arm(spelt))
+    rows, labels = _stated(
+        spelt,
+        _numeric(column) and not (role == "sensitive" and column.strays),
+        {NATURAL} if role == "sensitive" else _no_fair_arm(spelt),
+    )
     return States(rows, labels, unusable=drop) if role in ("decision", "outcome") else States(rows, labels, drop)
 
 
-def _without_strays(spelt: Spelt, column: Column) -> dict[str, int]:
-    """Spellings of groups joined, and what is left out: values of so few rows that they are mistakes rather than groups."""
-    _join_abbreviations(spelt)
-    strays = [key for key in spelt if _rows(spelt[key]) < FEW_ROWS and _rows(spelt[key]) <= STRAY * column.filled]
-    few = sum(_rows(spelt[key]) for key in strays) <= RARE * column.filled
-    return _removed(spelt, strays) if few else {}
-
-
-def _two_of(spelt: Spelt, column: Column) -> dict[str, int]:
-    """Spellings of the two commonest values joined, and what is left out: the others, if they are few."""
-    _join_abbreviations(spelt)
-    rest = sorted(spelt, key=lambda key: -_rows(spelt[key]))[2:]
-    few = sum(_rows(spelt[key]) for key in rest) <= RARE * column.filled
-    return _removed(spelt, rest) if few else {}
+def is_unknown(text: str, role: str) -> bool:
+    """Whether it is a word for a value that is not known; ``none`` may be one that is."""
+    return _folded(text) in (UNKNOWN | PENDING if role in ("decision", "outcome") else UNKNOWN) - {"none"}
 
 
 def _without_tiny(spelt: Spelt, column: Column) -> dict[str, int]:

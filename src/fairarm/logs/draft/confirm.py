@@ -18,6 +18,10 @@ def to_confirm(choice: Choice, tolerance: float | None, deployed: str, doubts: S
     """Doubts first, then the tolerance."""
     roles = [f"{role} = {shown(choice.column(role) or '')}" for role in ROLES if role not in choice.given]
     special = [f"{role} = {shown(name)}" for role in ("arm", "regime", "count", "row_id", "time") if (name := choice.column(role))]  # fmt: skip
+    if choice.variants:
+        special.append(
+            f"each {shown(choice.column('decision') or '')} is a rule of its own (log.arm), and chance decided who got which"
+        )
     return (
         *doubts,
         *(["the tolerance, which is yours to choose"] if tolerance is None else []),
@@ -81,6 +85,6 @@ def _unused(choice: Choice) -> list[str]:
     each = ", ".join(f"{shown(name)} ({choice.why[name]})" for name in names[:MOST_NAMED])
     more = f", and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     return [
-        f"today's rule did not look at what is left out: {each}{more}. If it looked at one of them, every answer is wrong: bin "
-        f"it into a few states in the log"
+        f"today's rule did not look at what is left out: {each}{more}. If it looked at one of them, every answer is wrong: add "
+        f"it as an input, as it is"
     ]

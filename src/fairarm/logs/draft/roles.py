@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from fairarm.errors import OptionError, ProblemError, one_line
-from fairarm.logs.draft.columns import Column, Numbers, States, as_counts, as_outcome, as_states, has_count_name
+from fairarm.logs.draft.columns import (  # fmt: skip
+    MOST_STATES,
+    RARE,
+    Column,
+    Numbers,
+    States,
+    as_counts,
+    as_numbers,
+    as_outcome,
+    as_states,
+    has_count_name,
+)
 from fairarm.logs.draft.naming import shown
+from fairarm.logs.table import LogTable
 from fairarm.problem.log_map import MOST_DROPPED
 from fairarm.problem.names import check_column
 
@@ -28,7 +43,12 @@ WORDS = {
         "nationality",
         "marital",
         "migra",
-        "age_group",
+        "_age_",
+        "veteran",
+        "pregnan",
+        "minority",
+        "caste",
+        "birth",
     ],
     "decision": [
         "decision",
@@ -67,7 +87,7 @@ WORDS = {
         "income",
     ],
 }
-"""What names of columns say, the surest first."""
+"""What names of columns say, the surest first; _ is where a word begins or ends."""
 
 ROLES = tuple(WORDS)
 MEANING = {"sensitive": "sensitive attribute", "decision": "decision", "outcome": "outcome"}
@@ -85,6 +105,8 @@ ALONE = {"s": "sensitive", "v": "decision", "y": "outcome"}
 INDEX = ("Unnamed: ", "__index_level_")
 """How the names of columns begin that pandas writes for its index; a table's own numbering says nothing about its rows."""
 ARM = ("arm", "policy", "variant")
+VARIANT = ("variant", "treatment", "arm", "group", "experiment")
+"""Columns of an A/B test: each value is a rule of its own. They are the decision where no other column is."""
 PROPENSITY = ("propensity", "pscore")
 
 
@@ -125,6 +147,18 @@ class Choice:
         """The columns that the decision was made from, in the log's order."""
         return [name for name, role in self.role.items() if role == "input"]
 
+    @property
+    def real(self) -> list[str]:
+        """Inputs that are numbers, not states."""
+        return [name for name in self.inputs if isinstance(self.nodes[name], Numbers)]
+
+    @property
+    def variants(self) -> bool:
+        """Whether each value of the decision is an arm, as in an A/B test."""
+        made = self.node("decision")
+        few = isinstance(made, States) and len(made.rows) <= MOST_STATES
+        return few and _is_variant(self.column("decision") or "") and self.column("arm") is None
+
     def take(self, name: str, role: str, why: str) -> None:
         """Give a column its role, and the reason that is shown for it."""
         self.role[name], self.why[name] = role, why
@@ -139,7 +173,9 @@ class Choice:
         return [name for name in self.columns if name not in self.role]
 
 
-def choose(columns: Mapping[str, Column], given: Mapping[str, str], more: tuple[str, ...] = ()) -> Choice:
+def choose(
+    table: LogTable, columns: Mapping[str, Column], given: Mapping[str, str], more: tuple[str, ...] = ()
+) -> Choice:
     """Roles that are given are kept; the others are guessed. ``more``: further sensitive attributes, besides the given one."""
     found = Choice(columns, given, more)
     for name in columns:
@@ -148,11 +184,13 @@ def choose(columns: Mapping[str, Column], given: Mapping[str, str], more: tuple[
     for role, name in [*given.items(), *(("sensitive", name) for name in more)]:
         _take_given(found, role, name)
     _take_special(found)
-    for role in ROLES:
+    if "decision" not in given and not any(_says(name, ["decision"]) for name in found.free()):
+        _take_variant(found)
+    for role in [role for role in ROLES if found.column(role) is None]:
         if role not in given:
             _guess(found, role)
     _take_regime(found)
-    _take_inputs(found)
+    _take_inputs(found, table)
     # In the log's own order, whatever was looked at first.
     found.role = {name: found.role[name] for name in columns}
     return found
@@ -183,6 +221,20 @@ def _take_given(found: Choice, role: str, name: str) -> None:
         raise OptionError(one_line(f"Column {shown(name)} cannot be the {MEANING[role]}: {made}. {WAYS[role]}"))
     found.nodes[name] = made
     found.take(name, role, f"named with --{role}")
+
+
+def _is_variant(name: str) -> bool:
+    return name.lower().strip() in VARIANT
+
+
+def _take_variant(found: Choice) -> None:
+    """The column of an A/B test as the decision."""
+    for name in filter(_is_variant, (*found.free(), found.column("arm") or "")):
+        made = as_states(found.columns[name], "decision")
+        if isinstance(made, States) and len(made.rows) <= MOST_STATES:
+            found.nodes[name] = made
+            found.take(name, "decision", f"its name, and {len(made.rows)} values, each a rule of its own")
+            return
 
 
 # ---- columns that are no node ----
@@ -234,7 +286,8 @@ def _identifies(name: str, column: Column) -> bool:
     named = name in ("id", "uuid", "key", "index") or name.endswith(("_id", "-id", " id", "_uuid", "_key"))
     numbered = column.kind == "integer" and column.high - column.low == column.rows - 1
     if column.distinct == column.rows:
-        return named or ((numbered or column.kind == "text") and not _says(name, ROLES))
+        coded = all(re.fullmatch(r"(?=.*\d)\S+", text) for text, _ in column.values)  # no names, no sentences
+        return named or ((numbered or (column.kind == "text" and coded)) and not _says(name, ROLES))
     return named and column.distinct > 0.9 * column.rows
 
 
@@ -255,12 +308,12 @@ def _take_regime(found: Choice) -> None:
 
 
 def _says(name: str, roles: Iterable[str]) -> bool:
-    low = name.lower()
-    return any(ALONE.get(low) == role or any(word in low for word in WORDS[role]) for role in roles)
+    return any(ALONE.get(name.lower()) == role or _rank(name, role) >= 0 for role in roles)
 
 
 def _rank(name: str, role: str) -> int:
-    return next((i for i, word in enumerate(WORDS[role]) if word in name.lower()), -1)
+    words = f"_{re.sub('[^a-z]+', '_', name.lower())}_{name.lower()}"
+    return next((i for i, word in enumerate(WORDS[role]) if word in words), -1)
 
 
 def _guess(found: Choice, role: str) -> None:
@@ -283,10 +336,10 @@ def _guess(found: Choice, role: str) -> None:
 
 
 def _plain_enough(made: States | Numbers, role: str) -> bool:
-    """Without a name that says so, a sensitive attribute has two groups, and an outcome numbers or two states: what others are
-    worth cannot be guessed."""
-    if role == "sensitive":
-        return len(made.rows) == 2 if isinstance(made, States) else False
+    """Without a name that says so, a sensitive attribute has two groups, a decision few states, and an outcome numbers or two states: what
+    others are worth cannot be guessed."""
+    if isinstance(made, States) and len(made.rows) > (2 if role == "sensitive" else MOST_STATES):
+        return False
     return role != "outcome" or isinstance(made, Numbers) or len(made.rows) == 2 or all(map(_is_number, made.rows))
 
 
@@ -316,16 +369,23 @@ def _nothing(found: Choice, role: str, named: list[str], others: list[str]) -> s
 # ---- inputs ----
 
 
-def _take_inputs(found: Choice) -> None:
-    """Finite columns that the deployed rule may have seen, as many as a table allows."""
+def _take_inputs(found: Choice, table: LogTable) -> None:
+    """Finite columns that the deployed rule may have seen, as many as a table allows: those that sound sensitive first, then by how much
+    decision and outcome go with them."""
     size, values, rows = 1, 0, 0
     for used in found.nodes.values():
         size *= len(used.rows) if isinstance(used, States) else 1
         values += len(used.drop)
-    for name in found.free():
+    fits = {name: as_states(found.columns[name], "input") for name in found.free()}
+    likely = {name: (_says(name, ["sensitive"]), _dependence(found, table, name)) for name, each in fits.items() if isinstance(each, States)}  # fmt: skip
+    for name, made in sorted(fits.items(), key=lambda each: likely.get(each[0], (False, 0.0)), reverse=True):
         column = found.columns[name]
-        made = as_states(column, "input")
-        if isinstance(made, str):
+        numbers = as_numbers(column)
+        real = isinstance(made, str) and column.kind in ("integer", "real") and column.missing <= RARE * column.rows
+        if real and isinstance(numbers, Numbers) and not found.more and not is_index(column):
+            found.nodes[name] = numbers
+            found.take(name, "input", "numbers, used as they are")
+        elif isinstance(made, str):
             found.take(name, "unused", _near_miss(found, name, made))
         elif size * len(made.rows) > MOST_COMBINATIONS:
             found.take(
@@ -337,6 +397,20 @@ def _take_inputs(found: Choice) -> None:
             size, values, rows = size * len(made.rows), values + len(made.drop), rows + sum(made.drop.values())
             found.nodes[name] = made
             found.take(name, "input", f"{len(made.rows)} values")
+
+
+def _dependence(found: Choice, table: LogTable, name: str) -> float:
+    """Cramér's V² of a column with the decision, plus that with an outcome that has states."""
+    others = [other for other in map(found.column, ROLES[1:]) if isinstance(found.nodes.get(other or ""), States)]
+    seen = table.counts([name, *filter(None, others)], weight=None if found.bad_counts else found.column("count"))
+    first, *rest = (np.unique(values.astype(str), return_inverse=True)[1] for values in seen.keys.values())
+    dependence = 0.0
+    for second in rest:
+        joint = np.zeros((first.max() + 1, second.max() + 1))
+        np.add.at(joint, (first, second), seen.rows)
+        shares = joint**2 / np.maximum(np.outer(joint.sum(axis=1), joint.sum(axis=0)), 1)
+        dependence += (float(shares.sum()) - 1) / max(min(joint.shape) - 1, 1)
+    return dependence
 
 
 def _near_miss(found: Choice, name: str, why: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from fairarm.logs.draft.naming import key, quoted, shown
 from fairarm.logs.draft.roles import Choice
 from fairarm.problem.log_map import LogMap
+from fairarm.problem.mechanism import Table
 from fairarm.problem.problem import Problem
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ WIDTH = 110
 
 def file_text(draft: Draft, choice: Choice, names: Mapping[str, str], problem: Problem, where: LogMap) -> str:
     """The whole file. Whatever comes from the log goes through ``quoted`` or ``shown``."""
-    inputs = [names[name] for name in choice.inputs]
     lines = [
         *_head(draft),
         "format = 1",
@@ -47,7 +47,8 @@ def file_text(draft: Draft, choice: Choice, names: Mapping[str, str], problem: P
         "[problem.states]",
         *(f"{key(v.name)} = {_listed(v.states)}" for v in problem.variables.values() if v.states is not None),
         "",
-        *_arms(problem, inputs),
+        *_ranges(problem),
+        *_arms(problem),
         *_log(problem, where, choice, draft),
         "",
         "# ---- The columns of the log: their values with the number of rows, and what each was taken for ----",
@@ -172,8 +173,8 @@ def _unused(columns: Iterable[Described]) -> list[str]:
         return []
     return [
         *_wrapped("Not used (the reasons are at the end): ", names),
-        "# If the rule saw one of them and it acts on the outcome, answers without it are wrong: give it a few states in the log",
-        "# (bins), or use Python (docs/logs.md).",
+        "# If the rule saw one of them and it acts on the outcome, answers without it are wrong: add it as an input, as it is",
+        "# (docs/logs.md#raw-scores). In bins it is no longer what the rule saw.",
     ]
 
 
@@ -189,20 +190,16 @@ def _wrapped(start: str, names: list[str]) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
-def _arms(problem: Problem, inputs: list[str]) -> list[str]:
+def _arms(problem: Problem) -> list[str]:
     states = problem.variables[problem.decision].states or ()
     shares = [f"{1 / len(states):.6f}" for _ in states[1:]]
     even = ", ".join([*shares, f"{1 - sum(map(float, shares)):.6f}"])
     lines = [
         "# The rules. One without a table is fitted from its rows. TO CONFIRM: what each of them sees (its parents)."
     ]
-    for name in problem.arm_names:
-        lines += [
-            "[[problem.arms]]",
-            f"name = {quoted(name)}",
-            f"parents = {_listed((*problem.attributes, *inputs))}",
-            "",
-        ]
+    for arm in problem.arms:
+        law = [f"table = {arm.mechanism.probabilities.tolist()}"] if isinstance(arm.mechanism, Table) else []
+        lines += ["[[problem.arms]]", f"name = {quoted(arm.name)}", f"parents = {_listed(arm.parents)}", *law, ""]
     return [
         *lines,
         f"# A candidate: the probability of each {shown(problem.decision)} ({', '.join(map(shown, states))}). With parents, one list for",
@@ -215,6 +212,20 @@ def _arms(problem: Problem, inputs: list[str]) -> list[str]:
     ]
 
 
+def _ranges(problem: Problem) -> list[str]:
+    """Of real inputs."""
+    real = [f"{key(v.name)} = [{v.low!r}, {v.high!r}]" for v in problem.variables.values() if not v.finite]
+    return (
+        [
+            "[problem.ranges]  # TO CONFIRM: the numbers that each can be. Rules that look at them are fitted by a model",
+            *real,
+            "",
+        ]
+        if real
+        else []
+    )
+
+
 def _log(problem: Problem, log: LogMap, choice: Choice, draft: Draft) -> list[str]:
     lines = [
         "[log]  # a node has the column of its name unless said otherwise; docs/logs.md lists what else can be said"
@@ -222,6 +233,8 @@ def _log(problem: Problem, log: LogMap, choice: Choice, draft: Draft) -> list[st
     for role in ("arm", "regime", "count", "row_id", "time"):
         if (name := getattr(log, role)) is not None:
             lines.append(f"{role} = {quoted(name)}  # TO CONFIRM: {choice.why[name]}")
+    if log.missing_values:
+        lines.append(f"missing_values = {_listed(log.missing_values)}  # TO CONFIRM: they mean a missing value")
     if (name := choice.column("propensity")) is not None:  # with it every arm needs a table, and the draft has none yet
         lines.append(f"# propensity = {quoted(name)}  # once every arm above has a table")
     if log.columns:

@@ -59,8 +59,10 @@ def doubts(column: Column, made: States | Numbers | None, table: LogTable) -> li
             else []
         )
         return said + (_odd_states(name, values, column) if len(values) > 2 else [])
-    if len({_sound(state, bad) for state in states}) < len(states):
-        return [f"what each {name} is worth: its states were put in the order of the alphabet, which says nothing"]
+    if len(states) > 2 or len({_sound(state, bad) for state in states}) < len(states):
+        return [
+            f"what each {name} is worth: its states were only put in an order, by how they sound or by the alphabet. Fill in the values"
+        ]
     return (
         [f"the worth of {name} was turned: by its name, {name} is bad. Means and gaps are of its worth"] if bad else []
     )

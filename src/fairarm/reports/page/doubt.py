@@ -35,7 +35,7 @@ def trust(found: Evaluation) -> list[Section]:
     blocks: list[Block] = [Text(lost)] if (lost := missing_text(found)) else []
     if found.hidden_cause is not None:
         blocks += _hidden_cause(found, found.hidden_cause)
-    if said := tables_text(found.wrong_tables, found.arm or NO_FAIR_ARM):
+    if said := tables_text(found.wrong_tables, found.recommended or NO_FAIR_ARM):
         blocks.append(Text(said))
     if found.wrong_tables is not None:
         blocks.append(_table_of_tables(found.wrong_tables))

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from fairarm.beliefs.findings import Finding
 from fairarm.experiments.evaluate import ArmEvaluation, Estimate, Evaluation
-from fairarm.problem.mechanism import NO_FAIR_ARM
 from fairarm.problem.pair import pair_of
 from fairarm.problem.problem import Problem
 from fairarm.problem.regimes import NATURAL, values_of_regime
@@ -31,6 +30,7 @@ from fairarm.reports.page.rows import MOST_ROWS, Row, Words
 from fairarm.reports.svg import shown
 from fairarm.reports.words import (
     METHODS,
+    answer_text,
     between,
     bounds_text,
     certified_labels,
@@ -39,12 +39,10 @@ from fairarm.reports.words import (
     interval_digits,
     left_to_learn,
     looks_text,
-    no_arm,
-    not_named,
     percent,
     plain_gap_text,
-    posterior,
     question,
+    recommended_text,
     sentence,
     smooth_text,
     unit_of,
@@ -98,25 +96,21 @@ def by_probability(found: Evaluation) -> list[ArmEvaluation]:
 
 def _answer(found: Evaluation) -> Box:
     arm, digits = _answered(found), outcome_digits(found)
+    lines = [recommended_text(found)]
     if arm is not None:
-        headline = (
-            f"{arm.name} is the best fair arm by this log, with probability {found.probability:.3f}: its outcome is "
-            f"{value(arm.outcome.value, digits)} ({percent(found.confidence)} interval {between(arm.outcome.low, arm.outcome.high, digits)})"
-            f"{_its_gap(found, arm)}."
+        lines.append(
+            f"The outcome of {arm.name} is {value(arm.outcome.value, digits)} ({percent(found.confidence)} interval "
+            f"{between(arm.outcome.low, arm.outcome.high, digits)}){_its_gap(found, arm)}."
         )
-        headline = " ".join(text for text in (not_named(found), headline) if text)
-    else:
-        headline = no_arm(found)
-    lines = [
+    lines += [
         *_closest_line(found, arm),
-        posterior(found.arm or NO_FAIR_ARM, found.probability, found.runner_up, found.runner_up_probability),
         f"The probability goes by the posterior: what the rows and the assumptions below say together, not a proof. {METHODS.get(found.method, '')}",
     ]
     if smooth := smooth_text(found.evidence.smooth):
         lines.append(smooth)
     if arm is not None and arm.support != "yes":
         lines.append(f'Beware of {arm.name}: {SUPPORT[arm.support]} (see "Can the log speak for the arms?").')
-    return Box("Answer, by probability", headline, lines, "good" if arm is not None else "warn")
+    return Box("Answer, by probability", answer_text(found), lines, "good" if found.status == "FOUND" else "warn")
 
 
 def _its_gap(found: Evaluation, arm: ArmEvaluation) -> str:
@@ -135,7 +129,7 @@ def _closest_line(found: Evaluation, arm: ArmEvaluation | None) -> list[str]:
 
 
 def _answered(found: Evaluation) -> ArmEvaluation | None:
-    return next((arm for arm in found.arms if arm.name == found.arm), None)
+    return next((arm for arm in found.arms if arm.name == found.recommended), None)
 
 
 def outcome_digits(found: Evaluation) -> str:
@@ -174,9 +168,8 @@ def _findings(found: Evaluation) -> Section:
 
 
 def _card(finding: Finding) -> Card:
-    mark = "voids certification: nothing is certified" if finding.voids else "noted: does not void certification"
     rows = f"{whole(finding.rows)} {'row' if finding.rows == 1 else 'rows'}" if finding.rows else ""
-    return Card(finding.name, rows, finding.message, finding.examples, mark, finding.voids)
+    return Card(finding.name, rows, finding.message, finding.examples, str(finding.level), finding.blocks_certification)
 
 
 # ---- figures ----
@@ -381,7 +374,7 @@ def _support_table(found: Evaluation, arms: Sequence[ArmEvaluation]) -> PageTabl
     rows = [
         (
             arm.name, arm.support, whole(arm.effective_rows), weight(arm.largest_weight), value(arm.overlap, ".3f"),
-            value(arm.unseen, ".3f"), whole(arm.rows), "fitted" if arm.fitted else "declared",
+            value(arm.unseen, ".3f"), whole(arm.rows), "learned from this log" if arm.learned else "fitted" if arm.fitted else "declared",
         )
         for arm in arms
     ]  # fmt: skip

@@ -38,7 +38,6 @@ from fairarm.reports.words import (
     interval_digits,
     law_text,
     mixture_text,
-    not_most_probable,
     plan_text,
     question,
     smooth_text,
@@ -101,7 +100,6 @@ def _answer(found: Identification) -> Box:
     good = verdict.status == "FOUND" and verdict.fairness_tested
     if verdict.arm is None:
         headline = headline[0].upper() + headline[1:]
-    headline = " ".join(text for text in (not_most_probable(verdict), headline) if text)
     return Box("Answer", headline, lines, "good" if good else "warn")
 
 
@@ -119,7 +117,7 @@ def _guarantee(found: Identification) -> list[Box]:
 
 
 def _wrong_tables(found: Identification) -> str | None:
-    return tables_text(found.wrong_tables, found.verdict.arm or NO_FAIR_ARM)
+    return tables_text(found.wrong_tables, found.verdict.recommended or NO_FAIR_ARM)
 
 
 def _phases(found: Identification) -> Section:
@@ -348,7 +346,7 @@ def _made(found: Identification, version: str) -> Section:
         ("cost", f"{found.cost:.6g}"),
         *([("rows of the log it started from", whole(found.log_rows))] if found.log_rows else []),
         ("guarantee", found.verdict.guarantee),
-        *([("confidence", f"{found.verdict.confidence:g}")] if found.verdict.confidence is not None else []),
+        ("confidence", f"{found.verdict.confidence:g}"),
         *([("method", found.verdict.method)] if found.verdict.method else []),
         ("seed", str(found.seed)),
         ("fairarm", version),

@@ -59,11 +59,23 @@ def _curves(found: Simulation) -> Figure:
 
 def _numbers(found: Simulation) -> PageTable:
     limit = ["used / limit"] if any(p.pulls_per_limit is not None for p in found.results) else []
-    columns = ("algorithm", "pulls", "runs", "error", "95 % limits", "none", "undecided", "cost", "pulls used", *limit)
+    columns = (
+        "algorithm",
+        "pulls",
+        "runs",
+        "error",
+        "95 % limits",
+        "none",
+        "wrong",
+        "undecided",
+        "cost",
+        "pulls used",
+        *limit,
+    )
     rows = [
         (
             p.algorithm, whole(p.pulls), whole(p.runs), f"{p.error:.3f}", f"{p.error_low:.3f}-{p.error_high:.3f}",
-            f"{p.none_rate:.3f}", f"{p.undecided_rate:.3f}", f"{p.mean_cost:.6g}", whole(p.mean_pulls),
+            f"{p.none_rate:.3f}", f"{p.wrong_rate:.3f}", f"{p.undecided_rate:.3f}", f"{p.mean_cost:.6g}", whole(p.mean_pulls),
             *([value(p.pulls_per_limit, ".2f")] if limit else []),
         )
         for p in found.results

@@ -161,10 +161,12 @@ def _findings(seen: SeenStudy) -> list[Section]:
             f"{count(one.rows, 'row')}" if one.rows else "",
             one.message,
             one.examples,
-            "Nothing is certified because of this." if one.voids else "What is certified holds all the same.",
-            one.voids,
+            "Nothing is certified because of this."
+            if one.blocks_certification
+            else "What is certified holds all the same.",
+            one.blocks_certification,
         )
-        for one in sorted(seen.findings, key=lambda one: not one.voids)
+        for one in sorted(seen.findings, key=lambda one: not one.blocks_certification)
     ]
     return [Section("Findings", cards)]
 

@@ -26,15 +26,10 @@ def missing_text(found: Evaluation) -> str | None:
     start = f"{count(lost.rows, 'outcome')} {'is' if lost.rows == 1 else 'are'} missing ({percent(lost.share)} of the rows)."
     if lost.how == "at random":
         return f"{start} It was stated that {AT_RANDOM}: everything here rests on it."
-    if lost.stands is None or lost.probability is None:
-        return f"{start} Intervals hold whatever they were; probabilities are those if {AT_RANDOM}."
-    answer = found.arm or NO_FAIR_ARM
-    if lost.stands:
-        return f"{start} Whatever they were, the answer stays {answer} (probability at least {lost.probability:.3f})."
-    return (
-        f"{start} That the answer is {answer} needs that {AT_RANDOM}: whatever they were, its probability is at least "
-        f"{lost.probability:.3f} and no more can be said. Intervals hold whatever they were."
-    )
+    text = f"{start} Intervals hold whatever they were, and probabilities are lower bounds."
+    if found.reason == "missing-outcomes":
+        return f"{text} If {AT_RANDOM} (--missing at-random), there would be an answer."
+    return text
 
 
 # ---- a hidden cause ----
@@ -58,7 +53,7 @@ def hidden_text(found: Evaluation, made: HiddenCause) -> str:
     """Where the answer tips."""
     if made.answer is None:
         return "There is no answer that a hidden cause could change."
-    answer = found.arm or NO_FAIR_ARM
+    answer = found.recommended or NO_FAIR_ARM
     if math.isinf(made.answer.strength):
         return f"No hidden cause of up to 100 changes the answer, {answer}."
     if made.answer.strength <= 1.0 and found.missing is not None and found.missing.how == "worst":

@@ -10,10 +10,10 @@ import numpy as np
 from fairarm.core.fairness import interval_fairness
 from fairarm.core.statistics import RESOLVED
 from fairarm.experiments.pairs import compared_profiles
+from fairarm.problem.mechanism import NO_FAIR_ARM
 from fairarm.problem.pair import pair_of
 from fairarm.problem.worlds import group_name
 from fairarm.reports.words.numbers import count, interval_digits, limits, names, percent, unit_of, value
-from fairarm.reports.words.runs import below_gate, passed_over
 from fairarm.reports.words.statements import sentence
 
 if TYPE_CHECKING:
@@ -35,50 +35,23 @@ ADJUSTED = {
 """How an arm's gap was made from the rows."""
 
 
-def not_named(found: Evaluation) -> str | None:
-    """Why an arm that is likelier than the answer is not the answer; None where there is none."""
-    arm = _in_the_way(found) or max(found.arms, key=lambda each: each.best_probability)
-    if arm.name == found.arm or arm.best_probability <= found.probability:
-        return None
-    if arm.support == "no":
-        return (
-            f"Not the most probable answer: {arm.name} would be (probability {arm.best_probability:.3f}), but the log does not "
-            f"speak for it: what it would do was hardly tried."
-        )
-    return passed_over(arm.name, arm.best_probability, arm.fair_probability, found.min_fair_probability)
+def answer_text(found: Evaluation) -> str:
+    """The status of a log in a sentence, and why there is no answer."""
+    sure = f"with probability {found.confidence:g} or more"
+    if found.arm is not None:
+        better = f"by more than {found.margin:.2g}" if found.margin else "at all"
+        return f"{found.arm} is the best fair arm: {sure} it is fair, and no fair arm is better {better}."
+    return f"No arm is fair, {sure}." if found.status == "NO_FAIR_ARM" else f"Undecided. {found.reason_text}"
 
 
-def no_arm(found: Evaluation) -> str:
-    """The answer of a log that names no arm, and why: what the answer is comes first."""
-    if found.status != "UNDECIDED":
-        return f"By this log, no arm is likely enough to be fair {chances(found)}."
-    text = "This log does not say which arm is best"
-    if found.model_disagrees:
-        return f"{text}: the estimates do not agree with its rows (model-disagrees)."
-    if _in_the_way(found) is not None:
-        return f"{text}: it does not speak for one that is likelier than any it could name {chances(found)}. {not_named(found)}"
-    arm = max(found.arms, key=lambda each: each.best_probability)
-    if arm.best_probability <= found.probability:
-        return f"{text}: no arm is likely enough to be fair, nor is it likely enough that none is {chances(found)}."
-    below = below_gate(arm.fair_probability, found.min_fair_probability)
+def recommended_text(found: Evaluation) -> str:
+    """What is recommended, how probable that is, and what comes next."""
+    following = f"; next {found.runner_up}, {found.runner_up_probability:.3f}"
+    if found.recommended_probability is None:
+        return f"No arm is recommended (probability of no fair arm {found.none_probability:.3f}{following})."
     return (
-        f"{text}: {arm.name} is the likeliest answer (probability {arm.best_probability:.3f}), {below}. That no arm is fair has "
-        f"probability {found.probability:.3f}."
+        f"Recommended: {found.recommended or NO_FAIR_ARM} (probability {found.recommended_probability:.3f}{following})."
     )
-
-
-def _in_the_way(found: Evaluation) -> ArmEvaluation | None:
-    """Where the log leaves it open: the arm that is likelier than every answer, but that the log does not speak for."""
-    unheard = [arm for arm in found.arms if arm.support == "no"] if found.status == "UNDECIDED" else []
-    arm = max(unheard, key=lambda each: each.best_probability, default=None)
-    return arm if arm is not None and arm.best_probability > found.probability else None
-
-
-def chances(found: Evaluation) -> str:
-    """How probable the answer of a log is, and what comes next."""
-    what = " of no fair arm" if found.arm is None else ""
-    word = "passed over" if found.runner_up_probability > found.probability else "next"
-    return f"(probability{what} {found.probability:.3f}; {word} {found.runner_up}, {found.runner_up_probability:.3f})"
 
 
 def certified_text(found: Evaluation) -> str:
@@ -138,7 +111,7 @@ def left_to_learn(found: Evaluation) -> str | None:
     """What more rows could still tell, by the posterior and for a proof; None where the answer itself is open."""
     if found.certified_status != "UNDECIDED" and found.certified_arm == found.arm:
         return "Nothing is left to learn about which arm is best: it is certified."
-    if found.status == "UNDECIDED" or (found.probability < SETTLED and found.next_pulls):
+    if found.status == "UNDECIDED" or ((found.recommended_probability or 0.0) < SETTLED and found.next_pulls):
         return None
     settled = "By the posterior, nothing is left to learn about which arm is best."
     if found.certified_by is None:

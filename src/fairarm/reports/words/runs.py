@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from fairarm.algorithms import ArmReason, ArmReport, BestMixture, Verdict
 from fairarm.algorithms.notes import Note, RunNote
+from fairarm.problem.mechanism import NO_FAIR_ARM
 from fairarm.problem.outcome import Outcome
 from fairarm.reports.known import reported_arm
 from fairarm.reports.words.numbers import Marked, between, count, interval_digits, names, value
@@ -24,17 +25,20 @@ def answer_of(verdict: Verdict, pulls: int, cost: float) -> tuple[str | Marked, 
     """The answer of a run and what it took, with the answer marked."""
     spent = f", after {count(pulls, 'pull')} at a cost of {cost:.6g}."
     if verdict.arm is not None:
-        return Marked(verdict.arm), f" is the best {'fair ' if verdict.fairness_tested else ''}arm found{spent}"
-    return Marked("no fair arm found" if verdict.status == "NO_FAIR_ARM" else "undecided"), spent
+        return Marked(verdict.arm), f" is the best fair arm found{spent}"
+    if verdict.status == "NO_FAIR_ARM":
+        return Marked("no fair arm found"), spent
+    named = {"FOUND": verdict.recommended, "NO_FAIR_ARM": NO_FAIR_ARM}.get(verdict.recommended_status)
+    return Marked("undecided"), f"{spent} {verdict.reason_text} Recommended: {named or 'nothing'}."
 
 
 def guarantee_of(verdict: Verdict, log_rows: int = 0) -> str | None:
     """What is proved, or what the run stopped by; None where it is neither."""
     if verdict.probability is None:
         return None
-    decided, confidence = verdict.status != "UNDECIDED", verdict.confidence or 0.0
+    decided, confidence = verdict.status != "UNDECIDED", verdict.confidence
     if verdict.guarantee == "certified":
-        if any(finding.voids for finding in verdict.findings):
+        if any(finding.blocks_certification for finding in verdict.findings):
             return "Nothing is certified: what was declared has been seen to be wrong."
         if decided:
             return f"Certified: {proved(confidence, log_rows)}"
@@ -61,6 +65,7 @@ def run_note(note: Note) -> str:
 
 NOTES = {
     RunNote.LOG_WORST: "{rows} of the log lack their outcome; what is certified counts each as it would hurt most. Probabilities take it that they are missing at random given the cell.",
+    RunNote.LOG_BLOCKS: "'{state}', found in the log, blocks the answer ({rows}).",
     RunNote.LOST_WORST: "{rows} never came; each counts as it would hurt the answer most, so that it holds however they got lost.",
     RunNote.LOST_AT_RANDOM: "{rows} never came. What is certified holds if they were lost at random, whatever their outcome.",
     RunNote.LOST_AS_STATE: "{rows} never came, which was said to mean the outcome '{state}'.",
@@ -76,7 +81,11 @@ def proved(confidence: float, log_rows: int = 0) -> str:
 
 def law_text(verdict: Verdict) -> str | None:
     """How far the rows have tested the declared law that a proof rests on; None where nothing is proved."""
-    if verdict.guarantee != "certified" or verdict.probability is None or any(f.voids for f in verdict.findings):
+    if (
+        verdict.guarantee != "certified"
+        or verdict.probability is None
+        or any(f.blocks_certification for f in verdict.findings)
+    ):
         return None
     errors = {arm.name: arm.law_error for arm in verdict.arms}
     shown = {name: error for name, error in errors.items() if error is not None}
@@ -135,37 +144,6 @@ def posterior(leader: str, probability: float, runner_up: str, next_probability:
     return f"Posterior probability of {leader}: {probability:.3f}; {word}, {runner_up}: {next_probability:.3f}."
 
 
-def not_most_probable(found: Verdict) -> str | None:
-    """Why an arm that is likelier than the answer is not the answer; None where there is none, or no answer."""
-    likelier = (found.runner_up_probability or 0.0) > (found.probability or 0.0)
-    if not likelier or found.status == "UNDECIDED":
-        return None
-    if not found.gated:
-        return (
-            f"By the posterior {found.runner_up} is more likely than what is proved (probability "
-            f"{found.runner_up_probability or 0.0:.3f}): the answer goes by the proof."
-        )
-    other = next(arm for arm in found.arms if arm.name == found.runner_up)
-    gate = found.min_fair_probability or 0.0
-    return passed_over(other.name, other.best_probability or 0.0, other.fair_probability or 0.0, gate)
-
-
-def passed_over(name: str, probability: float, fair_probability: float, gate: float) -> str:
-    """Why an arm that is likelier than the answer is not the answer."""
-    return (
-        f"Not the most probable answer: {name} is more likely to be the best fair arm (probability {probability:.3f}), "
-        f"{below_gate(fair_probability, gate)}."
-    )
-
-
-def below_gate(fair_probability: float, gate: float) -> str:
-    """Why a more probable arm was not named."""
-    return (
-        f"but it is fair only with probability {fair_probability:.3f}, and an arm is named only from {gate:g} on "
-        f"(--min-fair-probability)"
-    )
-
-
 def closest_text(verdict: Verdict, arm: ArmReport) -> str | None:
     """The row of an arm that is least likely to hold, in words; None where nothing is known of any."""
     found = reported_arm(verdict.problem, arm).closest
@@ -189,9 +167,9 @@ def _arm_reason(verdict: Verdict, arm: ArmReport) -> str:
     fair, best = arm.fair_probability or 0.0, arm.best_probability
     toward = f"unfair toward {arm.unfair_toward}" if arm.unfair_toward else "unfair"
     match arm.reason:
-        case ArmReason.FOUND:
-            tested = verdict.fairness_tested
-            return "found: best of the fair arms" if tested else "found: best of all; fairness was not tested"
+        case ArmReason.FOUND | ArmReason.RECOMMENDED:
+            tested = "best of the fair arms" if verdict.fairness_tested else "best of all; fairness was not tested"
+            return f"{arm.reason}: {tested}"
         case ArmReason.UNFAIR if not verdict.problem.has_one_gap:
             return "unfair by its estimates"
         case ArmReason.UNFAIR:
@@ -242,12 +220,12 @@ def closing(found: Identification) -> Iterator[Remark]:
         yield Remark(f"{finding.name}: {finding.message}{where}", "bad")
     for note in verdict.notes:
         yield Remark(run_note(note), "warn")
-    if verdict.status == "UNDECIDED":
-        more = "Not sure enough" if verdict.confidence is not None else "There is no usable estimate"
-        yield from () if verdict.findings else (Remark(f"{more}. Give more pulls."),)
-    elif found.correct is not None:
+    if verdict.reason in ("fairness-open", "arms-too-close", "not-proved"):
+        yield Remark("Give more pulls.")
+    if found.correct is not None:
         yield Remark(
-            f"That is {'' if found.correct else 'not '}the truth in this world.", "good" if found.correct else "bad"
+            f"What is recommended is {'' if found.correct else 'not '}the truth in this world.",
+            "good" if found.correct else "bad",
         )
 
 

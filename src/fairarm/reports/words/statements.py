@@ -13,6 +13,7 @@ from fairarm.logs.reading import listed
 SENTENCES: dict[str, str] = {
     Assumption.GRAPH: "The causal graph is as declared. Nothing causes '{sensitive}', and '{sensitive}' acts on '{outcome}' only along the declared arrows.",
     Assumption.CAUSES: "The causal graph is as declared. {shared}, and '{outcome}' is reached from there only along the declared arrows.",
+    Assumption.NOT_LEARNED: "No arm was chosen or learned from these rows.",
     Assumption.ROWS: "Rows are different people, independent of each other, and no row was dropped because of its outcome.",
     Assumption.PROPENSITIES: "The logged propensities are the probabilities with which each '{decision}' was really drawn.",
     Assumption.INPUTS: "The logged '{decision}' was decided from {inputs} and chance alone: nothing else that moved it moves '{outcome}' as well.",
@@ -20,6 +21,7 @@ SENTENCES: dict[str, str] = {
     Assumption.MECHANISMS: "The declared mechanisms of {nodes} are right.",
     Assumption.CONTEXTS: "The declared law of what arms see is right.",
     Assumption.FITTED: "The mechanism of {whose} was not declared: it was fitted from {rows} rows, and its error is in the usual intervals.",
+    Assumption.ESTIMATED: "The propensity of arm '{arm}' is estimated from {rows} rows: it, or the predicted outcomes, must be nearly right.",
     Assumption.UNDECLARED: "The mechanism of '{node}' is not declared: each group's rows speak for that group alone.",
     Assumption.SHARES_DECLARED: "The shares of the groups are the declared ones.",
     Assumption.SHARES_ESTIMATED: "The shares of the groups are estimated from the natural rows.",
@@ -37,7 +39,7 @@ SENTENCES: dict[str, str] = {
     Obstacle.LAW: "what is asked about rests on {law}, which {why}",
     Obstacle.MISSING: "outcomes are missing, and only bets on weighted rows, which cannot be made here, allow for what they could be",
     Obstacle.SHARES: "the shares of the groups are not known, and what is asked cannot do without them: declare problem.shares",
-    PlanNote.REAL_OUTCOME: "'{outcome}' is real-valued: it was taken as {low:g} or {high:g}, the ends of its {ends_of}, the noisiest outcome with the same mean.",
+    PlanNote.REAL_OUTCOME: "'{outcome}' is real-valued: it is simplified to two values, {low:g} and {high:g}, its mean less and plus its standard deviation within cells, {sd:g}.",
     PlanNote.WIDE_MARGINS: (
         "In {every_arm_right:.0%} of the truths the margins are wider than the differences between the arms, and every arm counts as right "
         "because of them: more pulls are needed than the numbers below say. The best arm's outcome is about {gain:.3g} above the average "
