@@ -1,6 +1,6 @@
 """What the gate on P(fair) does: ``python -m benchmarks.gate`` writes gate.md, and its first table into record 21.
 
-An arm is named only if it is fair with probability 0.8 or more (`min_fair_probability`). The gate acts on the answer alone:
+An arm is named only if it is fair with probability 0.8 or more (`standing.GATE`). The gate acts on the answer alone:
 a run with a fixed number of pulls makes the same ones with it and without it, so that each run is judged both ways.
 """
 
@@ -165,7 +165,7 @@ GROUPS = {
 HEAD = f"""# What the gate on P(fair) does
 
 Written by `python -m benchmarks.gate`, package as of commit {{commit}}. `pool` names an arm only if it is fair with probability {GATE} or more
-(`min_fair_probability`); 0 names the most probable answer. Each run is judged both ways: the gate acts on the answer alone.
+(`standing.GATE`); 0 names the most probable answer. Each run is judged both ways: the gate acts on the answer alone.
 
 It is a safety device: an unfair arm is named less often, whatever that does to the error. The paper's settings keep every arm's gap away from
 the tolerance, so that a doubtful arm is usually an unfair one. Where arms are drawn at random and kept as they come, the best one

@@ -173,7 +173,7 @@ class BySpread(CellDraws):
         """With the standard deviation alone."""
         if self.chance is None or self.spread is None:
             raise TypeError("A hidden cause is needed.")
-        logged, strength = missing_box(self.theta, self.missing), np.asarray(gamma, dtype=np.float64)
+        logged, strength = missing_box(self.theta, self.unknown, self.ends), np.asarray(gamma, dtype=np.float64)
         most, widest = self.spread * (strength - 1) / np.sqrt(strength), others_two_valued(logged.low, strength)
         others = Box(np.maximum(widest.low, logged.low - most), np.minimum(widest.high, logged.high + most))
         return hidden_box(self.chance, logged, others)

@@ -64,13 +64,16 @@ def best_fair(log: Logged) -> str | None:
 
 def answers(log: Logged, found: Evaluation) -> Iterator[Fact]:
     """The probability of the answer and whether it is right, apart where it is high; and what was noticed."""
-    decided = found.status != "UNDECIDED"
+    named = "recommended" if hasattr(found, "recommended") else "arm"  # an earlier commit has one answer
+    arm = getattr(found, named)
+    chance = getattr(found, "recommended_probability" if named == "recommended" else "probability")
+    decided = getattr(found, "recommended_status" if named == "recommended" else "status") != "UNDECIDED"
     yield ALL, "decided", decided
     if decided:
-        for name in ("answer", *(["sure answer"] if found.probability >= SURE else [])):
-            yield ALL, f"{name} said", found.probability
-            yield ALL, f"{name} true", found.arm == best_fair(log)
-        unfair = found.arm is not None and abs(log.gaps[log.problem.arm_index(found.arm)]) >= log.problem.gap_tolerance
+        for name in ("answer", *(["sure answer"] if chance >= SURE else [])):
+            yield ALL, f"{name} said", chance
+            yield ALL, f"{name} true", arm == best_fair(log)
+        unfair = arm is not None and abs(log.gaps[log.problem.arm_index(arm)]) >= log.problem.gap_tolerance
         yield ALL, "unfair arm named", unfair
     for finding in {finding.name for finding in found.findings}:
         yield ALL, f"finding {finding}", 1.0

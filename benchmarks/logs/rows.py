@@ -183,7 +183,7 @@ def classifiers(rng: np.random.Generator, rows: int) -> Logged:
         wanted = rng.random(n) < logistic(rng.normal(0, 1.0, 2) @ inputs.T)
         wanted[:2] = (False, True)  # both decisions are seen
         model.fit(inputs, wanted.astype(int))
-        made = Arm.from_classifier(name, model, decision="V", inputs=("S", "X"), variables=VARIABLES)
+        made = Arm.from_classifier(name, model, learned_from=None, decision="V", inputs=("S", "X"), variables=VARIABLES)
         arms[name] = made, of_chance(partial(_predicted, model))
     mean = of_each(lambda s, x, v: logistic(score(s, x, v)))
     return RowWorld(logging, arms, mean, States(), 0.08).log(rows, rng)

@@ -140,7 +140,8 @@ def forest_arms(kind: str, rows: int) -> tuple[Scenario, dict[str, Any], Callabl
         Variable("V", ("False", "True")),
     ]
     arms = [
-        Arm.from_classifier(f"m{k}", m, decision="V", inputs=inputs, variables=variables) for k, m in enumerate(models)
+        Arm.from_classifier(f"m{k}", m, learned_from=None, decision="V", inputs=inputs, variables=variables)
+        for k, m in enumerate(models)
     ]
     edges = [("V", "Y"), *((x, y) for x in inputs[1:] for y in ("V", "Y")), ("S", "V"), ("S", "Y")]
     problem = Problem(

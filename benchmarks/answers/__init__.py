@@ -1,0 +1,1 @@
+"""Whether answers from logs are right: ``python -m benchmarks.answers`` writes results.md."""
